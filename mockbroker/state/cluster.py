@@ -1,0 +1,376 @@
+"""The cluster: brokers in racks, topics, groups and producers, and the commands that change them.
+
+Control API, command line and tests all call the commands here. What changes and may wake a waiting call is put down
+by ``notify``; the engine collects it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from mockbroker.call import DEFAULT_LISTENER
+from mockbroker.state.errors import ApiError
+from mockbroker.state.producers import Producers
+from mockbroker.state.settings import Settings
+from mockbroker.state.topics import (
+    NO_LEADER,
+    Partition,
+    Topic,
+    check_topic_name,
+    typed_configs,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups import Groups
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+COORDINATOR_NOT_AVAILABLE = 15
+TOPIC_ALREADY_EXISTS = 36
+INVALID_PARTITIONS = 37
+INVALID_REPLICATION_FACTOR = 38
+INVALID_REPLICA_ASSIGNMENT = 39
+UNKNOWN_TOPIC_ID = 100
+
+NO_CONTROLLER = -1
+MOST_PARTITIONS = (
+    100_000  # of one topic; Kafka has no such limit, but a test cluster that is asked for more is asked wrongly
+)
+
+
+@dataclass(slots=True)
+class Listener:
+    """Where a broker accepts connections, and the address that it tells clients. ``rack`` only for a listener of one rack."""
+
+    name: str = DEFAULT_LISTENER
+    host: str = "127.0.0.1"
+    port: int = 0
+    rack: str | None = None
+    bind_host: str | None = None  # where it differs from what clients are told
+    bind_port: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Broker:
+    """One broker. ``epoch`` grows with each start, as the registration epoch of KIP-631 does."""
+
+    id: int
+    rack: str | None
+    listeners: list[Listener] = field(default_factory=lambda: [Listener()])
+    online: bool = True
+    epoch: int = 0
+
+    @property
+    def host(self) -> str:
+        return self.listeners[0].host
+
+    @property
+    def port(self) -> int:
+        return self.listeners[0].port
+
+    def listener(self, name: str) -> Listener:
+        """The listener of that name, the first one where there is none."""
+        for listener in self.listeners:
+            if listener.name == name:
+                return listener
+        return self.listeners[0]
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """Brokers by id, topics by name, groups, producers, settings.
+
+    ``version`` grows with whatever Metadata shows, so that answers can be kept until it does.
+    """
+
+    brokers: dict[int, Broker]
+    settings: Settings
+    rng: Random
+    id: str
+    groups: Groups
+    topics: dict[str, Topic] = field(default_factory=dict)
+    topic_by_id: dict[bytes, Topic] = field(default_factory=dict)
+    producers: Producers = field(default_factory=Producers)
+    version: int = 0
+    woken: list[Hashable] = field(default_factory=list)
+    turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
+    coordinators: dict[str, int] = field(default_factory=dict)
+    _online: list[Broker] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        brokers: Iterable[Broker],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> Cluster:
+        """A cluster whose brokers are all online and that has no topics.
+
+        >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")])
+        >>> cluster.create_topic("orders", 2, 2).partitions[0].isr
+        (0, 1)
+        """
+        from mockbroker.state.groups import Groups
+
+        rng = Random(seed)
+        all_settings = settings if isinstance(settings, Settings) else Settings(settings)
+        woken: list[Hashable] = []
+        return cls(
+            brokers={broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)},
+            settings=all_settings,
+            rng=rng,
+            id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
+            groups=Groups(all_settings, woken.append),
+            woken=woken,
+        )
+
+    # brokers and racks
+
+    def online_brokers(self) -> list[Broker]:
+        """The brokers that are up, by id."""
+        if self._online is None:
+            self._online = [broker for broker in self.brokers.values() if broker.online]
+        return self._online
+
+    def controller_id(self) -> int:
+        """The online broker with the lowest id, -1 if none is."""
+        online = self.online_brokers()
+        return online[0].id if online else NO_CONTROLLER
+
+    def racks(self) -> list[str]:
+        """The racks that brokers name, sorted."""
+        return sorted({broker.rack for broker in self.brokers.values() if broker.rack is not None})
+
+    def brokers_in(self, rack: str) -> list[Broker]:
+        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
+        found = [broker for broker in self.brokers.values() if broker.rack == rack]
+        if not found:
+            raise KeyError(rack)
+        return found
+
+    def stop_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Take a broker out of the cluster; its partitions elect leaders. False if it was down. KeyError: no such broker."""
+        broker = self.brokers[broker_id]
+        if not broker.online:
+            return False
+        broker.online = False
+        self._brokers_changed()
+        return True
+
+    def start_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Bring a broker back: it rejoins ISRs and leads what it is the preferred leader of. False if it was up."""
+        broker = self.brokers[broker_id]
+        if broker.online:
+            return False
+        broker.online = True
+        broker.epoch += 1
+        self._brokers_changed()
+        return True
+
+    def stop_rack(self, rack: str, now_ms: int) -> list[int]:
+        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
+        return [broker.id for broker in self.brokers_in(rack) if self.stop_broker(broker.id, now_ms)]
+
+    def start_rack(self, rack: str, now_ms: int) -> list[int]:
+        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
+        return [broker.id for broker in self.brokers_in(rack) if self.start_broker(broker.id, now_ms)]
+
+    def coordinator_for(self, group_id: str) -> Broker:
+        """The broker that coordinates a group (or a transactional id): the same one while it is up.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE with no broker up.
+        """
+        broker = self.brokers.get(self.coordinators.get(group_id, -1))
+        if broker is not None and broker.online:
+            return broker
+        online = self.online_brokers()
+        if not online:
+            raise ApiError(COORDINATOR_NOT_AVAILABLE, "no broker is online")
+        chosen = online[crc32(group_id.encode()) % len(online)]
+        self.coordinators[group_id] = chosen.id
+        return chosen
+
+    # topics
+
+    def find_topic(self, name: str | None, topic_id: bytes | None = None) -> Topic:
+        """The topic of this name, or of this id where the name is None or empty.
+
+        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
+        """
+        if name:
+            topic = self.topics.get(name)
+            if topic is None:
+                raise ApiError(UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+            return topic
+        topic = self.topic_by_id.get(topic_id or b"")
+        if topic is None:
+            raise ApiError(UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        return topic
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        assignment: list[list[int]] | None = None,
+        configs: Mapping[str, Any] | None = None,
+        validate_only: bool = False,
+    ) -> Topic:
+        """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
+
+        A diskless topic (``diskless.enable`` among the configs) has no replicas, and any replication factor will do.
+
+        Args:
+            assignment: replicas of each partition, in place of both numbers.
+            validate_only: check everything, create nothing.
+
+        Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
+            INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG.
+        """
+        check_topic_name(name)
+        if name in self.topics:
+            raise ApiError(TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        values = typed_configs(configs or {})
+        topic = Topic(name, b"", False, values, self.settings)
+        topic.diskless = bool(topic.config("diskless.enable")) and not topic.is_internal
+        if assignment is not None:
+            rows = [tuple(row) for row in assignment]
+            self._check_assignment(rows)
+        else:
+            if partitions == -1:
+                partitions = self.settings["num.partitions"]
+            rows = self._new_rows(topic, partitions, replication_factor)
+        topic.id = random_uuid(self.rng)
+        add_partitions(topic, rows)
+        self._elect(topic)
+        if not validate_only:
+            self.topics[name] = topic
+            self.topic_by_id[topic.id] = topic
+            self._changed()
+        return topic
+
+    def add_partitions(
+        self, name: str, count: int, *, assignment: list[list[int]] | None = None, validate_only: bool = False
+    ) -> None:
+        """Widen a topic to ``count`` partitions in all. Raises ApiError: INVALID_PARTITIONS and those of create_topic."""
+        topic = self.find_topic(name)
+        more = count - len(topic.partitions)
+        if more <= 0:
+            has = len(topic.partitions)
+            raise ApiError(
+                INVALID_PARTITIONS,
+                f"The topic {name} currently has {has} partition(s); {count} would not be an increase.",
+            )
+        if assignment is not None:
+            rows = [tuple(row) for row in assignment]
+            if len(rows) != more:
+                raise ApiError(
+                    INVALID_REPLICA_ASSIGNMENT, f"{more} partitions are added, but {len(rows)} assignments were given"
+                )
+            self._check_assignment(rows)
+        else:
+            rows = self._new_rows(topic, more, topic.replication_factor or -1)
+        if validate_only:
+            return
+        add_partitions(topic, [() for _ in rows] if topic.diskless else rows)
+        self._elect(topic)
+        self._changed()
+
+    def delete_topic(self, topic: Topic) -> None:
+        """Remove a topic; whoever waits for its records is woken."""
+        del self.topics[topic.name]
+        del self.topic_by_id[topic.id]
+        self.woken.extend(topic.partitions)
+        self._changed()
+
+    # what waits, and time
+
+    def notify(self, key: Hashable) -> None:
+        """Wake the calls that wait for this key, once the present call or tick is done."""
+        self.woken.append(key)
+
+    def next_deadline_ms(self) -> int | None:
+        """When ``tick`` has to run next, None if nothing is due."""
+        return self.groups.next_deadline_ms()
+
+    def tick(self, now_ms: int) -> None:
+        """Carry out what is due at this time."""
+        self.groups.tick(now_ms)
+
+    # inside
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    def _brokers_changed(self) -> None:
+        self._online = None
+        for topic in self.topics.values():
+            self._elect(topic)
+        self._changed()
+
+    def _elect(self, topic: Topic) -> None:
+        if topic.diskless:
+            return
+        online = {broker.id for broker in self.online_brokers()}
+        unclean = topic.config("unclean.leader.election.enable")
+        for partition in topic.partitions:
+            if partition.elect(online, unclean=unclean):
+                self.woken.append(partition)
+
+    def _new_rows(self, topic: Topic, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+        if not 0 < partitions <= MOST_PARTITIONS:
+            raise ApiError(INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MOST_PARTITIONS} are possible")
+        if topic.diskless:
+            return [()] * partitions
+        online = self.online_brokers()
+        if replication_factor == -1:
+            replication_factor = min(self.settings["default.replication.factor"], len(online))
+        if not 0 < replication_factor <= len(online):
+            are_online = "1 broker is" if len(online) == 1 else f"{len(online)} brokers are"
+            raise ApiError(
+                INVALID_REPLICATION_FACTOR, f"replication factor {replication_factor}, but {are_online} online"
+            )
+        return place(online, len(topic.partitions), partitions, replication_factor)
+
+    def _check_assignment(self, rows: list[tuple[int, ...]]) -> None:
+        for row in rows:
+            unknown = sorted(set(row) - set(self.brokers))
+            if not row or len(set(row)) != len(row) or unknown or len(row) != len(rows[0]):
+                raise ApiError(
+                    INVALID_REPLICA_ASSIGNMENT,
+                    f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
+                )
+
+
+def add_partitions(topic: Topic, rows: list[tuple[int, ...]]) -> None:
+    """Append partitions with these replicas, all in sync, the first leading."""
+    for replicas in rows:
+        leader = replicas[0] if replicas else NO_LEADER
+        topic.partitions.append(Partition(topic, len(topic.partitions), replicas, leader, replicas))
+
+
+def place(brokers: list[Broker], first_partition: int, partitions: int, replicas: int) -> list[tuple[int, ...]]:
+    """Replicas for new partitions, spread over the racks as Kafka's rack-aware placement does (KIP-36)."""
+    from kafka_rack.placement import UsableBroker, place as place_replicas
+
+    racks = {broker.rack for broker in brokers}
+    placer = "unaware" if None in racks else "rack-aware"
+    usable = [UsableBroker(broker.id, broker.rack if placer == "rack-aware" else None, False) for broker in brokers]
+    rows = place_replicas(placer, usable, first_partition, partitions, replicas, start_index=0, next_replica_shift=0)
+    return [tuple(row) for row in rows]
+
+
+def random_uuid(rng: Random) -> bytes:
+    """A version 4 UUID that Kafka would give out: its text does not start with a dash."""
+    while True:
+        raw = bytearray(rng.randbytes(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        if raw[0] >> 2 != 62:
+            return bytes(raw)

@@ -1,0 +1,83 @@
+"""Broker settings under Kafka's own names, with Kafka's defaults unless a test cluster is better off with another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+DEFAULTS: dict[str, Any] = {
+    "auto.create.topics.enable": True,
+    "compression.type": "producer",
+    "default.replication.factor": 3,  # Kafka: 1; here a topic is spread over racks, at most as wide as there are brokers
+    "diskless.enable": False,
+    "fetch.max.bytes": 57671680,
+    "group.initial.rebalance.delay.ms": 0,  # Kafka: 3000
+    "group.max.session.timeout.ms": 1800000,
+    "group.max.size": 2147483647,
+    "group.min.session.timeout.ms": 6000,
+    "log.message.timestamp.type": "CreateTime",
+    "log.retention.bytes": -1,
+    "log.retention.ms": 604800000,
+    "log.cleanup.policy": "delete",
+    "log.segment.bytes": 1073741824,
+    "max.incremental.fetch.session.cache.slots": 1000,
+    "message.max.bytes": 1048588,
+    "min.insync.replicas": 1,
+    "num.partitions": 1,
+    "offset.metadata.max.bytes": 4096,
+    "offsets.retention.minutes": 10080,
+    "producer.id.expiration.ms": 86400000,
+    "socket.request.max.bytes": 104857600,
+    "transactional.id.expiration.ms": 604800000,
+    "transaction.max.timeout.ms": 900000,
+    "unclean.leader.election.enable": False,
+}
+TRUE_AND_FALSE = {"true": True, "false": False}
+
+
+class Settings(Mapping[str, Any]):
+    """Settings by name; a name that was never given has its default.
+
+    Values given as text become the type of the default. Unknown names are kept as they are, since Kafka has many more.
+
+    >>> Settings({"num.partitions": "6"})["num.partitions"]
+    6
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, given: Mapping[str, Any] | None = None) -> None:
+        self._values = dict(DEFAULTS)
+        for name, value in (given or {}).items():
+            self._values[name] = typed(name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._values))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def given(self, name: str) -> bool:
+        """Whether the value differs from the default."""
+        return name not in DEFAULTS or bool(self._values[name] != DEFAULTS[name])
+
+
+def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
+    """A value given as text, as the type of the setting's default.
+
+    Raises: ValueError: the text is no such value; says which setting, what was given and what is wanted.
+    """
+    default = defaults.get(name)
+    if not isinstance(value, str) or default is None or isinstance(default, str):
+        return value
+    if isinstance(default, bool):
+        if value.lower() not in TRUE_AND_FALSE:
+            raise ValueError(f"{name}={value}: true or false is wanted")
+        return TRUE_AND_FALSE[value.lower()]
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"{name}={value}: a whole number is wanted") from None
