@@ -1,0 +1,58 @@
+"""What can be wrong with a placement, an assignment, a selection or the settings and files that ask for them.
+
+Every message gives the value met and what would be right, on one line, so that a tool can print it as it is.
+"""
+
+from __future__ import annotations
+
+
+class KafkaRackError(Exception):
+    """Base of every error that the rack logic raises about its input."""
+
+
+class InvalidReplicationFactorError(KafkaRackError):
+    """A replication factor below 1, or above what the brokers can hold (InvalidReplicationFactorException)."""
+
+
+class ReplicaPlacementError(KafkaRackError):
+    """A placer could not place the replicas (KIP-660's ReplicaPlacementException, REPLICA_PLACEMENT_FAILED)."""
+
+
+class InvalidPartitionsError(ReplicaPlacementError):
+    """A number of partitions below 1 (InvalidPartitionsException)."""
+
+
+class MissingRackError(ReplicaPlacementError):
+    """Some brokers have a rack and some have none (AdminOperationException of KIP-36).
+
+    ``brokers`` are the sorted ids without a rack.
+    """
+
+    def __init__(self, brokers: tuple[int, ...]) -> None:
+        super().__init__(brokers)  # as args, so it pickles for Spark
+        self.brokers = brokers
+
+    def __str__(self) -> str:
+        named = ", ".join(str(broker) for broker in self.brokers)
+        noun = "broker" if len(self.brokers) == 1 else "brokers"
+        return f"{noun} {named} without a rack, while others have one: give every broker a rack, or ignore racks"
+
+
+class DuplicateBrokerError(ReplicaPlacementError):
+    """The same broker id was given twice."""
+
+
+class PlacerSettingsError(KafkaRackError):
+    """A placer's name, its settings or its state file cannot be used."""
+
+
+class PartitionAssignorError(KafkaRackError):
+    """Members subscribe to something that cannot be assigned (PartitionAssignorException)."""
+
+
+class SelectionError(KafkaRackError):
+    """A replica selector or a leader preference that cannot be understood."""
+
+
+class InputError(KafkaRackError):
+    """A file or an argument that a person handed in does not say what it should; the message says where."""

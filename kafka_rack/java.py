@@ -1,0 +1,292 @@
+"""The parts of Java's library on which Kafka's decisions depend: random numbers, hashes, and the order of a hash map.
+
+Kafka walks hash maps and draws from ``java.util.Random`` while it places replicas and assigns partitions, so equal
+answers need equal orders. What is here follows OpenJDK 8 to 21, which agree on all of it, with one exception that is
+left out: a bucket of nine or more keys in a table of 64 or more becomes a tree in Java, which may reorder that bucket.
+
+Source: the documented generator of java.util.Random; the behaviour of java.util.HashMap, as fixtures/oracle records it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
+
+MASK_32 = 0xFFFFFFFF
+MASK_48 = (1 << 48) - 1
+MULTIPLIER = 0x5DEECE66D
+"""The factor of java.util.Random's linear congruential generator; its increment is 11."""
+INCREMENT = 0xB
+DEFAULT_CAPACITY = 16
+"""Buckets in a fresh java.util.HashMap."""
+TREE_THRESHOLD = 8
+"""Keys in one bucket beyond which Java grows a small table, or turns the bucket of a large one into a tree."""
+TREE_CAPACITY = 64
+"""Buckets from which on Java makes trees and no longer grows early."""
+
+
+class JavaRandom:
+    """``java.util.Random``: the same seed gives the same numbers.
+
+    >>> JavaRandom(42).next_int(10), JavaRandom(42).next_int()
+    (0, -1170105035)
+    """
+
+    __slots__ = ("state",)
+
+    def __init__(self, seed: int) -> None:
+        self.state = (seed ^ MULTIPLIER) & MASK_48
+
+    def next_bits(self, bits: int) -> int:
+        """The next ``bits`` (1 to 32) random bits, as an unsigned number."""
+        self.state = (self.state * MULTIPLIER + INCREMENT) & MASK_48
+        return self.state >> (48 - bits)
+
+    def next_int(self, bound: int | None = None) -> int:
+        """A number from 0 up to, not including, ``bound`` (1 to 2**31 - 1), or any signed 32-bit number."""
+        if bound is None:
+            return to_int32(self.next_bits(32))
+        if bound <= 0:
+            raise ValueError(f"bound {bound}, but it must be positive")
+        bits = self.next_bits(31)
+        if bound & (bound - 1) == 0:
+            return (bound * bits) >> 31
+        value = bits % bound
+        while bits - value + bound - 1 > 0x7FFFFFFF:
+            bits = self.next_bits(31)
+            value = bits % bound
+        return value
+
+    def next_long(self) -> int:
+        """Any signed 64-bit number of those that 48 bits of state can reach."""
+        high = self.next_bits(32)
+        value = ((high << 32) + self.next_int()) & 0xFFFFFFFFFFFFFFFF
+        return value - (1 << 64) if value >> 63 else value
+
+    def next_double(self) -> float:
+        """A number from 0 up to, not including, 1."""
+        return ((self.next_bits(26) << 27) + self.next_bits(27)) / (1 << 53)
+
+    def shuffle(self, items: list[Item]) -> None:
+        """``Collections.shuffle``: from the end, swap each item with one drawn from those up to it.
+
+        The generator is written out in place: a large placement draws hundreds of thousands of numbers.
+        """
+        state = self.state
+        for bound in range(len(items), 1, -1):
+            state = (state * 0x5DEECE66D + 0xB) & 0xFFFFFFFFFFFF
+            bits = state >> 17
+            if bound & (bound - 1) == 0:
+                other = (bound * bits) >> 31
+            else:
+                other = bits % bound
+                while bits - other + bound > 0x80000000:
+                    state = (state * 0x5DEECE66D + 0xB) & 0xFFFFFFFFFFFF
+                    bits = state >> 17
+                    other = bits % bound
+            last = bound - 1
+            items[last], items[other] = items[other], items[last]
+        self.state = state
+
+
+def to_int32(value: int) -> int:
+    """``value`` cut to 32 bits and read as Java's signed int."""
+    value &= MASK_32
+    return value - 0x100000000 if value & 0x80000000 else value
+
+
+def utf16_key(text: str) -> bytes:
+    """A sort key by which strings compare as Java compares them: by UTF-16 code units.
+
+    Python compares code points, which differs only where characters beyond U+FFFF meet U+E000 to U+FFFF.
+    """
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def string_hash(text: str) -> int:
+    """``String.hashCode`` as an unsigned 32-bit number.
+
+    >>> string_hash("rack-a") == to_int32(string_hash("rack-a")) & 0xFFFFFFFF
+    True
+    >>> string_hash("Aa") == string_hash("BB") == 2112
+    True
+    """
+    value = 0
+    if text.isascii():
+        for unit in text.encode("ascii"):
+            value = (value * 31 + unit) & 0xFFFFFFFF
+        return value
+    encoded = utf16_key(text)
+    for (unit,) in struct.iter_unpack(">H", encoded):
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    return value
+
+
+def optional_string_hash(text: str | None) -> int:
+    """The hash of an ``Optional<String>`` or of a string that may be null: nothing hashes as 0."""
+    return 0 if text is None else string_hash(text)
+
+
+def int_hash(value: int) -> int:
+    """``Integer.hashCode`` as an unsigned 32-bit number."""
+    return value & MASK_32
+
+
+def partition_hash(partition: tuple[str, int]) -> int:
+    """The hash of Kafka's ``TopicPartition``, given as (topic, partition): 31 * (31 + partition) + hash of the topic."""
+    topic, number = partition
+    return (31 * (31 + number) + string_hash(topic)) & MASK_32
+
+
+def uuid_hash(uuid: bytes) -> int:
+    """The hash of Kafka's ``Uuid``, given as 16 bytes: its halves xored, then the halves of that."""
+    mixed = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
+    return (mixed >> 32) ^ (mixed & MASK_32)
+
+
+def spread(hash_value: int) -> int:
+    """What ``HashMap`` makes of a hash before it masks it: the upper half mixed into the lower."""
+    hash_value &= MASK_32
+    return hash_value ^ (hash_value >> 16)
+
+
+def table_size_for(capacity: int) -> int:
+    """The power of two, at least 1, that a ``HashMap`` made for ``capacity`` uses.
+
+    >>> [table_size_for(capacity) for capacity in (0, 1, 12, 16, 17)]
+    [1, 1, 16, 16, 32]
+    """
+    return 1 if capacity <= 1 else 1 << (capacity - 1).bit_length()
+
+
+def set_copy_capacity(size: int) -> int:
+    """The capacity that ``new HashSet<>(collection)`` asks for: max(size / 0.75 + 1, 16)."""
+    return max(int(size / 0.75) + 1, 16)
+
+
+def map_copy_capacity(size: int) -> int:
+    """The capacity that ``new HashMap<>(map)`` and ``putAll`` into a fresh map ask for: size / 0.75 + 1."""
+    return int(size / 0.75 + 1.0)
+
+
+def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int = DEFAULT_CAPACITY) -> list[Key]:
+    """The order in which a ``HashMap`` or ``HashSet`` walks ``keys`` that were put into it in the given order.
+
+    Args:
+        keys: in the order of their insertion; repeated ones count once.
+        hash_of: the hash of a key, as ``string_hash`` gives it.
+        capacity: what the map was made for.
+
+    Only ``put`` and ``add`` are meant. For ``computeIfAbsent``, or where keys are removed in between, use ``HashTable``.
+
+    >>> hash_order(["rack-a", "rack-b", "rack-c"], string_hash)
+    ['rack-c', 'rack-b', 'rack-a']
+    """
+    unique = list(dict.fromkeys(keys))
+    length = table_size_for(capacity)
+    while len(unique) * 4 > length * 3:
+        length *= 2
+    mask = length - 1
+    hashes = [spread(hash_of(key)) for key in unique]
+    buckets = [value & mask for value in hashes]
+    if length < TREE_CAPACITY and len(unique) > TREE_THRESHOLD and overfull(buckets):
+        table: HashTable[Key] = HashTable(hash_of, capacity)
+        for key in unique:
+            table.add(key)
+        return list(table)
+    order = sorted(range(len(unique)), key=buckets.__getitem__)
+    return [unique[index] for index in order]
+
+
+def overfull(buckets: list[int]) -> bool:
+    """Whether any bucket number occurs more than ``TREE_THRESHOLD`` times."""
+    counts: dict[int, int] = {}
+    for bucket in buckets:
+        counts[bucket] = counts.get(bucket, 0) + 1
+    return max(counts.values()) > TREE_THRESHOLD
+
+
+class HashTable(Generic[Key]):
+    """The keys of a ``HashMap`` or ``HashSet``, walked in Java's order while keys come and go.
+
+    ``add`` is put: a new key goes to the end of its bucket, and the table doubles once its size exceeds three quarters
+    of its length. ``add_first`` is computeIfAbsent, compute and merge: a new key goes to the head of its bucket, and
+    the table doubles beforehand. Removing never shrinks the table.
+    """
+
+    __slots__ = ("buckets", "hash_of", "length", "size")
+
+    def __init__(self, hash_of: Callable[[Key], int], capacity: int = DEFAULT_CAPACITY) -> None:
+        self.hash_of = hash_of
+        self.length = table_size_for(capacity)
+        self.size = 0
+        self.buckets: dict[int, list[Key]] = {}
+
+    def add(self, key: Key) -> bool:
+        """Put a key; False when it was there."""
+        bucket = self.bucket_of(key)
+        if key in bucket:
+            return False
+        bucket.append(key)
+        self.size += 1
+        if len(bucket) > TREE_THRESHOLD and self.length < TREE_CAPACITY:
+            self.grow()
+        if self.size * 4 > self.length * 3:
+            self.grow()
+        return True
+
+    def add_first(self, key: Key) -> bool:
+        """Put a key as computeIfAbsent does; False when it was there."""
+        if self.size * 4 > self.length * 3:
+            self.grow()
+        bucket = self.bucket_of(key)
+        if key in bucket:
+            return False
+        bucket.insert(0, key)
+        self.size += 1
+        if len(bucket) >= TREE_THRESHOLD and self.length < TREE_CAPACITY:
+            self.grow()
+        return True
+
+    def remove(self, key: Key) -> bool:
+        """Take a key out; False when it was not there."""
+        bucket = self.bucket_of(key)
+        if key not in bucket:
+            return False
+        bucket.remove(key)
+        self.size -= 1
+        return True
+
+    def first(self) -> Key:
+        """The key that a walk meets first.
+
+        Raises: KeyError: the table is empty.
+        """
+        for key in self:
+            return key
+        raise KeyError("first key of an empty table")
+
+    def bucket_of(self, key: Key) -> list[Key]:
+        return self.buckets.setdefault(spread(self.hash_of(key)) & (self.length - 1), [])
+
+    def grow(self) -> None:
+        """Double the table; keys of one bucket keep their order in the two that it becomes."""
+        keys = list(self)
+        self.length *= 2
+        self.buckets = {}
+        for key in keys:
+            self.bucket_of(key).append(key)
+
+    def __iter__(self) -> Iterator[Key]:
+        for number in sorted(self.buckets):
+            yield from list(self.buckets[number])
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __contains__(self, key: object) -> bool:
+        return any(key in bucket for bucket in self.buckets.values())
