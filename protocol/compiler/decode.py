@@ -1,0 +1,247 @@
+"""Decoders: one function a message version, ``decode(b, p) -> (message, p)``.
+
+Neighbouring fields of fixed width, with the first byte or bytes of a length behind them, become one ``unpack_from``.
+Slices are taken without looking whether the bytes are there: a cut-off input leaves the position behind the end, which
+every later read and the last line notice. Only counts are checked at once, as they would be believed by a loop.
+"""
+
+from contextlib import nullcontext
+from typing import Any
+
+from construct import Construct
+
+from ..wire import (
+    Absent,
+    Blob,
+    Boolean,
+    CountedArray,
+    Fixed,
+    NullableRecord,
+    Record,
+    TaggedFields,
+    Text,
+    UuidConstruct,
+)
+from . import reading
+from .sizes import least_size
+from .source import Source
+
+
+def decoder_source(construct: Record) -> Source:
+    """The source of a decoder for ``construct``."""
+    return DecoderWriter().whole(construct)
+
+
+class DecoderWriter:
+    """Emits the decoder of a record and all that nests in it; ``run`` gathers fields of fixed width."""
+
+    def __init__(self) -> None:
+        self.source = Source("decode")
+        self.source.namespace |= reading.NAMES
+        self.run: list[tuple[str, str]] = []
+
+    def whole(self, construct: Record) -> Source:
+        """The function for the outermost record."""
+        source = self.source
+        with source.block("def decode(b, p):"):
+            source.add("size = len(b)")
+            made = self.record(construct)
+            source.add("if p > size:", "    raise Refused", f"return {made}, p")
+        return source
+
+    # -- runs --------------------------------------------------------------------------------------------------------
+
+    def fixed(self, code: str, stem: str = "v") -> str:
+        """Have a field of fixed width read with the present run; give its variable."""
+        name = self.source.fresh(stem)
+        self.run.append((code, name))
+        return name
+
+    def flush(self) -> None:
+        """Read the run."""
+        if not self.run:
+            return
+        codes = "".join(code for code, _ in self.run)
+        names = ", ".join(name for _, name in self.run)
+        self.run = []
+        if codes == "B":
+            self.source.add(f"{names} = b[p]", "p += 1")
+            return
+        unpack = self.source.struct("unpack_from", codes)
+        comma = "" if "," in names else ","
+        self.source.add(f"{names}{comma} = {unpack}(b, p)", f"p += {self.width(codes)}")
+
+    def width(self, codes: str) -> int:
+        """Bytes of a run; uuids stand in it as ``16s``."""
+        widths = {"b": 1, "B": 1, "?": 1, "h": 2, "H": 2, "l": 4, "L": 4, "q": 8, "d": 8}
+        return sum(widths[code] for code in codes.replace("16s", "qq"))
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def value(self, construct: Construct) -> str:
+        """Emit the read of one value; give the expression that holds it once the run is flushed."""
+        match construct:
+            case Boolean():
+                return self.fixed("?")
+            case Fixed():
+                return self.fixed(construct.code)
+            case UuidConstruct():
+                return self.fixed("16s")
+            case Absent():
+                return self.source.literal(construct.default)
+            case Text():
+                return self.sized(construct, "string")
+            case Blob():
+                return self.sized(construct, "bytes")
+            case CountedArray():
+                return self.array(construct)
+            case NullableRecord():
+                return self.nullable_record(construct)
+            case Record():
+                return self.record(construct)
+        raise NotImplementedError(construct)
+
+    def sized(self, construct: Text | Blob, kind: str) -> str:
+        """A string or bytes behind its length."""
+        source, length = self.source, construct.length
+        nullable = "nullable_" if length.nullable else ""
+        found, end = source.fresh("s"), source.fresh("e")
+        decode = ".decode()" if kind == "string" else ""
+        if length.compact:
+            count = self.fixed("B", "n")
+            self.flush()
+            with source.block(f"if 0 < {count} < 128:"):
+                source.add(f"{end} = p + {count} - 1", f"{found} = b[p:{end}]{decode}", f"p = {end}")
+            source.add("else:", f"    {found}, p = long_{nullable}{kind}(b, p, {count})")
+            return found
+        count = self.fixed(length.subcon.code, "n")
+        self.flush()
+        with source.block(f"if {count} >= 0:"):
+            source.add(f"{end} = p + {count}", f"{found} = b[p:{end}]{decode}", f"p = {end}")
+        if length.nullable:
+            source.add(f"elif {count} == -1:", f"    {found} = None")
+        source.add("else:", "    raise Refused")
+        return found
+
+    def array(self, construct: CountedArray) -> str:
+        """Items behind their count."""
+        source, length, item = self.source, construct.length, construct.subcon
+        found = source.fresh("a")
+        count = self.fixed("B" if length.compact else length.subcon.code, "n")
+        self.flush()
+        if length.compact:
+            source.add(f"if {count} > 127:", f"    {count}, p = long_varint(b, p, {count})", f"{count} -= 1")
+        if length.nullable:
+            source.add(f"if {count} == -1:", f"    {found} = None")
+        with source.block("else:") if length.nullable else nullcontext():
+            source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
+            self.items(item, found, count)
+        return found
+
+    def items(self, item: Construct, found: str, count: str) -> None:
+        """Read ``count`` items, known to have their least size in bytes, into the list ``found``."""
+        source = self.source
+        if isinstance(item, Fixed):
+            code = "?" if isinstance(item, Boolean) else item.code
+            unpackers = source.refer("unpackers", reading.UNPACKERS[code])
+            source.add(f"{found} = list({unpackers}[{count}](b, p))", f"p += {count} * {item.length}")
+            return
+        if isinstance(item, UuidConstruct):
+            position, end = source.fresh("q"), source.fresh("e")
+            source.add(
+                f"{end} = p + {count} * 16",
+                f"{found} = [b[{position} : {position} + 16] for {position} in range(p, {end}, 16)]",
+                f"p = {end}",
+            )
+            return
+        append = source.fresh("append")
+        source.add(f"{found} = []", f"{append} = {found}.append")
+        with source.block(f"for _ in range({count}):"):
+            made = self.value(item)
+            self.flush()
+            source.add(f"{append}({made})")
+
+    # -- records -----------------------------------------------------------------------------------------------------
+
+    def nullable_record(self, construct: NullableRecord) -> str:
+        """A record behind the marker that says whether it is there."""
+        source = self.source
+        found = source.fresh("r")
+        mark = self.fixed("B" if construct.compact else "b", "n")
+        self.flush()
+        if construct.compact:
+            source.add(f"if {mark} > 127:", f"    {mark}, p = long_varint(b, p, {mark})")
+        source.add(f"if {mark} {'== 0' if construct.compact else '< 0'}:", f"    {found} = None")
+        with source.block("else:"):
+            source.add(f"{found} = {self.record(construct.subcon)}")
+        return found
+
+    def record(self, construct: Record) -> str:
+        """Every field, then the tagged ones; gives an expression that makes the typed record, the run flushed."""
+        source = self.source
+        values: dict[str, str] = {}
+        for sub in construct.subcons:
+            if isinstance(sub.subcon, TaggedFields):
+                values |= self.tagged(sub.subcon)
+            else:
+                values[sub.name] = self.value(sub.subcon)
+        self.flush()
+        fields = construct.record.__struct_fields__  # type: ignore[attr-defined]
+        arguments = [values[name] for name in fields if name in values]
+        return f"{source.refer(construct.record.__name__, construct.record)}({', '.join(arguments)})"
+
+    def tagged(self, construct: TaggedFields) -> dict[str, str]:
+        """The tagged fields, by name; nearly always there are none, so their reader is a function of its own."""
+        source = self.source
+        count = self.fixed("B", "n")
+        self.flush()
+        names = {field.name: source.fresh("t") for field in construct.known.values()}
+        unknown = source.fresh("t")
+        found = ", ".join([*names.values(), unknown])
+        with source.block(f"if {count}:"):
+            reader = source.refer("tags", tag_reader(construct))
+            source.add(f"{found}, p = {reader}(b, p, {count})")
+        with source.block("else:"):
+            for field in construct.known.values():
+                default = typed_default(field.subcon, construct.defaults[field.name])
+                source.add(f"{names[field.name]} = {source.literal(default)}")
+            source.add(f"{unknown} = ()")
+        return {**names, "unknown_tagged_fields": unknown}
+
+
+def tag_reader(construct: TaggedFields) -> Any:
+    """A function that reads ``count`` tagged fields: ``(b, p, count) -> (known values..., unknown, p)``."""
+    writer = DecoderWriter()
+    source = writer.source
+    source.entry = "read_tags"
+    names = {tag: source.fresh("t") for tag in construct.known}
+    with source.block("def read_tags(b, p, count):"):
+        source.add("size = len(b)", "unknown = []", "seen = set()")
+        for tag, field in construct.known.items():
+            default = typed_default(field.subcon, construct.defaults[field.name])
+            source.add(f"{names[tag]} = {source.literal(default)}")
+        source.add("if count > 127:", "    count, p = long_varint(b, p, count)")
+        with source.block("for _ in range(count):"):
+            source.add("tag, p = varint(b, p)", "length, p = varint(b, p)", "end = p + length")
+            source.add("if end > size or tag in seen:", "    raise Refused", "seen.add(tag)")
+            branch = "if"
+            for tag, field in construct.known.items():
+                with source.block(f"{branch} tag == {tag}:"):
+                    made = writer.value(field.subcon)
+                    writer.flush()
+                    source.add(f"{names[tag]} = {made}", "if p != end:", "    raise Refused")
+                branch = "elif"
+            if construct.known:
+                source.add("else:", "    unknown.append((tag, b[p:end]))", "    p = end")
+            else:
+                source.add("unknown.append((tag, b[p:end]))", "p = end")
+        source.add(f"return {', '.join([*names.values(), 'tuple(unknown)'])}, p")
+    exec(compile(source.text(), "<read_tags>", "exec"), source.namespace)
+    return source.namespace["read_tags"]
+
+
+def typed_default(construct: Construct, default: Any) -> Any:
+    """The default of a tagged field as a typed value."""
+    if isinstance(construct, Record) and default is not None:
+        return construct.record()
+    return default

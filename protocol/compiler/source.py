@@ -1,0 +1,68 @@
+"""Source code as it grows: lines, indentation, fresh names, and the objects that it refers to."""
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Refused(Exception):
+    """What compiled code raises by itself; the reference codec then finds the words."""
+
+
+class Source:
+    """Python under construction; ``namespace`` holds what it refers to, ``entry`` names the function it is for."""
+
+    def __init__(self, entry: str) -> None:
+        self.entry = entry
+        self.namespace: dict[str, Any] = {"Refused": Refused}
+        self.lines: list[str] = []
+        self.depth = 0
+        self.count = 0
+
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(self.lines) + "\n"
+
+    def add(self, *lines: str) -> None:
+        """Append lines at the present indentation."""
+        self.lines += ["    " * self.depth + line for line in lines]
+
+    @contextmanager
+    def block(self, opening: str) -> Iterator[None]:
+        """Append ``opening`` and indent what follows."""
+        self.add(opening)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def fresh(self, stem: str) -> str:
+        """A variable name not used before."""
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def refer(self, stem: str, value: Any) -> str:
+        """A name for an object, the same for the same object."""
+        for name, known in self.namespace.items():
+            if known is value:
+                return name
+        name = self.fresh(f"_{stem}")
+        self.namespace[name] = value
+        return name
+
+    def struct(self, method: str, codes: str) -> str:
+        """A name for a bound method of ``struct.Struct``, one a format."""
+        name = f"_{method}_{codes.replace('?', 'o')}"
+        if name not in self.namespace:
+            self.namespace[name] = getattr(struct.Struct(">" + codes), method)
+        return name
+
+    def literal(self, value: Any) -> str:
+        """An expression for a default value, new at each evaluation where it could be changed in place."""
+        if isinstance(value, (list, tuple)) and not value:
+            return "[]"
+        if value is None or isinstance(value, (bool, int, str, bytes)):
+            return repr(value)
+        if isinstance(value, float):
+            return f"float({str(value)!r})"
+        return f"{self.refer(type(value).__name__, type(value))}()"
