@@ -1,0 +1,133 @@
+"""The members of a group as an assignor meets them, and the order in which Java's maps hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_rack.errors import InputError
+from kafka_rack.java import hash_order, string_hash, utf16_key
+
+TopicPartition = tuple[str, int]
+Assignment = dict[str, list[TopicPartition]]
+"""member id -> its (topic, partition) pairs, sorted by topic (as Java compares strings), then partition."""
+
+
+@dataclass(slots=True)
+class Member:
+    """One member of a consumer group, as its subscription describes it.
+
+    Attributes:
+        member_id: unique in the group.
+        topics: what it subscribes to, in its own order.
+        rack: its client.rack; None or empty: it has none.
+        instance_id: group.instance.id of a static member.
+        owned: the partitions it says it owns: topic -> partition numbers, in its order. For the group coordinator's
+            assignors: its present target assignment.
+        generation: the generation it was last stable in; None: it sent none, or one below 0.
+        user_data: the bytes that its assignor put into the subscription.
+    """
+
+    member_id: str
+    topics: Sequence[str]
+    rack: str | None = None
+    instance_id: str | None = None
+    owned: Sequence[tuple[str, Sequence[int]]] = ()
+    generation: int | None = None
+    user_data: bytes | None = None
+    topic_set: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.topic_set = frozenset(self.topics)
+        if self.generation is not None and self.generation < 0:
+            self.generation = None
+
+    @classmethod
+    def from_plain(cls, member_id: str, plain: Mapping[str, Any]) -> Member:
+        """Read the plain form: ``topics``, ``rack``, ``instance_id``, ``owned`` [[topic, [partitions]]], ``generation``, ``user_data`` in hex.
+
+        Raises: InputError, naming the member and the field.
+        """
+        where = f"members.{member_id}"
+        if not isinstance(plain, Mapping):
+            raise InputError(f"{where}: {plain!r}, but an object with topics is needed")
+        topics = plain.get("topics")
+        if not isinstance(topics, list | tuple) or not all(isinstance(topic, str) for topic in topics):
+            raise InputError(f"{where}.topics: {topics!r}, but a list of topic names is needed")
+        for name in ("rack", "instance_id"):
+            if not isinstance(plain.get(name), str | None):
+                raise InputError(f"{where}.{name}: {plain[name]!r} is no string")
+        generation = plain.get("generation")
+        if not isinstance(generation, int | None):
+            raise InputError(f"{where}.generation: {generation!r} is no number")
+        owned = plain.get("owned") or ()
+        for entry in owned:
+            _check_owned(entry, f"{where}.owned")
+        return cls(
+            member_id,
+            topics,
+            rack=plain.get("rack"),
+            instance_id=plain.get("instance_id"),
+            owned=owned,
+            generation=generation,
+            user_data=_user_data(plain.get("user_data"), where),
+        )
+
+    def owned_partitions(self) -> list[TopicPartition]:
+        """What it says it owns, flat, in its order."""
+        return [(topic, partition) for topic, partitions in self.owned for partition in partitions]
+
+
+def members_from_plain(members: Mapping[str, Any]) -> list[Member]:
+    """The members of the plain form, in the order in which a Java HashMap filled in the listed order gives them."""
+    if not isinstance(members, Mapping):
+        raise InputError(f"members: {members!r}, but an object of member ids is needed")
+    return in_hash_order([Member.from_plain(member_id, plain) for member_id, plain in members.items()])
+
+
+def in_hash_order(members: Sequence[Member]) -> list[Member]:
+    """Members in the order of a HashMap keyed by member id into which they were put in the given order."""
+    by_id = {member.member_id: member for member in members}
+    return [by_id[member_id] for member_id in hash_order(by_id, string_hash)]
+
+
+def static_first(members: Iterable[Member]) -> list[Member]:
+    """Static members by instance id, then the others by member id: the order of range and round robin."""
+    return sorted(members, key=_static_key)
+
+
+def _static_key(member: Member) -> tuple[int, bytes]:
+    if member.instance_id is not None:
+        return 0, utf16_key(member.instance_id)
+    return 1, utf16_key(member.member_id)
+
+
+def subscribed_topics(members: Iterable[Member]) -> list[str]:
+    """Every topic that any member subscribes to, sorted as Java sorts strings."""
+    topics: set[str] = set()
+    for topic_set in {member.topic_set for member in members}:
+        topics |= topic_set
+    return sorted(topics, key=utf16_key)
+
+
+def _check_owned(entry: object, where: str) -> None:
+    if not (
+        isinstance(entry, list | tuple)
+        and len(entry) == 2
+        and isinstance(entry[0], str)
+        and isinstance(entry[1], list | tuple)
+        and all(type(partition) is int for partition in entry[1])
+    ):
+        raise InputError(f"{where}: {entry!r}, but [topic, [partition, ...]] is needed")
+
+
+def _user_data(value: object, where: str) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    try:
+        if isinstance(value, str):
+            return bytes.fromhex(value)
+    except ValueError:
+        pass
+    raise InputError(f"{where}.user_data: {value!r}, but bytes in hex are needed")
