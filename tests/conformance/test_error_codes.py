@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-from pathlib import Path
 
 import pytest
 
 from protocol.error_codes import ErrorCode, error_name
+from tests.fixture_data import kafka_errors
 
-KAFKA_ERRORS = json.loads((Path(__file__).parents[2] / "fixtures" / "kafka" / "error_codes.json").read_text())
-KAFKA_NUMBERS = {error["code"] for error in KAFKA_ERRORS}
+KAFKA_NUMBERS = {error["code"] for error in kafka_errors()}
 INT16_MAX = 2**15 - 1
 
 
-@pytest.mark.parametrize("error", KAFKA_ERRORS, ids=lambda error: error["name"])
+@pytest.mark.parametrize("error", kafka_errors(), ids=lambda error: error["name"])
 def test_each_kafka_error_has_its_number_name_and_retriability(error):
     code = ErrorCode(error["code"])
     assert {"code": int(code), "name": code.name, "retriable": code.retriable} == error

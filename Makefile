@@ -1,0 +1,98 @@
+# From a fresh clone with only Python, `make demo` and `make test` set up what they need and run.
+#
+#   make demo      three racks, real clients, an outage, and who was served by which rack
+#   make test      all tests (interop ones skip, with the reason, where a client is not installed)
+#   make check     within a minute: format, lint, types, import directions, fast tests, doctests
+#   make interop   only the tests that run real clients
+#   make bench     speed and sizes, beside our peers
+#   make fuzz      properties and simulations with fresh seeds for FUZZ_SECONDS
+#   make setup     everything a developer needs, in .venv
+#   make clean     .venv and caches away
+#
+# PYTHON=... chooses the interpreter (3.11 or newer); VENV=... another place for the environment.
+
+VENV ?= .venv
+FUZZ_SECONDS ?= 60
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+DEMO_READY := $(VENV)/.ready-demo
+DEV_READY := $(VENV)/.ready-dev
+NEEDS_PYTHON := a Python of version 3.11 or newer is missing; install it (Debian, Ubuntu: apt-get install python3 python3-venv; macOS: brew install python) or name it: make PYTHON=/path/to/python3
+NEEDS_VENV := has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)
+NEEDS_PACKAGES := the packages of constraints.txt could not be installed (see above); what is missing is mostly a way to a Python package index: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
+
+.PHONY: setup demo test check format lint types imports fast-tests interop bench fuzz constraints clean
+
+setup: $(DEV_READY)
+
+demo: $(DEMO_READY)
+	@$(BIN)/kafka-rack demo
+
+test: $(DEV_READY)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: format lint types imports fast-tests
+
+format: $(DEV_READY)
+	@$(BIN)/ruff format --check --quiet . || { echo "format: run '$(BIN)/ruff format'"; exit 1; }
+
+lint: $(DEV_READY)
+	@$(BIN)/ruff check --quiet .
+
+types: $(DEV_READY)
+	@$(BIN)/mypy --no-error-summary
+
+imports: $(DEV_READY)
+	@$(BIN)/lint-imports --no-cache --no-logo
+
+fast-tests: $(DEV_READY)
+	@$(BIN)/python -m pytest --quiet -m "not interop and not slow" $(PYTEST_ARGS)
+
+interop: $(DEV_READY)
+	@$(BIN)/python -m pytest -m interop tests/interop $(PYTEST_ARGS)
+
+bench: $(DEV_READY)
+	@$(BIN)/python -m tests.bench
+
+# New seeds each round until the time is up; a failure prints how to replay it.
+fuzz: $(DEV_READY)
+	@end=$$(($$(date +%s) + $(FUZZ_SECONDS))); \
+	while [ "$$(date +%s)" -lt "$$end" ]; do \
+		seed=$$($(BIN)/python -c 'import random; print(random.randrange(2**32))'); \
+		$(BIN)/python -m pytest --quiet --hypothesis-profile=fuzz --hypothesis-seed="$$seed" \
+			$(wildcard tests/property tests/simulation) || exit 1; \
+	done
+
+# The newest versions that pyproject.toml allows, worked out without installing them.
+PIN := import json, sys; \
+	found = (entry["metadata"] for entry in json.load(sys.stdin)["install"]); \
+	pins = sorted(one["name"].lower().replace("_", "-") + "==" + one["version"] for one in found); \
+	print(*(pin for pin in pins if not pin.startswith("kafka-rack==")), sep="\n")
+constraints: $(DEV_READY)
+	@mkdir -p build
+	@$(BIN)/pip install --quiet --dry-run --ignore-installed --report build/report.json '.[dev,spark,uvloop]'
+	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -c '$(PIN)' <build/report.json; } >build/constraints.txt
+	@mv build/constraints.txt constraints.txt
+
+$(DEMO_READY): pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Setting up $(VENV) (once)"
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[clients]' || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@touch $@
+
+$(DEV_READY): pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Setting up $(VENV) for developers (once)"
+	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]' || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@touch $@ $(DEMO_READY)
+
+$(BIN)/pip:
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then break; fi; \
+		python=; \
+	done; \
+	if [ -z "$$python" ]; then echo '$(NEEDS_PYTHON)'; exit 1; fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then echo "$$python $(NEEDS_VENV)"; exit 1; fi; \
+	"$$python" -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,69 @@
+"""The fixtures are what their READMEs say, so that a test that reads them tests what it means to."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.fixture_data import (
+    CAPTURES,
+    FIXTURES,
+    capture_json,
+    capture_names,
+    capture_summary,
+    captured_frames,
+    golden_vectors,
+    kafka_schemas,
+    oracle,
+)
+
+
+def test_there_are_2544_golden_vectors_over_855_message_versions():
+    vectors = golden_vectors()
+    assert len(vectors) == 2544
+    assert len({(vector.message, vector.version) for vector in vectors}) == 855
+
+
+def test_each_golden_vector_is_of_a_message_in_the_schemas():
+    assert {vector.message for vector in golden_vectors()} <= set(kafka_schemas())
+
+
+def test_there_are_284_schemas():
+    assert len(kafka_schemas()) == 284
+
+
+@pytest.mark.parametrize(("name", "lines"), [("placement", 287), ("assignors", 253), ("selector", 50)])
+def test_the_oracle_has_as_many_lines_as_its_readme_says(name, lines):
+    assert len(oracle(name)) == lines
+    assert f"| `{name}.jsonl.gz` | {lines} |" in (FIXTURES / "oracle/README.md").read_text()
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_a_capture_has_the_frames_that_its_summary_counts(name):
+    found = Counter((frame.api_key, frame.version, frame.kind) for frame in captured_frames(name))
+    counts = capture_summary(name)["counts"]
+    expected = {(row["api_key"], row["version"], kind): row[kind] for row in counts for kind in ("request", "response")}
+    assert found == Counter({key: frames for key, frames in expected.items() if frames})
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_a_captures_json_is_of_frames_that_it_has(name):
+    frames = {frame.index: (frame.kind, frame.api_key, frame.version) for frame in captured_frames(name)}
+    for line in capture_json(name):
+        assert frames[line["frame"]] == (line["kind"], line["api_key"], line["asked_version"])
+
+
+def test_the_readme_names_each_capture_and_counts_its_frames():
+    readme = (CAPTURES / "README.md").read_text()
+    for name in capture_names():
+        frames = capture_summary(name)["frames"]
+        row = next(line for line in readme.splitlines() if line.startswith(f"| {name} |"))
+        assert row.endswith(f"| {frames['request']} + {frames['response']} |")
+
+
+def test_each_fixture_folder_says_where_its_files_come_from():
+    for folder in sorted({path.parent for path in FIXTURES.rglob("*") if path.is_file()}):
+        readme = (folder / "README.md").read_text()
+        stems = {path.name.split(".")[0] for path in folder.iterdir() if path.is_file()} - {"README"}
+        assert [stem for stem in sorted(stems) if stem not in readme] == []

@@ -1,0 +1,29 @@
+"""Common ground of all tests: where the fixtures are, and how hard Hypothesis tries.
+
+Hypothesis profiles: ``dev`` (the default), ``ci`` (the same examples each time; taken where CI is set) and ``fuzz``
+(many examples; ``make fuzz``). Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.fixture_data import FIXTURES
+
+# No deadlines: the first call of a codec compiles it, and a loaded machine is not a bug.
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "fuzz", deadline=None, max_examples=2_000, print_blob=True, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(scope="session")
+def fixtures_dir() -> Path:
+    """The folder fixtures/."""
+    return FIXTURES

@@ -1,0 +1,169 @@
+"""The house rules that can be seen in the source: who imports what, when, and how large a module grows.
+
+import-linter holds the ladder itself; here are the rules that a ladder of names cannot state.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("protocol", "kafka_rack", "mockbroker")
+
+ADAPTERS = (
+    "kafka_rack.cli",
+    "kafka_rack.pipeline",
+    "mockbroker.cluster",
+    "mockbroker.control",
+    "mockbroker.pytest_plugin",
+    "mockbroker.server",
+    "mockbroker.storage",
+)
+"""The modules that touch clocks, sockets and chance; to everything else these are handed in."""
+
+OUTSIDE_WORLD = {"asyncio", "secrets", "selectors", "socket", "socketserver", "ssl", "threading", "time"}
+MAX_LINES = 600
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name: ``from random import Random`` is module ``random``, name ``Random``."""
+
+    module: str
+    name: str | None
+    line: int
+    at_module_level: bool
+    for_types_only: bool
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.module}{'.' + self.name if self.name else ''}"
+
+
+def path_of(module: str) -> Path:
+    path = ROOT / Path(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def is_under(module: str, parents: tuple[str, ...]) -> bool:
+    return any(module == parent or module.startswith(parent + ".") for parent in parents)
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    paths = (path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    names = (path.parent if path.name == "__init__.py" else path.with_suffix("") for path in paths)
+    return tuple(sorted(".".join(name.parts) for name in names))
+
+
+@cache
+def imports_of(module: str) -> tuple[Import, ...]:
+    return tuple(imports_in(ast.parse(path_of(module).read_text(encoding="utf-8")), module))
+
+
+def imports_in(
+    tree: ast.AST, module: str, *, at_module_level: bool = True, for_types: bool = False
+) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, None, node.lineno, at_module_level, for_types)
+        elif isinstance(node, ast.ImportFrom):
+            source = absolute(node, module)
+            for alias in node.names:
+                yield Import(source, alias.name, node.lineno, at_module_level, for_types)
+        else:
+            deeper = at_module_level and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            types = for_types or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+            yield from imports_in(node, module, at_module_level=deeper, for_types=types)
+
+
+def absolute(node: ast.ImportFrom, module: str) -> str:
+    """The module that a ``from`` names, dots resolved."""
+    if not node.level:
+        return node.module or ""
+    package = module.split(".") if path_of(module).name == "__init__.py" else module.split(".")[:-1]
+    base = package[: len(package) - node.level + 1]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def imported_module(found: Import) -> str:
+    """``from a.b import c`` imports the module a.b.c where there is one, else a.b."""
+    whole = f"{found.module}.{found.name}"
+    return whole if whole in modules() else found.module
+
+
+def test_there_are_modules_to_look_at():
+    assert {"protocol.error_codes", "mockbroker.state.cluster"} <= set(modules())
+
+
+@pytest.mark.parametrize("module", [module for module in modules() if not is_under(module, ADAPTERS)])
+def test_only_adapters_touch_clocks_and_sockets(module):
+    assert [str(found) for found in imports_of(module) if found.module.split(".")[0] in OUTSIDE_WORLD] == []
+
+
+@pytest.mark.parametrize("module", [module for module in modules() if not is_under(module, ADAPTERS)])
+def test_outside_adapters_chance_comes_from_a_random_that_is_handed_in(module):
+    assert [str(found) for found in imports_of(module) if found.module == "random" and found.name != "Random"] == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {
+        module: {
+            imported_module(found)
+            for found in imports_of(module)
+            if found.at_module_level and not found.for_types_only and is_under(found.module, PACKAGES)
+        }
+        - {module}
+        for module in modules()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize("module", [module for module in modules() if is_under(module, ("mockbroker.state",))])
+def test_state_knows_no_messages(module):
+    messages = ("protocol.apis", "protocol.embedded")
+    assert [str(found) for found in imports_of(module) if is_under(imported_module(found), messages)] == []
+
+
+def test_each_module_stands_on_the_ladder():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    ladder = next(contract["layers"] for contract in contracts if contract["id"] == "ladder")
+    rungs = tuple(rung.strip("() ") for layer in ladder for rung in layer.replace("|", ":").split(":"))
+    assert [module for module in modules() if module not in PACKAGES and not is_under(module, rungs)] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "unwanted"),
+    [
+        ("protocol", ("asyncio", "kafka_rack", "mockbroker")),
+        (
+            "kafka_rack",
+            ("asyncio", "construct", "kafka_rack.cli", "kafka_rack.pipeline", "msgspec", "pyspark", "protocol"),
+        ),
+        ("mockbroker", ("asyncio", "construct", "msgspec", "mockbroker.server", "protocol")),
+    ],
+)
+def test_importing_a_package_loads_no_more_than_it_must(package, unwanted):
+    program = f"import sys, {package}; print(*sorted(sys.modules), sep='\\n')"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert [module for module in unwanted if module in loaded.split()] == []
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_stays_short_enough_to_have_one_subject(module):
+    assert len(path_of(module).read_text(encoding="utf-8").splitlines()) <= MAX_LINES
