@@ -10,11 +10,53 @@ from .errors import UnsupportedVersionError
 
 # The APIs by key: module under protocol.apis, and the name without Request or Response.
 APIS: dict[int, tuple[str, str]] = {
+    0: ("produce", "Produce"),
+    1: ("fetch", "Fetch"),
+    2: ("list_offsets", "ListOffsets"),
+    3: ("metadata", "Metadata"),
+    8: ("group_offsets", "OffsetCommit"),
+    9: ("group_offsets", "OffsetFetch"),
+    10: ("find_coordinator", "FindCoordinator"),
+    11: ("classic_group", "JoinGroup"),
+    12: ("classic_group", "Heartbeat"),
+    13: ("classic_group", "LeaveGroup"),
+    14: ("classic_group", "SyncGroup"),
+    15: ("groups", "DescribeGroups"),
+    16: ("groups", "ListGroups"),
+    18: ("api_versions", "ApiVersions"),
+    19: ("topics", "CreateTopics"),
+    20: ("topics", "DeleteTopics"),
+    21: ("topics", "DeleteRecords"),
+    22: ("producer_ids", "InitProducerId"),
+    23: ("leader_epochs", "OffsetForLeaderEpoch"),
+    32: ("configs", "DescribeConfigs"),
+    33: ("configs", "AlterConfigs"),
+    37: ("topics", "CreatePartitions"),
+    42: ("groups", "DeleteGroups"),
+    44: ("configs", "IncrementalAlterConfigs"),
+    47: ("group_offsets", "OffsetDelete"),
+    57: ("cluster", "UpdateFeatures"),
+    60: ("cluster", "DescribeCluster"),
+    64: ("cluster", "UnregisterBroker"),
+    67: ("producer_ids", "AllocateProducerIds"),
+    74: ("configs", "ListConfigResources"),
+    75: ("metadata", "DescribeTopicPartitions"),
 }
 
 # Messages without an API key of their own, or that share one: module under protocol, and the full names.
 OTHERS: dict[str, tuple[str, ...]] = {
-    "apis.headers": ("RequestHeader", "ResponseHeader"),
+    "apis.configs": (
+        "ListClientMetricsResourcesRequest",
+        "ListClientMetricsResourcesResponse",
+    ),
+    "apis.headers": (
+        "RequestHeader",
+        "ResponseHeader",
+    ),
+    "embedded.consumer_protocol": (
+        "ConsumerProtocolSubscription",
+        "ConsumerProtocolAssignment",
+    ),
 }
 
 KINDS = {"request": "Request", "response": "Response"}

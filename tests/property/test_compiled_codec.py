@@ -1,0 +1,89 @@
+"""The compiled codec and the constructs, held equal on every declared message and version."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import protocol
+from protocol import reference
+from protocol.codec import codec
+from protocol.fuzz import Refusal, cross, damaged, versioned_messages, versions, wild_messages
+from tests.fixture_data import golden_vectors
+
+MESSAGES = protocol.messages()
+EACH_MESSAGE = pytest.mark.parametrize("message_class", MESSAGES, ids=[one.name for one in MESSAGES])
+SOME = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def outcome(read, data):
+    """What a reader makes of the bytes, as text: messages that hold NaN are not equal to themselves."""
+    try:
+        message, end = read(data)
+    except protocol.DecodeError:
+        return "refused"
+    return f"{message!r} {end}"
+
+
+def both_readers(message_class, version, data):
+    compiled = outcome(codec(message_class, version).decode, data)
+    referred = outcome(lambda data: reference.decode(message_class, version, data), data)
+    return compiled, referred
+
+
+@EACH_MESSAGE
+@SOME
+@given(st.data())
+def test_both_codecs_write_and_read_the_same(message_class, data):
+    version, message = data.draw(versioned_messages(message_class))
+    written = protocol.encode(message, version)
+    assert written == reference.encode(message, version)
+    assert protocol.decode_named(message_class.name, version, written) == message
+    assert reference.decode(message_class, version, written) == (message, len(written))
+    assert protocol.from_json(message_class.name, version, protocol.to_json(message, version)) is not None
+
+
+@EACH_MESSAGE
+@SOME
+@given(st.data())
+def test_both_readers_take_or_refuse_the_same_damaged_bytes(message_class, data):
+    version, message = data.draw(versioned_messages(message_class))
+    compiled, referred = both_readers(message_class, version, data.draw(damaged(protocol.encode(message, version))))
+    assert compiled == referred
+
+
+@EACH_MESSAGE
+@SOME
+@given(st.data())
+def test_random_bytes_give_a_message_or_a_decode_error(message_class, data):
+    version = data.draw(versions(message_class))
+    compiled, referred = both_readers(message_class, version, data.draw(st.binary(max_size=60)))
+    assert compiled == referred
+
+
+@EACH_MESSAGE
+@SOME
+@given(st.data())
+def test_a_version_keeps_drops_or_refuses_fields_as_the_declaration_says(message_class, data):
+    message = data.draw(wild_messages(message_class))
+    version = data.draw(versions(message_class))
+    try:
+        expected = cross(message, version)
+    except Refusal as refusal:
+        with pytest.raises(protocol.EncodeError) as raised:
+            protocol.encode(message, version)
+        assert raised.value.path == refusal.path
+    else:
+        assert protocol.decode_named(message_class.name, version, protocol.encode(message, version)) == expected
+
+
+def test_mutated_golden_vectors_are_read_alike_by_both_readers():
+    chance = random.Random(20)
+    for vector in golden_vectors():
+        message_class = protocol.named_class(vector.message)
+        for _ in range(3):
+            data = bytearray(vector.body or b"\0")
+            data[chance.randrange(len(data))] = chance.randrange(256)
+            compiled, referred = both_readers(message_class, vector.version, bytes(data))
+            assert compiled == referred, (vector.label, data.hex())
