@@ -41,7 +41,7 @@ class Group:
     """A classic group.
 
     ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
-    them, ``unsynced`` the members of this generation that have yet to ask for their assignment. ``_initial_delay`` is set
+    them, ``unsynced`` the members of this generation that have yet to ask for an assignment. ``_initial_delay`` is set
     while the first rebalance of an empty group is put off: the delay that runs, and how much may follow it.
     """
 

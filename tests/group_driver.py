@@ -1,0 +1,132 @@
+"""Drives the groups of a cluster by hand: members join, sync and fall silent, and only ``advance`` moves time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from random import Random
+from typing import Any
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.group import Group
+from mockbroker.state.group_members import JoinAnswer, Joining, Parked, Protocols, SyncAnswer
+from mockbroker.state.groups import Groups
+from mockbroker.state.settings import Settings
+from protocol.error_codes import ErrorCode
+
+GROUP = "readers"
+SESSION_MS = 10_000
+REBALANCE_MS = 60_000
+RANGE: Protocols = (("range", b"orders"),)
+
+
+class GroupDriver:
+    """One group named ``GROUP`` at time 0, with settings given by Kafka's names."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        self.notified: list[Hashable] = []
+        self.groups = Groups(Settings(settings), self.notified.append)
+        self.now_ms = 0
+        self.rng = Random(0)
+
+    @property
+    def group(self) -> Group:
+        return self.groups.get(GROUP)
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, carrying out what falls due at its own time."""
+        target_ms = self.now_ms + ms
+        while (deadline_ms := self.groups.next_deadline_ms()) is not None and deadline_ms <= target_ms:
+            self.now_ms = max(self.now_ms, deadline_ms)
+            self.groups.tick(self.now_ms)
+        self.now_ms = target_ms
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        instance_id: str | None = None,
+        protocols: Protocols = RANGE,
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        protocol_type: str = "consumer",
+        requires_member_id: bool = True,
+        skips_assignment: bool = True,
+    ) -> Parked[JoinAnswer]:
+        joining = Joining(
+            member_id,
+            instance_id,
+            "client",
+            "/127.0.0.1",
+            session_ms,
+            rebalance_ms,
+            protocol_type,
+            protocols,
+            requires_member_id,
+            skips_assignment,
+        )
+        return self.groups.join(GROUP, joining, self.now_ms, self.rng)
+
+    def enter(self, **how: Any) -> tuple[str, Parked[JoinAnswer]]:
+        """Join as a new member, with the second JoinGroup that a dynamic one needs; its id and that join."""
+        parked = self.join(**how)
+        if parked.answer is not None and parked.answer.error is ErrorCode.MEMBER_ID_REQUIRED:
+            parked = self.join(parked.answer.member_id, **how)
+        member_id = next(
+            (member.id for member in self.group.members.values() if member.join is parked),
+            parked.answer.member_id if parked.answer else "",
+        )
+        return member_id, parked
+
+    def sync(
+        self,
+        member_id: str,
+        assignments: Mapping[str, bytes] | None = None,
+        *,
+        generation: int | None = None,
+        instance_id: str | None = None,
+        protocol_type: str | None = "consumer",
+        protocol_name: str | None = None,
+    ) -> Parked[SyncAnswer]:
+        return self.groups.sync(
+            GROUP,
+            member_id,
+            instance_id,
+            self.group.generation if generation is None else generation,
+            protocol_type,
+            protocol_name,
+            assignments or {},
+            self.now_ms,
+        )
+
+    def heartbeat(self, member_id: str, *, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
+        """The error that a heartbeat is answered with."""
+        generation = self.group.generation if generation is None else generation
+        try:
+            self.groups.heartbeat(GROUP, member_id, instance_id, generation, self.now_ms)
+        except ApiError as error:
+            return ErrorCode(error.code)
+        return ErrorCode.NONE
+
+    def leave(self, *leaving: str | tuple[str, str | None]) -> list[ErrorCode]:
+        pairs = [(each, None) if isinstance(each, str) else each for each in leaving]
+        return self.groups.leave(GROUP, pairs, self.now_ms)
+
+    def settle(self, *members: tuple[str, str | None]) -> None:
+        """Join all these members, given as (member id, instance id), and sync them: the group is stable afterwards."""
+        for member_id, instance_id in members:
+            self.join(member_id, instance_id=instance_id)
+        for member_id, instance_id in members:
+            self.sync(member_id, self.assignments(), instance_id=instance_id)
+
+    def assignments(self) -> dict[str, bytes]:
+        """An assignment that tells each member its own id and the generation."""
+        return {member_id: f"{member_id} {self.group.generation}".encode() for member_id in self.group.members}
+
+    def stable_members(self, count: int) -> list[str]:
+        """A stable group of so many dynamic members; their ids, the leader's first."""
+        member_ids: list[str] = []
+        for _ in range(count):
+            member_id, _ = self.enter()
+            member_ids.append(member_id)
+            self.settle(*[(each, None) for each in member_ids])
+        return member_ids
