@@ -1,0 +1,1 @@
+"""The declarations of Kafka's requests and responses, one module a family of APIs."""

@@ -1,0 +1,1 @@
+"""The declarations of what travels inside other messages' bytes, or is stored: group logs, metadata records."""
