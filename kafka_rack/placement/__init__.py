@@ -1,0 +1,112 @@
+"""Where replicas go: Kafka's placements, decision by decision, and those that its proposals add.
+
+``place`` is one placement as a pure function; ``load_placer`` and ``place_checked`` are what a cluster uses, behind
+KIP-660's ReplicaPlacer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kafka_rack.errors import PlacerSettingsError
+from kafka_rack.placement.broker_replica import UNEVEN_SETTING, BrokerReplicaPlacer, broker_groups
+from kafka_rack.placement.placer import (
+    DISABLED,
+    ENFORCED,
+    RACK_MODES,
+    SAFE,
+    SEED_SETTING,
+    SHIFT_SETTING,
+    START_INDEX_SETTING,
+    ReplicaPlacer,
+    UsableBroker,
+    apply_rack_mode,
+    check_request,
+    missing_racks,
+    place_checked,
+)
+from kafka_rack.placement.rack_aware import RackAwarePlacer, UnawarePlacer, rack_alternated, start_index_of_growth
+from kafka_rack.placement.reassignment import reassignment_json
+from kafka_rack.placement.striped import StripedPlacer
+
+BUILT_IN: dict[str, type[ReplicaPlacer]] = {
+    "broker-replica": BrokerReplicaPlacer,
+    "rack-aware": RackAwarePlacer,
+    "striped": StripedPlacer,
+    "unaware": UnawarePlacer,
+}
+
+__all__ = [
+    "BUILT_IN",
+    "DISABLED",
+    "ENFORCED",
+    "RACK_MODES",
+    "SAFE",
+    "SEED_SETTING",
+    "SHIFT_SETTING",
+    "START_INDEX_SETTING",
+    "UNEVEN_SETTING",
+    "BrokerReplicaPlacer",
+    "RackAwarePlacer",
+    "ReplicaPlacer",
+    "StripedPlacer",
+    "UnawarePlacer",
+    "UsableBroker",
+    "apply_rack_mode",
+    "broker_groups",
+    "check_request",
+    "missing_racks",
+    "place",
+    "place_checked",
+    "rack_alternated",
+    "reassignment_json",
+    "start_index_of_growth",
+]
+
+
+def place(
+    placer: str,
+    brokers: Sequence[UsableBroker],
+    start_partition: int,
+    num_partitions: int,
+    num_replicas: int,
+    *,
+    start_index: int | None = None,
+    next_replica_shift: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> list[list[int]]:
+    """Place partitions once with a built-in placer, as the Java classes do for the same input.
+
+    Args:
+        placer: a name of ``BUILT_IN``.
+        brokers: order counts where racks do not: ``unaware``, and ``rack-aware`` when no broker has a rack.
+        start_index, next_replica_shift: rotation of leaders and of followers, for ``rack-aware`` and ``unaware``;
+            drawn in this order from ``seed`` where that is given, else 0.
+        seed: of java.util.Random; where ``striped`` gets none it is 0.
+        settings: what else the placer understands, such as ``replica.placer.scatter.width``.
+
+    Returns: one row a partition, leader first.
+
+    Raises:
+        InvalidReplicationFactorError: below 1, above the brokers, or all brokers are fenced.
+        ReplicaPlacementError: or a subclass: InvalidPartitionsError, MissingRackError, DuplicateBrokerError.
+
+    >>> place("unaware", [UsableBroker(id) for id in range(3)], 0, 2, 2)
+    [[0, 1], [1, 2]]
+    """
+    if placer not in BUILT_IN:
+        raise PlacerSettingsError(f"placer {placer!r}, but it must be one of {', '.join(sorted(BUILT_IN))}")
+    check_request(num_partitions, num_replicas, brokers)
+    chosen = BUILT_IN[placer]()
+    given = dict(settings or {})
+    if seed is not None:
+        given[SEED_SETTING] = str(seed)
+    elif start_index is None:
+        start_index = 0
+    if start_index is not None:
+        given[START_INDEX_SETTING] = str(start_index)
+    if next_replica_shift is not None:
+        given[SHIFT_SETTING] = str(next_replica_shift)
+    chosen.configure(given)
+    return chosen.place(start_partition, num_partitions, num_replicas, brokers)

@@ -1,0 +1,250 @@
+"""What every placer is (KIP-660's ReplicaPlacer), and the checks that stand outside all of them.
+
+Source: KIP-660; the checks of Apache Kafka's AdminUtils and ReplicationControlManager.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_rack.errors import (
+    DuplicateBrokerError,
+    InvalidPartitionsError,
+    InvalidReplicationFactorError,
+    KafkaRackError,
+    MissingRackError,
+    PlacerSettingsError,
+    ReplicaPlacementError,
+)
+from kafka_rack.java import JavaRandom
+
+SEED_SETTING = "replica.placer.seed"
+"""Seed of the java.util.Random from which a placer draws; 0 unless set, so that equal runs place equally."""
+START_INDEX_SETTING = "replica.placer.start.index"
+"""Where the first leader stands in the list of brokers; drawn for each topic unless set."""
+SHIFT_SETTING = "replica.placer.next.replica.shift"
+"""How far the first follower stands from its leader; as the start index unless set."""
+
+ENFORCED = "enforced"
+"""Tools: brokers partly without a rack are refused and named."""
+SAFE = "safe"
+"""Automatic creation: when any broker has no rack, racks are ignored."""
+DISABLED = "disabled"
+"""``--ignore-racks``, Kafka's ``--disable-rack-aware``: racks are ignored."""
+RACK_MODES = (ENFORCED, SAFE, DISABLED)
+
+
+class UsableBroker(NamedTuple):
+    """A broker that may hold replicas; a fenced one is registered but not up."""
+
+    id: int
+    rack: str | None = None
+    fenced: bool = False
+
+
+class ReplicaPlacer(ABC):
+    """Decides which brokers hold the replicas of new partitions.
+
+    A placer is made without arguments, configured once with all settings of the cluster, and asked again and again.
+    """
+
+    treats_missing_racks = False
+    """True where brokers without a rack are a rack of their own, so that no rack mode is applied for this placer."""
+
+    def configure(self, settings: Mapping[str, str]) -> None:  # noqa: B027 - most placers have nothing to set
+        """Take what this placer understands from the cluster's settings, by Kafka's names; ignore the rest.
+
+        Raises: PlacerSettingsError: a setting that cannot be used.
+        """
+
+    @abstractmethod
+    def place(
+        self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
+    ) -> list[list[int]]:
+        """Choose brokers for partitions ``start_partition`` and on.
+
+        Args:
+            start_partition: 0 for a new topic, the present number of partitions for one that grows.
+            num_partitions, num_replicas: both >= 1; ``num_replicas`` <= ``len(usable_brokers)``: callers check.
+            usable_brokers: without repeated ids.
+
+        Returns: one row a partition, ``num_replicas`` distinct broker ids wide, preferred leader first.
+
+        Raises: ReplicaPlacementError: these brokers cannot be used as this placer wants.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most placers hold nothing
+        """Give up what the placer holds; it is asked no more."""
+
+
+class RotatingPlacer(ReplicaPlacer):
+    """A placer that starts somewhere in a list of brokers: at a set place, or at one drawn as Java draws it."""
+
+    def __init__(self, start_index: int | None = None, next_replica_shift: int | None = None, seed: int = 0) -> None:
+        self.start_index = start_index
+        self.next_replica_shift = next_replica_shift
+        self.random = JavaRandom(seed)
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        self.start_index = optional_whole_number(settings, START_INDEX_SETTING)
+        self.next_replica_shift = optional_whole_number(settings, SHIFT_SETTING)
+        self.random = JavaRandom(seed_setting(settings))
+
+    def rotation(self, num_brokers: int) -> tuple[int, int]:
+        """Start index and first shift for one topic, drawn in this order where they are not set."""
+        if self.start_index is not None:
+            shift = self.start_index if self.next_replica_shift is None else self.next_replica_shift
+            return self.start_index, shift
+        drawn = self.random.next_int(num_brokers)
+        return drawn, self.random.next_int(num_brokers) if self.next_replica_shift is None else self.next_replica_shift
+
+
+def check_request(num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]) -> None:
+    """Refuse what no placer could place.
+
+    Raises:
+        InvalidPartitionsError: fewer than one partition.
+        InvalidReplicationFactorError: fewer than one replica, more than brokers, or no broker that is up.
+        DuplicateBrokerError: a broker id given twice.
+    """
+    if num_partitions < 1:
+        raise InvalidPartitionsError(f"{num_partitions} partitions, but there must be at least 1")
+    if num_replicas < 1:
+        raise InvalidReplicationFactorError(f"replication factor {num_replicas}, but it must be at least 1")
+    seen: set[int] = set()
+    for broker in brokers:
+        if broker.id in seen:
+            raise DuplicateBrokerError(f"broker {broker.id} is given twice")
+        seen.add(broker.id)
+    if num_replicas > len(brokers):
+        available = "1 broker is" if len(brokers) == 1 else f"{len(brokers)} brokers are"
+        raise InvalidReplicationFactorError(f"replication factor {num_replicas}, but {available} available")
+    if all(broker.fenced for broker in brokers):
+        raise InvalidReplicationFactorError(f"replication factor {num_replicas}, but all brokers are fenced")
+
+
+def without_racks(brokers: Iterable[UsableBroker]) -> list[UsableBroker]:
+    return [UsableBroker(broker.id, None, broker.fenced) for broker in brokers]
+
+
+def missing_racks(brokers: Iterable[UsableBroker]) -> tuple[int, ...]:
+    """The sorted ids of brokers without a rack, where others have one; empty when all or none have a rack."""
+    brokers = list(brokers)
+    bare = tuple(sorted(broker.id for broker in brokers if broker.rack is None))
+    return bare if len(bare) < len(brokers) else ()
+
+
+def apply_rack_mode(brokers: Iterable[UsableBroker], mode: str) -> list[UsableBroker]:
+    """Brokers as a placer should see them when racks may be missing (KIP-36): sorted by id, with all racks or none.
+
+    Raises: MissingRackError: mode ``enforced``, and only some brokers have a rack.
+
+    >>> apply_rack_mode([UsableBroker(1, "a"), UsableBroker(0)], SAFE)
+    [UsableBroker(id=0, rack=None, fenced=False), UsableBroker(id=1, rack=None, fenced=False)]
+    """
+    if mode not in RACK_MODES:
+        raise ValueError(f"rack mode {mode!r}, but it must be one of {', '.join(RACK_MODES)}")
+    ordered = sorted(brokers, key=lambda broker: broker.id)
+    bare = missing_racks(ordered)
+    if bare and mode == ENFORCED:
+        raise MissingRackError(bare)
+    return without_racks(ordered) if bare or mode == DISABLED else ordered
+
+
+def place_checked(
+    placer: ReplicaPlacer,
+    start_partition: int,
+    num_partitions: int,
+    num_replicas: int,
+    usable_brokers: Iterable[UsableBroker],
+    *,
+    rack_mode: str = SAFE,
+) -> list[list[int]]:
+    """Ask any placer, with the checks that are common to all: of the request before, and of its answer after.
+
+    This is what topic creation calls, in the cluster and in the tools.
+
+    Raises:
+        InvalidReplicationFactorError, InvalidPartitionsError: see ``check_request``.
+        MissingRackError: see ``apply_rack_mode``.
+        ReplicaPlacementError: the placer failed, in its own words, or its answer is not what was asked for.
+    """
+    brokers = sorted(usable_brokers, key=lambda broker: broker.id)
+    check_request(num_partitions, num_replicas, brokers)
+    if not placer.treats_missing_racks:
+        brokers = apply_rack_mode(brokers, rack_mode)
+    elif rack_mode == DISABLED:
+        brokers = without_racks(brokers)
+    try:
+        rows = placer.place(start_partition, num_partitions, num_replicas, brokers)
+    except (InvalidReplicationFactorError, ReplicaPlacementError):
+        raise
+    except KafkaRackError as error:
+        raise ReplicaPlacementError(str(error)) from error
+    except Exception as error:  # a placer may be anybody's code, and topic creation must answer whatever it does
+        raise ReplicaPlacementError(f"{type(placer).__name__} failed: {type(error).__name__}: {error}") from error
+    check_answer(placer, rows, num_partitions, num_replicas, brokers)
+    return rows
+
+
+def check_answer(
+    placer: ReplicaPlacer,
+    rows: list[list[int]],
+    num_partitions: int,
+    num_replicas: int,
+    brokers: Sequence[UsableBroker],
+) -> None:
+    """Refuse an answer of the wrong shape, with repeated or with unknown brokers."""
+    name = type(placer).__name__
+    if len(rows) != num_partitions:
+        raise ReplicaPlacementError(f"{name} placed {len(rows)} partitions, but {num_partitions} were asked for")
+    known = {broker.id for broker in brokers}
+    for number, row in enumerate(rows):
+        if len(row) != num_replicas or len(set(row)) != num_replicas:
+            raise ReplicaPlacementError(f"{name} placed {row} as row {number}, but {num_replicas} distinct brokers are due")
+        if not known.issuperset(row):
+            unknown = sorted(set(row) - known)
+            raise ReplicaPlacementError(f"{name} placed row {number} on unknown brokers {unknown}")
+
+
+def unfenced_where_possible(brokers: Sequence[UsableBroker], num_replicas: int) -> list[UsableBroker]:
+    """The brokers that are up, or all of them where too few are up for the replication factor."""
+    up = [broker for broker in brokers if not broker.fenced]
+    return up if len(up) >= num_replicas else list(brokers)
+
+
+def fenced_last(rows: list[list[int]], brokers: Sequence[UsableBroker]) -> list[list[int]]:
+    """Rows with fenced brokers moved behind the others, so that none is preferred as leader without need."""
+    fenced = {broker.id for broker in brokers if broker.fenced}
+    if not fenced:
+        return rows
+    return [sorted(row, key=fenced.__contains__) for row in rows]
+
+
+def optional_whole_number(settings: Mapping[str, str], name: str, least: int = 0) -> int | None:
+    """A setting that is a whole number of at least ``least``, or None where it is absent or empty."""
+    text = str(settings.get(name, "")).strip()
+    if not text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        raise PlacerSettingsError(f"{name}={text}, but it must be a whole number") from None
+    if value < least:
+        raise PlacerSettingsError(f"{name}={value}, but it must be at least {least}")
+    return value
+
+
+def seed_setting(settings: Mapping[str, str]) -> int:
+    """The seed that the settings name; 0 where they name none."""
+    return optional_whole_number(settings, SEED_SETTING, least=-(1 << 63)) or 0
+
+
+def yes_or_no(settings: Mapping[str, str], name: str) -> bool:
+    """A setting that is ``true`` or ``false``, whatever the case; false where it is absent."""
+    text = str(settings.get(name, "false")).strip().lower()
+    if text not in ("true", "false"):
+        raise PlacerSettingsError(f"{name}={text}, but it must be true or false")
+    return text == "true"

@@ -1,0 +1,197 @@
+"""KRaft's striped placement: stripes over racks, and inside each rack over its brokers, fenced brokers last.
+
+The order of a Java hash map and the draws of a java.util.Random decide it, so that equal seeds place as Kafka does.
+Rows are made one by one where lists of brokers can run dry, and a whole cycle at a time where they cannot.
+
+Source: org.apache.kafka.controller / metadata.placement StripedReplicaPlacer, Apache Kafka 4.1.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
+
+from kafka_rack.java import JavaRandom, hash_order, optional_string_hash, utf16_key
+from kafka_rack.placement.placer import ReplicaPlacer, UsableBroker, seed_setting
+
+
+class StripedPlacer(ReplicaPlacer):
+    """``striped``: one Random for the placer's life, so a topic's rows depend on the topics placed before."""
+
+    treats_missing_racks = True
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = JavaRandom(seed)
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        self.random = JavaRandom(seed_setting(settings))
+
+    def place(
+        self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
+    ) -> list[list[int]]:
+        return Stripes(usable_brokers, self.random).rows(num_partitions, num_replicas)
+
+
+class BrokerList:
+    """The fenced or the unfenced brokers of one rack, handed out in turn; each cycle step starts one further."""
+
+    __slots__ = ("brokers", "epoch", "index", "offset")
+
+    def __init__(self) -> None:
+        self.brokers: list[int] = []
+        self.epoch = 0
+        self.index = 0
+        self.offset = 0
+
+    def initialize(self, random: JavaRandom) -> None:
+        if self.brokers:
+            self.brokers.sort()
+            self.offset = random.next_int(len(self.brokers))
+
+    def next(self, epoch: int) -> int:
+        """The next broker for partition ``epoch`` of the cycle; -1 when all have been handed out for it."""
+        if not self.brokers:
+            return -1
+        if self.epoch != epoch:
+            self.epoch = epoch
+            self.index = 0
+            self.offset = (self.offset + 1) % len(self.brokers)
+        if self.index >= len(self.brokers):
+            return -1
+        broker = self.brokers[(self.index + self.offset) % len(self.brokers)]
+        self.index += 1
+        return broker
+
+
+class Rack:
+    __slots__ = ("fenced", "unfenced")
+
+    def __init__(self) -> None:
+        self.fenced = BrokerList()
+        self.unfenced = BrokerList()
+
+    def next(self, epoch: int) -> int:
+        broker = self.unfenced.next(epoch)
+        return broker if broker >= 0 else self.fenced.next(epoch)
+
+
+class Stripes:
+    """The racks of one placement, and how far it has come."""
+
+    def __init__(self, brokers: Sequence[UsableBroker], random: JavaRandom) -> None:
+        self.random = random
+        by_name: dict[str | None, Rack] = {}
+        for broker in brokers:
+            rack = by_name.setdefault(broker.rack, Rack())
+            (rack.fenced if broker.fenced else rack.unfenced).brokers.append(broker.id)
+        self.num_unfenced = sum(not broker.fenced for broker in brokers)
+        self.walk = [by_name[name] for name in hash_order(by_name, optional_string_hash)]
+        """Racks in the order of Java's hash map, in which they draw and are shuffled."""
+        for rack in self.walk:
+            rack.fenced.initialize(random)
+            rack.unfenced.initialize(random)
+        self.stripe = [by_name[name] for name in sorted(by_name, key=rack_name_key)]
+        """Racks in the order in which partitions take them."""
+        self.offset = random.next_int(len(self.stripe))
+        self.epoch = 0
+
+    def rows(self, num_partitions: int, num_replicas: int) -> list[list[int]]:
+        """The next partitions: by whole cycles where no list can run dry, else row by row."""
+        rows: list[list[int]] = []
+        if not self.cycles_are_regular(num_replicas):
+            return [self.row(num_replicas) for _ in range(num_partitions)]
+        while len(rows) < num_partitions:
+            # The first row of a cycle may meet a list whose last epoch was also 0, which then is not turned.
+            rows.append(self.row(num_replicas))
+            rest = min(self.num_unfenced - self.epoch, num_partitions - len(rows))
+            rows += self.regular_rows(rest, num_replicas)
+        return rows
+
+    def row(self, num_replicas: int) -> list[int]:
+        """The brokers of one partition."""
+        if self.epoch == self.num_unfenced and self.num_unfenced > 1:
+            self.shuffle()
+            self.epoch = 0
+        stripe, epoch = self.stripe, self.epoch
+        if self.offset == len(stripe):
+            self.offset = 0
+        leader_rack = self.offset
+        leader = stripe[leader_rack].unfenced.next(epoch)
+        while leader < 0:
+            leader_rack = (leader_rack + 1) % len(stripe)
+            leader = stripe[leader_rack].unfenced.next(epoch)
+        row = [leader]
+        position = self.offset
+        while len(row) < num_replicas:
+            if position == leader_rack:
+                leader_rack = -1  # passed over once, so that the second replica is elsewhere
+            else:
+                broker = stripe[position].next(epoch)
+                if broker >= 0:
+                    row.append(broker)
+            position = (position + 1) % len(stripe)
+        self.epoch += 1
+        self.offset += 1
+        return row
+
+    def shuffle(self) -> None:
+        self.random.shuffle(self.stripe)
+        for rack in self.walk:
+            self.random.shuffle(rack.fenced.brokers)
+            self.random.shuffle(rack.unfenced.brokers)
+
+    def cycles_are_regular(self, num_replicas: int) -> bool:
+        """Whether every row takes the same number of unfenced brokers from consecutive racks, with none missing.
+
+        Cycles must be at least twice as long as there are racks: in shorter ones a list may be met again in the very
+        epoch in which the cycle before last touched it, and then hands out its next broker without a turn.
+        """
+        laps = -(-num_replicas // len(self.stripe))
+        enough = all(len(rack.unfenced.brokers) >= laps for rack in self.stripe)
+        return enough and self.num_unfenced >= 2 * len(self.stripe)
+
+    def regular_rows(self, count: int, num_replicas: int) -> list[list[int]]:
+        """``count`` rows of one cycle after its first. Slot j of a row is in the rack j places on from the row's offset."""
+        if count <= 0:
+            return []
+        stripe = self.stripe
+        num_racks = len(stripe)
+        offset = self.offset % num_racks
+        laps = -(-num_replicas // num_racks)
+        last_lap = num_replicas - (laps - 1) * num_racks
+        feeds = []
+        for position, rack in enumerate(stripe):
+            brokers = rack.unfenced
+            size = len(brokers.brokers)
+            first_row = (position - offset) % num_racks
+            touched = [row for row in range(count) if (first_row - row) % num_racks < last_lap] if laps > 1 else []
+            turned = brokers.brokers[brokers.offset + 1 :] + brokers.brokers[: brokers.offset + 1]
+            if laps == 1:
+                feeds.append([cycle(turned)])
+                brokers.offset = (brokers.offset + touches(first_row, count, num_racks, num_replicas)) % size
+            else:
+                feeds.append([cycle(turned[lap:] + turned[:lap]) for lap in range(laps - 1)])
+                feeds[-1].append(iter([turned[(row + laps - 1) % size] for row in touched]))
+                brokers.offset = (brokers.offset + count) % size
+            brokers.epoch = self.epoch + count - 1
+        slots = [
+            feeds[(offset + row + slot) % num_racks][slot // num_racks]
+            for row in range(num_racks)
+            for slot in range(num_replicas)
+        ]
+        flat = islice(map(next, cycle(slots)), count * num_replicas)
+        rows = list(map(list, zip(*[flat] * num_replicas, strict=True)))
+        self.epoch += count
+        self.offset = (offset + count - 1) % num_racks + 1
+        return rows
+
+
+def touches(first_row: int, count: int, num_racks: int, num_replicas: int) -> int:
+    """In how many of ``count`` rows a rack has a slot, whose turn as the leader's rack first comes at ``first_row``."""
+    whole, rest = divmod(count, num_racks)
+    return whole * num_replicas + sum((first_row - row) % num_racks < num_replicas for row in range(rest))
+
+
+def rack_name_key(name: str | None) -> tuple[bool, bytes]:
+    """Brokers without a rack first, then the racks by name."""
+    return (name is not None, utf16_key(name or ""))
