@@ -61,7 +61,9 @@ class Source:
         """An expression for a default value, new at each evaluation where it could be changed in place."""
         if isinstance(value, (list, tuple)) and not value:
             return "[]"
-        if value is None or isinstance(value, (bool, int, str, bytes)):
+        if isinstance(value, bytes):
+            return self.refer("bytes", value)  # the very object, so that it is seen to be the default
+        if value is None or isinstance(value, (bool, int, str)):
             return repr(value)
         if isinstance(value, float):
             return f"float({str(value)!r})"
