@@ -20,7 +20,7 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 NEEDS_PYTHON := a Python of version 3.11 or newer is missing; install it (Debian, Ubuntu: apt-get install python3 python3-venv; macOS: brew install python) or name it: make PYTHON=/path/to/python3
 NEEDS_VENV := has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)
-NEEDS_PACKAGES := the packages of constraints.txt could not be installed (see above); what is missing is mostly a way to a Python package index: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
+NEEDS_PACKAGES := the packages of constraints.txt could not be installed, as $(VENV)/install.log says; mostly a way to a Python package index is missing: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
 
 .PHONY: setup demo test check format lint types imports fast-tests interop bench fuzz constraints clean
 
@@ -77,12 +77,12 @@ constraints: $(DEV_READY)
 
 $(DEMO_READY): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Setting up $(VENV) (once)"
-	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[clients]' || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@$(BIN)/pip install --constraint constraints.txt --editable '.[clients]' >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
 	@touch $@
 
 $(DEV_READY): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Setting up $(VENV) for developers (once)"
-	@$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]' || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@$(BIN)/pip install --constraint constraints.txt --editable '.[dev]' >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
 	@touch $@ $(DEMO_READY)
 
 $(BIN)/pip:
