@@ -177,6 +177,7 @@ def build(declared: type, message: Message | None) -> Any:
     annotations = {one.name: declared.__annotations__[one.name] for one in fields}
     namespace |= {one.name: one.attribute() for one in fields}
     namespace["__annotations__"] = {**annotations, TAGS: tuple}
+    namespace["__qualname__"] = declared.__qualname__  # or nested records would not pickle
     namespace[TAGS] = ()
     meta = msgspec.StructMeta if message is None else MessageType
     made: Any = meta(declared.__name__, (msgspec.Struct,), namespace, gc=False, repr_omit_defaults=True)
