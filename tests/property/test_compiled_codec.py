@@ -2,6 +2,7 @@
 
 import random
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ def outcome(read, data):
         message, end = read(data)
     except protocol.DecodeError:
         return "refused"
-    return f"{message!r} {end}"
+    return f"{msgspec.to_builtins(message)} {end}"
 
 
 def both_readers(message_class, version, data):
