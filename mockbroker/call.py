@@ -42,6 +42,8 @@ class Call:
 
     ``size`` counts the request's bytes, header included. ``traffic`` is filled by Produce and Fetch with the record
     bytes of each topic, ``client_rack`` by whoever learns the client's rack from the request; both go to the journal.
+    ``turn_of`` holds the rack whose turn an answer with diskless topics took. ``close_reason`` has the connection closed
+    in place of an answer, which is how acks=0 learns of errors.
     """
 
     cluster: Cluster
@@ -54,6 +56,8 @@ class Call:
     size: int = 0
     traffic: dict[str, int] | None = None
     client_rack: str | None = None
+    turn_of: tuple[str | None] | None = None
+    close_reason: str | None = None
 
 
 @dataclass(slots=True, eq=False)

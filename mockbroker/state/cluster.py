@@ -13,44 +13,35 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from kafka_rack import diskless
 from mockbroker.call import DEFAULT_LISTENER
 from mockbroker.state.errors import ApiError
+from mockbroker.state.fetch_sessions import FetchSessions
 from mockbroker.state.producers import Producers
 from mockbroker.state.settings import Settings
-from mockbroker.state.topics import (
-    NO_LEADER,
-    Partition,
-    Topic,
-    check_topic_name,
-    typed_configs,
-)
+from mockbroker.state.topics import NO_LEADER, Partition, Topic, check_topic_name, typed_configs
+from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.groups import Groups
 
-UNKNOWN_TOPIC_OR_PARTITION = 3
-COORDINATOR_NOT_AVAILABLE = 15
-TOPIC_ALREADY_EXISTS = 36
-INVALID_PARTITIONS = 37
-INVALID_REPLICATION_FACTOR = 38
-INVALID_REPLICA_ASSIGNMENT = 39
-UNKNOWN_TOPIC_ID = 100
-
 NO_CONTROLLER = -1
-MOST_PARTITIONS = (
-    100_000  # of one topic; Kafka has no such limit, but a test cluster that is asked for more is asked wrongly
-)
+MOST_RACKS_KEPT = 1000  # clients may claim any rack
+MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
 
 
 @dataclass(slots=True)
 class Listener:
-    """Where a broker accepts connections, and the address that it tells clients. ``rack`` only for a listener of one rack."""
+    """Where a broker accepts connections, and the address that it tells clients.
+
+    ``rack`` is set on a listener for one rack's clients. ``bind_host`` and ``bind_port`` where they differ from what clients are told.
+    """
 
     name: str = DEFAULT_LISTENER
     host: str = "127.0.0.1"
     port: int = 0
     rack: str | None = None
-    bind_host: str | None = None  # where it differs from what clients are told
+    bind_host: str | None = None
     bind_port: int | None = None
 
 
@@ -98,8 +89,11 @@ class Cluster:
     version: int = 0
     woken: list[Hashable] = field(default_factory=list)
     turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
+    fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     coordinators: dict[str, int] = field(default_factory=dict)
     _online: list[Broker] | None = None
+    _online_ids: frozenset[int] | None = None
+    _candidates: dict[str | None, list[int]] = field(default_factory=dict)
 
     @classmethod
     def create(
@@ -137,6 +131,12 @@ class Cluster:
             self._online = [broker for broker in self.brokers.values() if broker.online]
         return self._online
 
+    def online_ids(self) -> frozenset[int]:
+        """The ids of the brokers that are up, to look one up in."""
+        if self._online_ids is None:
+            self._online_ids = frozenset(broker.id for broker in self.online_brokers())
+        return self._online_ids
+
     def controller_id(self) -> int:
         """The online broker with the lowest id, -1 if none is."""
         online = self.online_brokers()
@@ -144,7 +144,7 @@ class Cluster:
 
     def racks(self) -> list[str]:
         """The racks that brokers name, sorted."""
-        return sorted({broker.rack for broker in self.brokers.values() if broker.rack is not None})
+        return sorted({broker.rack for broker in self.brokers.values() if broker.rack})
 
     def brokers_in(self, rack: str) -> list[Broker]:
         """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
@@ -159,6 +159,7 @@ class Cluster:
         if not broker.online:
             return False
         broker.online = False
+        self.fetch_sessions.pop(broker_id, None)
         self._brokers_changed()
         return True
 
@@ -190,10 +191,35 @@ class Cluster:
             return broker
         online = self.online_brokers()
         if not online:
-            raise ApiError(COORDINATOR_NOT_AVAILABLE, "no broker is online")
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
         chosen = online[crc32(group_id.encode()) % len(online)]
         self.coordinators[group_id] = chosen.id
         return chosen
+
+    def diskless_candidates(self, rack: str | None) -> list[int]:
+        """The ids of the brokers that may be named to a client of this rack as the leader of diskless partitions."""
+        found = self._candidates.get(rack)
+        if found is None:
+            found = diskless.candidates([(broker.id, broker.rack) for broker in self.online_brokers()], rack)
+            if len(self._candidates) < MOST_RACKS_KEPT:
+                self._candidates[rack] = found
+        return found
+
+    def next_diskless_broker(self, rack: str | None) -> int:
+        """The candidate whose turn it is for clients of this rack, -1 while no broker is up."""
+        chosen = self.diskless_candidates(rack)
+        turn_of = rack if rack in self.racks() else None
+        turn = self.turns.get(turn_of, 0)
+        self.turns[turn_of] = turn + 1
+        return diskless.choose(chosen, turn) if chosen else NO_LEADER
+
+    def fetch_sessions_of(self, broker_id: int) -> FetchSessions:
+        """The fetch sessions of a broker; they end when it stops."""
+        sessions = self.fetch_sessions.get(broker_id)
+        if sessions is None:
+            most = self.settings["max.incremental.fetch.session.cache.slots"]
+            sessions = self.fetch_sessions[broker_id] = FetchSessions(self.rng, most)
+        return sessions
 
     # topics
 
@@ -205,11 +231,11 @@ class Cluster:
         if name:
             topic = self.topics.get(name)
             if topic is None:
-                raise ApiError(UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
             return topic
         topic = self.topic_by_id.get(topic_id or b"")
         if topic is None:
-            raise ApiError(UNKNOWN_TOPIC_ID, "there is no topic with this id")
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
         return topic
 
     def create_topic(
@@ -235,7 +261,7 @@ class Cluster:
         """
         check_topic_name(name)
         if name in self.topics:
-            raise ApiError(TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         values = typed_configs(configs or {})
         topic = Topic(name, b"", False, values, self.settings)
         topic.diskless = bool(topic.config("diskless.enable")) and not topic.is_internal
@@ -264,14 +290,15 @@ class Cluster:
         if more <= 0:
             has = len(topic.partitions)
             raise ApiError(
-                INVALID_PARTITIONS,
+                ErrorCode.INVALID_PARTITIONS,
                 f"The topic {name} currently has {has} partition(s); {count} would not be an increase.",
             )
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
             if len(rows) != more:
                 raise ApiError(
-                    INVALID_REPLICA_ASSIGNMENT, f"{more} partitions are added, but {len(rows)} assignments were given"
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"{more} partitions are added, but {len(rows)} assignments were given",
                 )
             self._check_assignment(rows)
         else:
@@ -310,6 +337,8 @@ class Cluster:
 
     def _brokers_changed(self) -> None:
         self._online = None
+        self._online_ids = None
+        self._candidates.clear()
         for topic in self.topics.values():
             self._elect(topic)
         self._changed()
@@ -317,7 +346,7 @@ class Cluster:
     def _elect(self, topic: Topic) -> None:
         if topic.diskless:
             return
-        online = {broker.id for broker in self.online_brokers()}
+        online = self.online_ids()
         unclean = topic.config("unclean.leader.election.enable")
         for partition in topic.partitions:
             if partition.elect(online, unclean=unclean):
@@ -325,7 +354,9 @@ class Cluster:
 
     def _new_rows(self, topic: Topic, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
         if not 0 < partitions <= MOST_PARTITIONS:
-            raise ApiError(INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MOST_PARTITIONS} are possible")
+            raise ApiError(
+                ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MOST_PARTITIONS} are possible"
+            )
         if topic.diskless:
             return [()] * partitions
         online = self.online_brokers()
@@ -334,7 +365,8 @@ class Cluster:
         if not 0 < replication_factor <= len(online):
             are_online = "1 broker is" if len(online) == 1 else f"{len(online)} brokers are"
             raise ApiError(
-                INVALID_REPLICATION_FACTOR, f"replication factor {replication_factor}, but {are_online} online"
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"replication factor {replication_factor}, but {are_online} online",
             )
         return place(online, len(topic.partitions), partitions, replication_factor)
 
@@ -343,7 +375,7 @@ class Cluster:
             unknown = sorted(set(row) - set(self.brokers))
             if not row or len(set(row)) != len(row) or unknown or len(row) != len(rows[0]):
                 raise ApiError(
-                    INVALID_REPLICA_ASSIGNMENT,
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
                 )
 
@@ -357,7 +389,8 @@ def add_partitions(topic: Topic, rows: list[tuple[int, ...]]) -> None:
 
 def place(brokers: list[Broker], first_partition: int, partitions: int, replicas: int) -> list[tuple[int, ...]]:
     """Replicas for new partitions, spread over the racks as Kafka's rack-aware placement does (KIP-36)."""
-    from kafka_rack.placement import UsableBroker, place as place_replicas
+    from kafka_rack.placement import UsableBroker
+    from kafka_rack.placement import place as place_replicas
 
     racks = {broker.rack for broker in brokers}
     placer = "unaware" if None in racks else "rack-aware"

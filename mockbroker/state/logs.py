@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mockbroker.state.errors import ApiError
-
-OFFSET_OUT_OF_RANGE = 1
+from protocol.error_codes import ErrorCode
 
 
 class Batch(NamedTuple):
@@ -75,7 +74,8 @@ class Log:
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(
-                OFFSET_OUT_OF_RANGE, f"offset {offset}, but the log has {self.start_offset} to {self.end_offset}"
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset}, but the log has {self.start_offset} to {self.end_offset}",
             )
         if offset == self.end_offset:
             return []
@@ -144,7 +144,7 @@ class Log:
         Raises ApiError: OFFSET_OUT_OF_RANGE, past the end of the log.
         """
         if offset > self.end_offset or offset < 0:
-            raise ApiError(OFFSET_OUT_OF_RANGE, f"offset {offset}, but the log ends at {self.end_offset}")
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset}, but the log ends at {self.end_offset}")
         self.start_offset = max(self.start_offset, offset)
         if self.start_offset == self.end_offset:
             gone = len(self._data)

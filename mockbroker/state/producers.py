@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mockbroker.state.errors import ApiError
-
-OUT_OF_ORDER_SEQUENCE_NUMBER = 45
-INVALID_PRODUCER_EPOCH = 47
-INVALID_PRODUCER_ID_MAPPING = 49
-UNKNOWN_PRODUCER_ID = 59
-PRODUCER_FENCED = 90
+from protocol.error_codes import ErrorCode
 
 REMEMBERED_BATCHES = 5
 SEQUENCES = 2**31  # sequence numbers run from 0 to 2**31 - 1 and start again
@@ -58,12 +53,13 @@ class PartitionProducers:
             return None
         if epoch < producer.epoch:
             raise ApiError(
-                INVALID_PRODUCER_EPOCH, f"producer {producer_id} has epoch {epoch}, but {producer.epoch} was seen"
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {producer_id} has epoch {epoch}, but {producer.epoch} was seen",
             )
         if epoch > producer.epoch:
             if first_sequence != 0:
                 raise ApiError(
-                    OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"producer {producer_id} starts epoch {epoch} with sequence {first_sequence}, 0 is next",
                 )
             return None
@@ -74,7 +70,7 @@ class PartitionProducers:
             following = (producer.batches[-1].last_sequence + 1) % SEQUENCES
             if first_sequence != following:
                 raise ApiError(
-                    OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"producer {producer_id} sent sequence {first_sequence}, {following} is next",
                 )
         return None
@@ -138,11 +134,11 @@ class Producers:
         if producer_id > 0 or (producer_id == 0 and epoch > 0):
             if producer_id != known.producer_id:
                 raise ApiError(
-                    INVALID_PRODUCER_ID_MAPPING,
+                    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
                     f"{transactional_id} has producer id {known.producer_id}, not {producer_id}",
                 )
             if epoch != known.epoch:
-                raise ApiError(PRODUCER_FENCED, f"{transactional_id} has epoch {known.epoch}, not {epoch}")
+                raise ApiError(ErrorCode.PRODUCER_FENCED, f"{transactional_id} has epoch {known.epoch}, not {epoch}")
         known.timeout_ms = timeout_ms
         if known.epoch >= LAST_EPOCH:
             known.producer_id, known.epoch = self.new_id(), 0

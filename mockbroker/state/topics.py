@@ -11,9 +11,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.logs import Log
 from mockbroker.state.producers import PartitionProducers
 from mockbroker.state.settings import Settings, typed
-
-INVALID_TOPIC_EXCEPTION = 17
-INVALID_CONFIG = 40
+from protocol.error_codes import ErrorCode
 
 NO_LEADER = -1
 LONGEST_NAME = 249
@@ -133,7 +131,7 @@ def check_topic_name(name: str | None) -> str:
         problem = f"topic name {name!r} has characters other than letters, digits, '.', '_' and '-'"
     else:
         return name
-    raise ApiError(INVALID_TOPIC_EXCEPTION, problem)
+    raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
 
 
 def typed_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,11 +139,11 @@ def typed_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name in sorted(configs):
         if name not in TOPIC_DEFAULTS:
-            raise ApiError(INVALID_CONFIG, f"Unknown topic config name: {name}")
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
         if configs[name] is None:
             continue
         try:
             result[name] = typed(name, configs[name], TOPIC_DEFAULTS)
         except ValueError as error:
-            raise ApiError(INVALID_CONFIG, str(error)) from None
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
     return result

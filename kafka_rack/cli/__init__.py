@@ -1,0 +1,103 @@
+"""The ``kafka-rack`` command: one module a subcommand, each loaded only when it runs.
+
+Exit codes: 0 done, 1 the work failed, 2 wrong usage. Errors are one line on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import NoReturn
+
+DONE, FAILED, WRONG_USAGE = 0, 1, 2
+
+# Subcommand -> what it does, in the words of the help. Its module has this name, with `_` for `-`, and gives
+# ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
+COMMANDS = {
+    "serve": "run a cluster with racks, for any Kafka client",
+    "demo": "three racks, real clients, one rack stopped and back: who served whom",
+    "place": "place replicas over racks",
+    "reassign": "propose where replicas should move",
+    "assign": "assign partitions to consumers",
+    "availability": "what an outage costs",
+    "decode": "Kafka messages from bytes to JSON",
+    "encode": "Kafka messages from JSON to bytes",
+    "inspect": "look into frames and captures",
+    "pipeline": "Spark jobs over captures",
+}
+
+
+class UsageError(Exception):
+    """A wrong argument that only the subcommand can see; one line."""
+
+
+class CommandError(Exception):
+    """Work that failed for a reason that can be told in one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports wrong usage in one line, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
+        raise SystemExit(WRONG_USAGE)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = next((word for word in given if not word.startswith("-")), None)
+    if name in COMMANDS and given[0] == name and available(name):
+        return run(name, given[1:])
+    top = Parser(prog="kafka-rack", description="A laboratory for Kafka's rack awareness.")
+    top.add_argument("--version", action="version", version=version())
+    commands = top.add_subparsers(metavar="COMMAND", title="commands")
+    for command, meaning in COMMANDS.items():
+        if available(command):
+            commands.add_parser(command, help=meaning, add_help=False)
+    if not given:
+        top.print_help(sys.stderr)
+        return WRONG_USAGE
+    top.parse_args(given)
+    raise AssertionError("a subcommand would have run")
+
+
+def run(name: str, given: Sequence[str]) -> int:
+    """Run one subcommand."""
+    module = import_module(module_name(name))
+    parser = Parser(
+        prog=f"kafka-rack {name}", description=module.__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    module.add_arguments(parser)
+    try:
+        return int(module.run(parser.parse_args(given)))
+    except UsageError as error:
+        sys.stderr.write(f"kafka-rack {name}: {error}\n")
+        return WRONG_USAGE
+    except CommandError as error:
+        sys.stderr.write(f"kafka-rack {name}: {error}\n")
+        return FAILED
+    except BrokenPipeError:
+        return FAILED
+
+
+def available(name: str) -> bool:
+    """Whether this version has the subcommand."""
+    return find_spec(module_name(name)) is not None
+
+
+def module_name(name: str) -> str:
+    return f"{__name__}.{name.replace('-', '_')}"
+
+
+def version() -> str:
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed_version
+
+    try:
+        return f"kafka-rack {installed_version('kafka-rack')}"
+    except PackageNotFoundError:
+        return "kafka-rack, not installed"

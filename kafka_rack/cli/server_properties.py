@@ -1,0 +1,150 @@
+"""Brokers out of Kafka's own ``server.properties`` files, one file a broker.
+
+Read: ``node.id`` or ``broker.id``, ``broker.rack``, ``listeners``, ``advertised.listeners``,
+``listener.security.protocol.map``, and, for the cluster, the settings that the mock has under Kafka's names.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mockbroker.state.cluster import Broker, Listener
+from mockbroker.state.settings import DEFAULTS
+
+LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
+PLAIN = "PLAINTEXT"
+ANY_HOST = ("", "0.0.0.0", "[::]", "::")
+DEFAULT_LISTENERS = "PLAINTEXT://:9092"
+
+
+class PropertiesError(Exception):
+    """A file that cannot be read, or that contradicts itself or another; one line."""
+
+
+def brokers_from_files(paths: list[Path]) -> tuple[list[Broker], dict[str, str]]:
+    """The brokers, one a file, and the settings that the files share.
+
+    Raises: PropertiesError: an unreadable file, a missing or doubled id, an address used twice, settings that disagree.
+    """
+    brokers: list[Broker] = []
+    settings: dict[str, str] = {}
+    said_by: dict[str, Path] = {}
+    id_from: dict[int, Path] = {}
+    address_from: dict[tuple[str, int], Path] = {}
+    for path in paths:
+        properties = read_properties(path)
+        broker = broker_from(path, properties)
+        if broker.id in id_from:
+            raise PropertiesError(f"{path}: node.id {broker.id} is that of {id_from[broker.id]} too")
+        id_from[broker.id] = path
+        for listener in broker.listeners:
+            address = (listener.bind_host or "", listener.bind_port or 0)
+            if address[1] and address in address_from:
+                raise PropertiesError(f"{path}: {address[0]}:{address[1]} is a listener of {address_from[address]} too")
+            address_from[address] = path
+        brokers.append(broker)
+        for name in sorted(set(properties) & set(DEFAULTS)):
+            if settings.setdefault(name, properties[name]) != properties[name]:
+                raise PropertiesError(f"{path}: {name}={properties[name]}, but {settings[name]} in {said_by[name]}")
+            said_by.setdefault(name, path)
+    return brokers, settings
+
+
+def broker_from(path: Path, properties: dict[str, str]) -> Broker:
+    """One file's broker."""
+    if "controller" in properties.get("process.roles", "") and "broker" not in properties["process.roles"]:
+        raise PropertiesError(f"{path}: process.roles={properties['process.roles']} describes no broker")
+    bound = listeners_in(path, "listeners", properties.get("listeners", DEFAULT_LISTENERS))
+    told = listeners_in(path, "advertised.listeners", properties.get("advertised.listeners", ""))
+    for name in controller_listeners(properties):
+        bound.pop(name, None)
+    if not bound:
+        raise PropertiesError(f"{path}: listeners has none for clients")
+    unknown = [name for name in told if name not in bound]
+    if unknown:
+        raise PropertiesError(f"{path}: advertised.listeners names {unknown[0]}, which is not among listeners")
+    protocols = security_protocols(path, properties)
+    listeners = []
+    for name, (host, port) in bound.items():
+        protocol = protocols.get(name, name)
+        if protocol != PLAIN:
+            raise PropertiesError(
+                f"{path}: listener {name} has the security protocol {protocol}, but only {PLAIN} is served"
+            )
+        shown_host, shown_port = told.get(name, (host, port))
+        if shown_host in ANY_HOST:
+            shown_host = "127.0.0.1"
+        listeners.append(Listener(name, shown_host.strip("[]"), shown_port, bind_host=host.strip("[]"), bind_port=port))
+    return Broker(broker_id_in(path, properties), properties.get("broker.rack") or None, listeners)
+
+
+def broker_id_in(path: Path, properties: dict[str, str]) -> int:
+    given = [(name, properties[name]) for name in ("node.id", "broker.id") if name in properties]
+    if not given:
+        raise PropertiesError(f"{path}: node.id (or broker.id) is missing")
+    if len({value for _, value in given}) > 1:
+        raise PropertiesError(f"{path}: node.id={given[0][1]} and broker.id={given[1][1]} contradict each other")
+    name, value = given[0]
+    if not (value.isascii() and value.isdigit()):
+        raise PropertiesError(f"{path}: {name}={value}, but a number from 0 is wanted")
+    return int(value)
+
+
+def controller_listeners(properties: dict[str, str]) -> list[str]:
+    return [name.strip() for name in properties.get("controller.listener.names", "").split(",") if name.strip()]
+
+
+def security_protocols(path: Path, properties: dict[str, str]) -> dict[str, str]:
+    """Listener name -> security protocol, as ``listener.security.protocol.map`` says."""
+    result = {}
+    for pair in properties.get("listener.security.protocol.map", "").split(","):
+        if pair.strip():
+            name, colon, protocol = pair.strip().partition(":")
+            if not colon:
+                raise PropertiesError(
+                    f"{path}: listener.security.protocol.map has {pair.strip()!r}, NAME:PROTOCOL is wanted"
+                )
+            result[name] = protocol
+    return result
+
+
+def listeners_in(path: Path, key: str, text: str) -> dict[str, tuple[str, int]]:
+    """Name -> host and port out of ``PLAINTEXT://host:9092,OTHER://:9093``."""
+    result: dict[str, tuple[str, int]] = {}
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        found = LISTENER.fullmatch(part.strip())
+        if found is None or not 0 <= int(found[3]) <= 65535:
+            raise PropertiesError(f"{path}: {key} has {part.strip()!r}, NAME://HOST:PORT is wanted")
+        if found[1] in result:
+            raise PropertiesError(f"{path}: {key} has {found[1]} twice")
+        result[found[1]] = (found[2], int(found[3]))
+    return result
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments; a final \\ goes on."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PropertiesError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    properties: dict[str, str] = {}
+    pending = ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = pending + raw.strip()
+        pending = ""
+        if not line or line[0] in "#!":
+            continue
+        if line.endswith("\\"):
+            pending = line[:-1]
+            continue
+        found = re.fullmatch(r"([^\s=:]+)(?:\s*[=:]\s*|\s+)(.*)", line)
+        if found is None:
+            raise PropertiesError(f"{path}, line {number}: {line!r} is not KEY=VALUE")
+        key, value = found[1], found[2].strip()
+        if properties.get(key, value) != value:
+            raise PropertiesError(f"{path}, line {number}: {key}={value}, but {properties[key]} before")
+        properties[key] = value
+    return properties

@@ -1,0 +1,242 @@
+"""One client's connection: its bytes in, calls to the engine out, the replies' bytes back.
+
+One request at a time, answered in order, as in Kafka: while a call waits, the frames behind it wait too. What is not a
+request that the cluster serves ends this connection, with one logged line, and no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from struct import Struct
+from typing import Any
+
+from mockbroker.call import DEFAULT_LISTENER, Call, Client
+from mockbroker.engine import Engine, Parked, top_level_error
+from mockbroker.handlers import MODULE_OF_API
+from mockbroker.journal import Entry, Journal
+from mockbroker.state.cluster import Broker
+from protocol.codec import codec
+from protocol.errors import ProtocolError
+from protocol.headers import read_request_header, response_header_version
+from protocol.registry import message_class
+
+log = logging.getLogger("mockbroker")
+
+API_VERSIONS_KEY = 18
+REQUEST_START = Struct(">hhi")  # api key, version, correlation id
+RESPONSE_START = Struct(">ii")  # size, correlation id
+NO_TAGS = b"\0"  # what a flexible response's header has after the correlation id
+SMALLEST_REQUEST = 8
+MOST_WAITING_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
+
+
+class Connection:
+    """Frames in, frames out; no socket.
+
+    ``output`` holds what is to be sent; ``on_output()`` is called when something came that no ``receive`` asked for.
+    ``closed`` says why the connection is to end, None while it lives.
+    """
+
+    __slots__ = (
+        "address",
+        "broker",
+        "closed",
+        "engine",
+        "journal",
+        "listener",
+        "listener_rack",
+        "now_ms",
+        "number",
+        "on_output",
+        "output",
+        "_buffer",
+        "_client",
+        "_most_bytes",
+        "_parked",
+        "_pumping",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        engine: Engine,
+        broker: Broker,
+        address: str,
+        *,
+        listener: str = DEFAULT_LISTENER,
+        listener_rack: str | None = None,
+        number: int = 0,
+        journal: Journal | None = None,
+        on_output: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.engine, self.broker, self.address, self.number = engine, broker, address, number
+        self.listener, self.listener_rack = listener, listener_rack
+        self.journal, self.on_output = journal, on_output
+        self.output: list[bytes] = []
+        self.closed: str | None = None
+        self.now_ms = 0
+        self._buffer = bytearray()
+        self._client: Client | None = None
+        self._most_bytes: int = engine.cluster.settings["socket.request.max.bytes"]
+        self._parked: Parked | None = None
+        self._pumping = False
+        self._waiting = False
+
+    def receive(self, data: bytes, now_ms: int) -> None:
+        """Take bytes from the client, in any cut; answers that are there at once are in ``output`` afterwards."""
+        if self.closed is not None:
+            return
+        self._buffer += data
+        self.now_ms = now_ms
+        if not self._waiting:
+            self._pump()
+
+    def stopped(self) -> None:
+        """The client or the broker has gone: a call that waits is dropped, and nothing more is read or answered."""
+        if self.closed is None:
+            self.closed = "one side has gone"
+        if self._parked is not None:
+            self.engine.drop(self._parked)
+            self._parked = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough requests wait behind the present one, so that no more should be read for now."""
+        return self._waiting and len(self._buffer) > MOST_WAITING_BYTES
+
+    def take_output(self) -> bytes:
+        """All frames to be sent, as one piece."""
+        output = self.output
+        whole = output[0] if len(output) == 1 else b"".join(output)
+        output.clear()
+        return whole
+
+    def _pump(self) -> None:
+        """Run the frames that are complete, until one waits or none is left."""
+        self._pumping = True
+        buffer = self._buffer
+        position = 0
+        try:
+            while not self._waiting and self.closed is None:
+                available = len(buffer) - position
+                if available < 4:
+                    break
+                size = int.from_bytes(buffer[position : position + 4], "big", signed=True)
+                if not SMALLEST_REQUEST <= size <= self._most_bytes:
+                    self._end(f"frame of {size} bytes, but {SMALLEST_REQUEST} to {self._most_bytes} are taken")
+                    break
+                if available < 4 + size:
+                    break
+                with memoryview(buffer) as view:
+                    frame = bytes(view[position + 4 : position + 4 + size])
+                position += 4 + size
+                self._run(frame)
+        finally:
+            self._pumping = False
+            del buffer[:position]
+
+    def _run(self, frame: bytes) -> None:
+        api_key, version, correlation_id = REQUEST_START.unpack_from(frame)
+        if api_key not in MODULE_OF_API:
+            self._end(f"API key {api_key} is not served")
+            return
+        message = message_class(api_key, "request")
+        if version not in message.valid_versions:
+            if api_key == API_VERSIONS_KEY:
+                self._refuse_version(correlation_id)
+            else:
+                self._end(f"{message.name} version {version}, but {message.valid_versions} are served")
+            return
+        try:
+            header, start = read_request_header(frame)
+            request, _ = codec(message, version).decode(frame, start)  # what is left over is ignored, as in Kafka
+        except ProtocolError as error:
+            self._end(str(error))
+            return
+        client = self._client
+        if client is None or client.id != header.client_id:
+            client = Client(header.client_id, self.listener_rack, self.address, self.listener, self.number)
+            self._client = client
+        engine = self.engine
+        call = Call(engine.cluster, self.broker, client, version, self.now_ms, engine.rng, api_key, len(frame))
+        self._waiting = True
+
+        def answer(response: Any) -> None:
+            self._answer(call, correlation_id, response)
+
+        def failed(error: Exception) -> None:
+            self._failed(call, correlation_id, error)
+
+        parked = engine.submit(call, request, answer, failed)
+        if parked is not None and parked.wait is not None:
+            self._parked = parked
+
+    def _answer(self, call: Call, correlation_id: int, response: Any) -> None:
+        """Send the answer of the present call, and go on with the frames behind it."""
+        self._waiting = False
+        self._parked = None
+        if self.closed is not None:
+            return
+        size = 0
+        if response is not None:
+            try:
+                size = self._send(correlation_id, response, call.version)
+            except ProtocolError as error:
+                self._end(f"the answer cannot be written: {error}")
+                return
+        elif call.close_reason is not None:
+            self._end(call.close_reason)
+            return
+        if self.journal is not None:
+            self.journal.add(
+                Entry(
+                    call.now_ms,
+                    self.broker.id,
+                    self.broker.rack,
+                    call.client.id,
+                    call.client_rack or call.client.rack,
+                    self.address,
+                    self.number,
+                    call.api_key,
+                    call.version,
+                    call.size,
+                    size,
+                    call.traffic,
+                )
+            )
+        if not self._pumping:
+            self.now_ms = max(self.now_ms, call.now_ms)
+            self._pump()
+            self.on_output()
+
+    def _failed(self, call: Call, correlation_id: int, error: Exception) -> None:
+        response = top_level_error(message_class(call.api_key, "response"), error)
+        if response is not None:
+            self._answer(call, correlation_id, response)
+            return
+        log.error("broker %d failed on API key %d", self.broker.id, call.api_key, exc_info=error)
+        self._waiting = False
+        self._parked = None
+        self._end(f"{type(error).__name__}: {error}")
+        if not self._pumping:
+            self.on_output()
+
+    def _refuse_version(self, correlation_id: int) -> None:
+        from mockbroker.handlers.api_versions import refuse_version
+
+        self._send(correlation_id, refuse_version(), 0)
+
+    def _send(self, correlation_id: int, response: Any, version: int) -> int:
+        """Queue a response; gives the bytes of its frame without the length field."""
+        message = type(response)
+        body = codec(message, version).encode(response)
+        if response_header_version(message.api_key, version):
+            self.output.append(b"".join((RESPONSE_START.pack(5 + len(body), correlation_id), NO_TAGS, body)))
+            return 5 + len(body)
+        self.output.append(RESPONSE_START.pack(4 + len(body), correlation_id) + body)
+        return 4 + len(body)
+
+    def _end(self, reason: str) -> None:
+        self.closed = reason
+        log.warning("broker %d closes the connection of %s: %s", self.broker.id, self.address, reason)

@@ -1,0 +1,251 @@
+"""Fetch (key 1): record batches from an offset on, now or when enough have come.
+
+Reads partitions' logs; writes the broker's fetch sessions.
+Errors: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR at the top (v7+), and per
+partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE,
+FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE, UNSUPPORTED_COMPRESSION_TYPE.
+Source: KIP-74, KIP-101, KIP-227, KIP-320, KIP-516, KIP-595; KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.leadership import (
+    NodeEndpoints,
+    check_leader_epoch,
+    find_partition,
+    served_by,
+)
+from mockbroker.state.errors import ApiError
+from mockbroker.state.fetch_sessions import (
+    FINAL_EPOCH,
+    FIRST_EPOCH,
+    NO_SESSION,
+    FetchSession,
+    TopicKey,
+    Wanted,
+)
+from mockbroker.state.topics import Partition
+from protocol.apis.fetch import FetchRequest, FetchResponse
+from protocol.error_codes import ErrorCode
+
+MESSAGE_TIME_VERSION = 2
+BATCH_VERSION = 4
+ZSTD_VERSION = 10
+TOPIC_ID_VERSION = 13
+SESSION_VERSION = 7
+FOLLOWER_VERSION = 11
+ENDPOINTS_VERSION = 16
+CURRENT_LEADER_VERSION = 12
+UNKNOWN_OFFSET = -1
+
+PartitionResponse = FetchResponse.Topic.Partition
+
+
+class Reading(NamedTuple):
+    """A fetch under way: the partitions it wants in their order, its limits, and its session if it has one."""
+
+    wanted: list[Wanted]
+    session: FetchSession | None
+    full: bool
+    min_bytes: int
+    max_bytes: int
+    until_ms: int
+
+
+class Read(NamedTuple):
+    """What one partition gives: the entry of the response, the partition if there is one, the bytes before conversion."""
+
+    wanted: Wanted
+    entry: PartitionResponse
+    partition: Partition | None
+    size: int
+    urgent: bool
+
+
+@handles(FetchRequest)
+def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
+    """Find out what is wanted, then read."""
+    session, full, wanted = open_session(call, request)
+    reading = Reading(
+        wanted,
+        session,
+        full,
+        request.min_bytes,
+        min(request.max_bytes, call.cluster.settings["fetch.max.bytes"]),
+        call.now_ms + max(0, request.max_wait_ms),
+    )
+    return read(call, reading)
+
+
+def read(call: Call, reading: Reading) -> FetchResponse | Wait:
+    """Read every partition; wait where that gives less than ``min_bytes`` and there is time left."""
+    reads: list[Read] = []
+    size = 0
+    urgent = not reading.wanted
+    room = reading.max_bytes
+    for wanted in reading.wanted:
+        one = read_partition(call, wanted, room, at_least_one=size == 0)
+        reads.append(one)
+        size += one.size
+        room = max(0, room - one.size)
+        urgent = urgent or one.urgent
+    if not urgent and size < reading.min_bytes and call.now_ms < reading.until_ms:
+        keys = tuple(one.partition for one in reads if one.partition is not None)
+        return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading))
+    return respond(call, reading, reads)
+
+
+def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[Wanted]]:
+    """The session to go on with or to start, whether all partitions are answered, and the partitions wanted."""
+    by_topic_id = call.version >= TOPIC_ID_VERSION
+    named = [
+        Wanted(
+            topic.topic_id if by_topic_id else topic.topic,
+            partition.partition,
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            partition.current_leader_epoch,
+            partition.last_fetched_epoch,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    if call.version < SESSION_VERSION:
+        return (None, True, named)
+    sessions = call.cluster.fetch_sessions_of(call.broker.id)
+    if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
+        if request.session_id != NO_SESSION:
+            sessions.close(request.session_id)
+        if request.session_epoch == FINAL_EPOCH or not named:
+            return (None, True, named)
+        return (sessions.open(by_topic_id, named), True, named)
+    session = sessions.resume(request.session_id, request.session_epoch, by_topic_id)
+    session.update(named, forgotten(request, by_topic_id))
+    if not session.partitions:
+        sessions.close(session.id)
+        return (None, True, [])
+    return (session, False, list(session.partitions.values()))
+
+
+def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicKey, int]]:
+    for topic in request.forgotten_topics_data:
+        for index in topic.partitions:
+            yield (topic.topic_id if by_topic_id else topic.topic, index)
+
+
+def read_partition(call: Call, wanted: Wanted, room: int, at_least_one: bool) -> Read:
+    """One partition's share of the answer; an error is a share too."""
+    partition = None
+    try:
+        partition = find_partition(call, wanted.topic, wanted.index)
+        served_by(call, partition, followers_too=call.version >= FOLLOWER_VERSION)
+        check_leader_epoch(partition, wanted.current_leader_epoch)
+        return read_log(call, partition, wanted, room, at_least_one)
+    except ApiError as error:
+        entry = PartitionResponse(
+            partition_index=wanted.index, error_code=error.code, high_watermark=UNKNOWN_OFFSET, records=b""
+        )
+        if error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH) and partition is not None:
+            if call.version >= ENDPOINTS_VERSION:
+                entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
+                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                )
+        return Read(wanted, entry, partition, 0, urgent=True)
+
+
+def read_log(call: Call, partition: Partition, wanted: Wanted, room: int, at_least_one: bool) -> Read:
+    log = partition.log
+    entry = PartitionResponse(
+        partition_index=wanted.index,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.high_watermark,
+        log_start_offset=log.start_offset,
+        aborted_transactions=None,
+        records=b"",
+    )
+    if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
+        epoch, end_offset = log.end_of_epoch(wanted.last_fetched_epoch)
+        if epoch < 0 and log.latest_epoch() >= 0:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"nothing was written up to epoch {wanted.last_fetched_epoch}"
+            )
+        if epoch >= 0 and (epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset):
+            entry.diverging_epoch = PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
+            return Read(wanted, entry, partition, 0, urgent=True)
+    batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one)
+    if not batches:
+        return Read(wanted, entry, partition, 0, urgent=False)
+    records = batches[0] if len(batches) == 1 else b"".join(batches)
+    entry.records = records_for(call.version, records, wanted.fetch_offset)
+    return Read(wanted, entry, partition, len(records), urgent=False)
+
+
+def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
+    """The response: everything in a full fetch, else what has changed since the client was told."""
+    session = reading.session
+    shown: list[Read] = []
+    for one in reads:
+        entry, wanted = one.entry, one.wanted
+        if session is not None:
+            changed = (
+                bool(entry.records)
+                or entry.error_code != ErrorCode.NONE
+                or one.urgent
+                or wanted.told_high_watermark != entry.high_watermark
+                or wanted.told_start_offset != entry.log_start_offset
+            )
+            wanted.told_high_watermark = entry.high_watermark
+            wanted.told_start_offset = entry.log_start_offset
+            if not changed and not reading.full:
+                continue
+            if entry.records and not reading.full:
+                session.move_to_end(wanted.key)
+        shown.append(one)
+    by_topic_id = call.version >= TOPIC_ID_VERSION
+    topics: dict[TopicKey, FetchResponse.Topic] = {}
+    endpoints = NodeEndpoints(call)
+    traffic: dict[str, int] = {}
+    for one in shown:
+        key = one.wanted.topic
+        topic = topics.get(key)
+        if topic is None:
+            topic = FetchResponse.Topic(topic_id=key) if by_topic_id else FetchResponse.Topic(topic=key)
+            topics[key] = topic
+        topic.partitions.append(one.entry)
+        if one.partition is not None:
+            name = one.partition.topic.name
+            traffic[name] = traffic.get(name, 0) + len(one.entry.records or b"")
+            if one.entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                endpoints.add(one.partition.leader)
+    call.traffic = traffic
+    response = FetchResponse(
+        session_id=session.id if session is not None else NO_SESSION, responses=list(topics.values())
+    )
+    if call.version >= ENDPOINTS_VERSION:
+        response.node_endpoints = endpoints.entries(FetchResponse.NodeEndpoint)
+    return response
+
+
+def records_for(version: int, records: bytes, first_offset: int) -> bytes:
+    """The records as this Fetch version's clients read them: magic 0 at most for v0-1, 1 for v2-3, else as stored.
+
+    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd before v10 (KIP-110).
+    """
+    if version >= ZSTD_VERSION:
+        return records
+    from protocol.records import Codec, RecordError, UnsupportedCompressionError, down_convert, iter_batches
+
+    if any(header.codec == Codec.ZSTD for header in iter_batches(records)):
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Fetch v10")
+    if version >= BATCH_VERSION:
+        return records
+    try:
+        return down_convert(records, 0 if version < MESSAGE_TIME_VERSION else 1, first_offset=first_offset)
+    except UnsupportedCompressionError as error:
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
+    except RecordError as error:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None

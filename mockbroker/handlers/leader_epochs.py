@@ -1,0 +1,43 @@
+"""OffsetForLeaderEpoch (key 23): where a leader epoch ends, by which a consumer sees whether its offset still holds.
+
+Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
+Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch, Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.leadership import check_leader_epoch, find_partition, served_by
+from mockbroker.state.errors import ApiError
+from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+
+
+@handles(OffsetForLeaderEpochRequest)
+def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+    """The end of an epoch for each partition asked about."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderEpochResponse.Topic(
+                topic=topic.topic,
+                partitions=[end_of_epoch(call, topic.topic, partition) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def end_of_epoch(
+    call: Call, topic: str, asked: OffsetForLeaderEpochRequest.Topic.Partition
+) -> OffsetForLeaderEpochResponse.Topic.Partition:
+    entry = OffsetForLeaderEpochResponse.Topic.Partition(partition=asked.partition)
+    try:
+        partition = find_partition(call, topic, asked.partition)
+        served_by(call, partition)
+        check_leader_epoch(partition, asked.current_leader_epoch)
+        if asked.leader_epoch == partition.leader_epoch:
+            entry.leader_epoch, entry.end_offset = asked.leader_epoch, partition.log.end_offset
+        else:
+            entry.leader_epoch, entry.end_offset = partition.log.end_of_epoch(asked.leader_epoch)
+    except ApiError as error:
+        entry.error_code = error.code
+    return entry

@@ -1,0 +1,90 @@
+"""What Produce, Fetch, ListOffsets and OffsetForLeaderEpoch share: finding a partition, and whether this broker serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from mockbroker.call import Call
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics import NO_LEADER, Partition
+from protocol.error_codes import ErrorCode
+
+NO_EPOCH = -1
+
+
+def find_partition(call: Call, topic_key: Hashable, index: int) -> Partition:
+    """The partition of a topic given by name or by id.
+
+    Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
+    """
+    cluster = call.cluster
+    if isinstance(topic_key, bytes):
+        topic = cluster.topic_by_id.get(topic_key)
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+    else:
+        topic = cluster.topics.get(topic_key)  # type: ignore[call-overload]
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic_key}")
+    if not 0 <= index < len(topic.partitions):
+        raise ApiError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"topic {topic.name} has partitions 0 to {len(topic.partitions) - 1}, not {index}",
+        )
+    return topic.partitions[index]
+
+
+def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
+    """Nothing where this broker serves the partition: any broker a diskless one, the leader a classic one.
+
+    Args:
+        followers_too: a broker with another replica in sync will do, as for consumers since KIP-392.
+
+    Raises ApiError: NOT_LEADER_OR_FOLLOWER.
+    """
+    if partition.topic.diskless or partition.leader == call.broker.id:
+        return
+    if followers_too and call.broker.id in partition.isr and partition.leader != NO_LEADER:
+        return
+    raise ApiError(
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {partition.leader} does",
+    )
+
+
+def check_leader_epoch(partition: Partition, given: int) -> None:
+    """Compare the leader epoch that a client knows, -1 if none (KIP-320).
+
+    Raises ApiError: FENCED_LEADER_EPOCH for an older one, UNKNOWN_LEADER_EPOCH for a newer one.
+    """
+    if given == NO_EPOCH or given == partition.leader_epoch:
+        return
+    older = given < partition.leader_epoch
+    raise ApiError(
+        ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
+        f"leader epoch {given}, but {partition.leader_epoch} is the present one",
+    )
+
+
+class NodeEndpoints:
+    """The addresses of the leaders that an answer names, each once, in the order of their ids (KIP-951)."""
+
+    __slots__ = ("_call", "_ids")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._ids: list[int] = []
+
+    def add(self, broker_id: int) -> None:
+        if broker_id != NO_LEADER and broker_id not in self._ids:
+            self._ids.append(broker_id)
+
+    def entries(self, entry_class: Any) -> list[Any]:
+        """As ``NodeEndpoint`` structs of the response at hand."""
+        result = []
+        for broker_id in sorted(self._ids):
+            broker = self._call.cluster.brokers[broker_id]
+            listener = broker.listener(self._call.client.listener)
+            result.append(entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack))
+        return result

@@ -1,0 +1,114 @@
+"""ListOffsets (key 2): where a partition's log starts and ends, and where a timestamp falls.
+
+Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
+UNSUPPORTED_VERSION.
+Source: KIP-79, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOffsetByTimestamp, Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, served_by
+from mockbroker.state.errors import ApiError
+from mockbroker.state.logs import Batch, Log
+from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from protocol.error_codes import ErrorCode
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3  # v7
+EARLIEST_LOCAL = -4  # v8
+LATEST_TIERED = -5  # v9
+EARLIEST_PENDING_UPLOAD = -6  # v11
+NO_TIMESTAMP = -1
+NO_OFFSET = -1
+FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+
+PartitionResponse = ListOffsetsResponse.Topic.Partition
+
+
+@handles(ListOffsetsRequest)
+def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """An offset for each partition asked about."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsResponse.Topic(
+                name=topic.name,
+                partitions=[partition_entry(call, topic.name, partition) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition) -> PartitionResponse:
+    entry = PartitionResponse(partition_index=asked.partition_index)
+    try:
+        partition = find_partition(call, topic, asked.partition_index)
+        served_by(call, partition)
+        check_leader_epoch(partition, asked.current_leader_epoch)
+        if call.version == 0:
+            entry.old_style_offsets = old_offsets(partition.log, asked.timestamp)[: max(0, asked.max_num_offsets)]
+        else:
+            entry.timestamp, entry.offset, epoch = offset_for(partition.log, asked.timestamp, call.version)
+            if call.version >= 4:
+                entry.leader_epoch = partition.leader_epoch if asked.timestamp == LATEST else epoch
+    except ApiError as error:
+        entry.error_code = error.code
+    return entry
+
+
+def offset_for(log: Log, timestamp: int, version: int) -> tuple[int, int, int]:
+    """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for."""
+    if version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {version}")
+    if timestamp == LATEST:
+        return (NO_TIMESTAMP, log.high_watermark, log.latest_epoch())
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return (NO_TIMESTAMP, log.start_offset, log.epoch_at(log.start_offset))
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)  # nothing is tiered
+    if timestamp == MAX_TIMESTAMP:
+        batch = log.newest_batch()
+        found = newest_record(batch) if batch is not None else None
+    else:
+        batch = log.first_batch_since(timestamp)
+        found = first_record_since(batch, timestamp) if batch is not None else None
+    if batch is None or found is None:
+        return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
+    found_timestamp, offset = found
+    return (found_timestamp, max(offset, log.start_offset), batch.leader_epoch)
+
+
+def old_offsets(log: Log, timestamp: int) -> list[int]:
+    """What v0 gives: offsets where segments start, newest first. There is one segment, and the end counts too."""
+    if timestamp == EARLIEST:
+        return [log.start_offset]
+    if timestamp == LATEST:
+        return [log.end_offset, log.start_offset] if log.end_offset > log.start_offset else [log.end_offset]
+    oldest = next(log.batches(log.start_offset), None)
+    return [log.start_offset] if oldest is not None and oldest.max_timestamp <= timestamp else []
+
+
+def newest_record(batch: Batch) -> tuple[int, int] | None:
+    """Timestamp and offset of a batch's newest record, the first of several."""
+    newest: tuple[int, int] | None = None
+    for timestamp, offset in timestamps(batch):
+        if newest is None or timestamp > newest[0]:
+            newest = (timestamp, offset)
+    return newest
+
+
+def first_record_since(batch: Batch, timestamp: int) -> tuple[int, int] | None:
+    """Timestamp and offset of a batch's first record that is not older than this."""
+    for found, offset in timestamps(batch):
+        if found >= timestamp:
+            return (found, offset)
+    return None
+
+
+def timestamps(batch: Batch) -> list[tuple[int, int]]:
+    """(timestamp, offset) of each record of a batch; the one place where stored records are opened."""
+    from protocol.records import iter_records
+
+    return [(record.timestamp, record.offset) for record in iter_records(batch.data, crc=False)]

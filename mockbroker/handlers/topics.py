@@ -1,0 +1,137 @@
+"""CreateTopics (key 19), DeleteTopics (20), CreatePartitions (37). A topic has its leaders before the answer goes out.
+
+Write cluster.topics. Any broker answers, as since KIP-590 a broker forwards to the controller.
+Errors, per topic: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
+INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
+Source: KIP-4, KIP-195, KIP-464, KIP-516, KIP-525; ReplicationControlManager, Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics import TOPIC_SETTINGS, Topic
+from protocol import ZERO_UUID
+from protocol.apis.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from protocol.error_codes import ErrorCode
+
+NO_NUMBER = -1
+DETAILS_VERSION = 5
+
+
+@handles(CreateTopicsRequest)
+def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Create each topic by itself; a name that comes twice is refused."""
+    times = Counter(topic.name for topic in request.topics)
+    response = CreateTopicsResponse()
+    for wanted in request.topics:
+        if times[wanted.name] > 1:
+            if times.pop(wanted.name) > 1:
+                response.topics.append(
+                    CreateTopicsResponse.Topic(
+                        name=wanted.name,
+                        error_code=ErrorCode.INVALID_REQUEST,
+                        error_message="Duplicate topic name.",
+                    )
+                )
+            continue
+        response.topics.append(created(call, wanted, validate_only=request.validate_only))
+    return response
+
+
+def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) -> CreateTopicsResponse.Topic:
+    try:
+        topic = call.cluster.create_topic(
+            wanted.name,
+            wanted.num_partitions,
+            wanted.replication_factor,
+            assignment=wanted_assignment(wanted),
+            configs={config.name: config.value for config in wanted.configs},
+            validate_only=validate_only,
+        )
+    except ApiError as error:
+        return CreateTopicsResponse.Topic(name=wanted.name, error_code=error.code, error_message=error.message)
+    entry = CreateTopicsResponse.Topic(
+        name=topic.name,
+        topic_id=ZERO_UUID if validate_only else topic.id,
+        error_message=None,
+        num_partitions=len(topic.partitions),
+        replication_factor=topic.replication_factor or 1,
+    )
+    if call.version >= DETAILS_VERSION:
+        entry.configs = [config_entry(topic, name) for name in sorted(TOPIC_SETTINGS)]
+    return entry
+
+
+def wanted_assignment(wanted: CreateTopicsRequest.Topic) -> list[list[int]] | None:
+    """The replicas given by hand, by partition; None where the cluster places them."""
+    if not wanted.assignments:
+        return None
+    if wanted.num_partitions != NO_NUMBER or wanted.replication_factor != NO_NUMBER:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "replicas are given by hand, so partitions and replication factor have to be -1"
+        )
+    by_index = {assignment.partition_index: list(assignment.broker_ids) for assignment in wanted.assignments}
+    if sorted(by_index) != list(range(len(wanted.assignments))):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"partitions {sorted(by_index)}: 0 and up are wanted, each once"
+        )
+    return [by_index[index] for index in sorted(by_index)]
+
+
+def config_entry(topic: Topic, name: str) -> CreateTopicsResponse.Topic.Config:
+    return CreateTopicsResponse.Topic.Config(
+        name=name,
+        value=as_text(topic.config(name)),
+        read_only=False,
+        config_source=TOPIC_OVERRIDE if name in topic.configs else topic_config_source(topic, name),
+        is_sensitive=False,
+    )
+
+
+@handles(DeleteTopicsRequest)
+def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    """Delete each topic, by name or since v6 by id."""
+    by_name: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
+    by_either = [(topic.name, topic.topic_id) for topic in request.topics]
+    return DeleteTopicsResponse(
+        responses=[deleted(call, name, topic_id) for name, topic_id in (by_either if call.version >= 6 else by_name)]
+    )
+
+
+def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsResponse.Topic:
+    try:
+        topic = call.cluster.find_topic(name, topic_id)
+    except ApiError as error:
+        return DeleteTopicsResponse.Topic(
+            name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+        )
+    call.cluster.delete_topic(topic)
+    return DeleteTopicsResponse.Topic(name=topic.name, topic_id=topic.id)
+
+
+@handles(CreatePartitionsRequest)
+def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    """Widen each topic."""
+    response = CreatePartitionsResponse()
+    for wanted in request.topics:
+        entry = CreatePartitionsResponse.Topic(name=wanted.name)
+        assignment = None if wanted.assignments is None else [list(row.broker_ids) for row in wanted.assignments]
+        try:
+            call.cluster.add_partitions(
+                wanted.name, wanted.count, assignment=assignment, validate_only=request.validate_only
+            )
+        except ApiError as error:
+            entry.error_code, entry.error_message = error.code, error.message
+        response.results.append(entry)
+    return response

@@ -1,0 +1,381 @@
+"""The cluster on real sockets: one asyncio listener a broker (or one a broker and rack), timers, stop and start.
+
+An adapter: bytes go to ``connection``, time to ``engine``; nothing of Kafka is decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from mockbroker.call import DEFAULT_LISTENER
+from mockbroker.connection import Connection
+from mockbroker.engine import Engine
+from mockbroker.journal import Journal
+from mockbroker.state.cluster import Broker, Cluster, Listener
+from mockbroker.state.topics import Topic
+
+BACKLOG = 1024
+LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
+RACK_LISTENER = "RACK_"
+
+
+class MockCluster:
+    """A running cluster, as an async context manager.
+
+    Args:
+        brokers: how many, or the brokers themselves, each with its listeners.
+        racks: broker i is in rack i modulo the list; without any, brokers have no rack.
+        topics: name -> partitions, or name -> (partitions, replication factor).
+        diskless_topics: name -> partitions.
+        settings: broker settings under Kafka's names.
+        host, port: broker i listens on port + i; 0 stands for free ports.
+        listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
+        seed: for ids and whatever else is drawn; equal seeds give equal clusters.
+        journal: keep the last calls in ``.journal``.
+
+    >>> async def main() -> None:
+    ...     async with MockCluster(topics={"orders": 6}) as cluster:
+    ...         await cluster.stop_rack("a")
+    ...         print(cluster.state.topics["orders"].partitions[0].leader)
+    >>> asyncio.run(main())
+    1
+    """
+
+    def __init__(
+        self,
+        brokers: int | Sequence[Broker] = 3,
+        racks: Sequence[str] = ("a", "b", "c"),
+        *,
+        topics: Mapping[str, int | tuple[int, int]] | None = None,
+        diskless_topics: Mapping[str, int] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        listener_per_rack: bool = False,
+        seed: int = 0,
+        journal: bool = True,
+    ) -> None:
+        if isinstance(brokers, int):
+            brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
+        self.state = Cluster.create(brokers, settings=settings, seed=seed)
+        self.engine = Engine(self.state, Random(seed))
+        self.journal = Journal()
+        self._keeps_journal = journal
+        self._nodes = {broker.id: Node(self, broker) for broker in self.state.brokers.values()}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._connections = 0
+        self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
+        for name, shape in (topics or {}).items():
+            partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
+            self.create_topic(name, partitions, replication_factor)
+        for name, partitions in (diskless_topics or {}).items():
+            self.create_topic(name, partitions, diskless=True)
+
+    async def __aenter__(self) -> MockCluster:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Bind every listener, then accept on all of them. Raises OSError: an address that cannot be had."""
+        nodes = list(self._nodes.values())
+        try:
+            for node in nodes:
+                node.bind()
+            for node in nodes:
+                if node.broker.online:
+                    await node.accept()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Stop accepting and close every connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for node in self._nodes.values():
+            node.close(linger=False)
+        await asyncio.sleep(0)
+
+    # what a test asks
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker, with commas between."""
+        return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
+
+    def bootstrap_servers_for(self, rack: str) -> str:
+        """The same for clients of one rack: its own listeners where there is one listener per rack."""
+        addresses = []
+        for broker in self.state.brokers.values():
+            listener = broker.listener(RACK_LISTENER + rack)
+            addresses.append(f"{listener.host}:{listener.port}")
+        return ",".join(addresses)
+
+    def now_ms(self) -> int:
+        """The time, in ms since 1970, that never goes back."""
+        return self._epoch_ms + int(time.monotonic() * 1000)
+
+    # commands
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        diskless: bool = False,
+        configs: Mapping[str, Any] | None = None,
+    ) -> Topic:
+        """Create a topic, as ``Cluster.create_topic`` does. Raises ApiError."""
+        given = dict(configs or {})
+        if diskless:
+            given["diskless.enable"] = True
+        return self.state.create_topic(name, partitions, replication_factor, configs=given)
+
+    async def stop_broker(self, broker_id: int) -> bool:
+        """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
+        stopped = self.state.stop_broker(broker_id, self.now_ms())
+        if stopped:
+            await self._stopped([broker_id])
+        return stopped
+
+    async def start_broker(self, broker_id: int) -> bool:
+        """Start a broker on its old port. False if it was up."""
+        if self.state.brokers[broker_id].online:
+            return False
+        await self._starting([broker_id])
+        return True
+
+    async def stop_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
+        stopped = self.state.stop_rack(rack, self.now_ms())
+        await self._stopped(stopped)
+        return stopped
+
+    async def start_rack(self, rack: str) -> list[int]:
+        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
+        down = [broker.id for broker in self.state.brokers_in(rack) if not broker.online]
+        await self._starting(down)
+        return down
+
+    async def _stopped(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            self._nodes[broker_id].close(linger=True)
+        self.settle()
+        await asyncio.sleep(0)
+
+    async def _starting(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            await self._nodes[broker_id].accept()
+            self.state.start_broker(broker_id, self.now_ms())
+        self.settle()
+
+    # time
+
+    def settle(self) -> None:
+        """Let the engine do what is due, and be called again when the next thing is."""
+        self.engine.advance(self.now_ms())
+        self.schedule()
+
+    def schedule(self) -> None:
+        """See to it that the engine is called at its next deadline."""
+        deadline = self.engine.next_deadline_ms()
+        if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = deadline
+        delay_ms = max(0, deadline - self.now_ms())
+        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.settle()
+
+    def next_connection_number(self) -> int:
+        self._connections += 1
+        return self._connections
+
+    def journal_in_use(self) -> Journal | None:
+        return self.journal if self._keeps_journal else None
+
+
+class Node:
+    """A broker's sockets and connections."""
+
+    def __init__(self, cluster: MockCluster, broker: Broker) -> None:
+        self.cluster, self.broker = cluster, broker
+        self.clients: dict[ClientProtocol, None] = {}
+        self._bound: list[tuple[Listener, socket.socket]] = []
+        self._servers: list[asyncio.Server] = []
+
+    def bind(self) -> None:
+        """Take this broker's addresses, so that ports are known and kept, without accepting yet."""
+        for listener in self.broker.listeners:
+            host = listener.bind_host if listener.bind_host is not None else listener.host
+            port = listener.bind_port if listener.bind_port is not None else listener.port
+            bound = bound_socket(host, port)
+            if listener.bind_port is None:
+                listener.port = bound.getsockname()[1]
+            elif listener.bind_port == 0:
+                listener.bind_port = bound.getsockname()[1]
+            self._bound.append((listener, bound))
+
+    async def accept(self) -> None:
+        """Accept connections on every listener."""
+        loop = asyncio.get_running_loop()
+        if not self._bound:
+            self.bind()
+        bound, self._bound = self._bound, []
+        for listener, sock in bound:
+            self._servers.append(
+                await loop.create_server(
+                    lambda listener=listener: ClientProtocol(self, listener), sock=sock, backlog=BACKLOG
+                )
+            )
+
+    def close(self, *, linger: bool) -> None:
+        """Refuse new connections and end those that are there.
+
+        With ``linger`` answers on their way still arrive, and the ports stay ours, for the next start.
+        """
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        for _, sock in self._bound:
+            sock.close()
+        self._bound.clear()
+        for client in list(self.clients):
+            client.close(linger=linger)
+        if linger:
+            self.bind()
+
+
+class ClientProtocol(asyncio.Protocol):
+    """One client's socket, in front of its ``Connection``."""
+
+    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_listener", "_unwritten")
+
+    def __init__(self, node: Node, listener: Listener) -> None:
+        self.node, self.cluster, self._listener = node, node.cluster, listener
+        self._full = False
+        self._unwritten = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        peer = transport.get_extra_info("peername")
+        self.connection = Connection(
+            self.cluster.engine,
+            self.node.broker,
+            peer[0] if peer else "",
+            listener=self._listener.name,
+            listener_rack=self._listener.rack,
+            number=self.cluster.next_connection_number(),
+            journal=self.cluster.journal_in_use(),
+            on_output=self.flush,
+        )
+        self.node.clients[self] = None
+
+    def data_received(self, data: bytes) -> None:
+        self.connection.receive(data, self.cluster.now_ms())
+        self.flush()
+        self.cluster.schedule()
+
+    def flush(self) -> None:
+        """Write what there is to be sent, all at once, and close where the connection has ended."""
+        connection = self.connection
+        if connection.output:
+            self.transport.write(connection.take_output())
+        if connection.closed is not None:
+            self.transport.close()
+        elif connection.is_full != self._full:
+            self._full = not self._full
+            self._read_or_not()
+
+    def close(self, *, linger: bool) -> None:
+        """End the connection from this side; with ``linger`` the client closes last, so that it reads all it was sent."""
+        connection = self.connection
+        if connection.output:
+            self.transport.write(connection.take_output())
+        connection.stopped()
+        if linger and self.transport.can_write_eof() and not self.transport.is_closing():
+            self.transport.write_eof()
+            self._full = self._unwritten = False
+            self._read_or_not()
+            asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """The client does not read its answers: read no more requests of it."""
+        self._unwritten = True
+        self._read_or_not()
+
+    def resume_writing(self) -> None:
+        self._unwritten = False
+        self._read_or_not()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.connection.stopped()
+        self.node.clients.pop(self, None)
+
+    def _read_or_not(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self._full or self._unwritten:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+
+def numbered_brokers(
+    count: int, racks: Sequence[str], host: str, port: int, listener_per_rack: bool = False
+) -> list[Broker]:
+    """Brokers 0 and up: broker i on port + i, in rack i modulo the list.
+
+    Rack listeners come behind: for the first rack on port + count + i, for the second on port + 2 * count + i, ...
+
+    >>> [(broker.id, broker.rack, broker.port) for broker in numbered_brokers(2, ["a"], "127.0.0.1", 9092)]
+    [(0, 'a', 9092), (1, 'a', 9093)]
+    """
+    if count < 1:
+        raise ValueError(f"{count} brokers, but 1 at least are wanted")
+    brokers = []
+    rack_names = list(dict.fromkeys(racks))
+    for index in range(count):
+        listeners = [Listener(DEFAULT_LISTENER, host, port + index if port else 0)]
+        if listener_per_rack:
+            for place, rack in enumerate(rack_names):
+                at = port + count * (place + 1) + index if port else 0
+                listeners.append(Listener(RACK_LISTENER + rack, host, at, rack))
+        brokers.append(Broker(index, racks[index % len(racks)] if racks else None, listeners))
+    return brokers
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A TCP socket that has this address but does not accept yet. Raises OSError, naming the address."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from None
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return sock

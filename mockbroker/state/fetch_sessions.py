@@ -1,0 +1,121 @@
+"""Incremental fetch sessions (KIP-227): a broker remembers what a client fetches, so that requests name only changes.
+
+Each broker has its own, and they end with it. Source: KIP-227; FetchSession, Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+NO_SESSION = 0
+FIRST_EPOCH = 0
+FINAL_EPOCH = -1
+LAST_EPOCH = 2**31 - 1
+
+TopicKey = Hashable  # a topic's name, or its id since Fetch v13
+PartitionKey = tuple[TopicKey, int]
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What a client wants of one partition, and what it was told last."""
+
+    topic: TopicKey
+    index: int
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+    told_high_watermark: int = -1
+    told_start_offset: int = -1
+
+    @property
+    def key(self) -> PartitionKey:
+        return (self.topic, self.index)
+
+
+@dataclass(slots=True, eq=False)
+class FetchSession:
+    """The partitions that a client fetches, in the order in which they are read next."""
+
+    id: int
+    epoch: int
+    by_topic_id: bool
+    partitions: dict[PartitionKey, Wanted] = field(default_factory=dict)
+
+    def update(self, wanted: Iterable[Wanted], forgotten: Iterable[PartitionKey]) -> None:
+        """Take what an incremental request adds, changes and drops."""
+        for one in wanted:
+            known = self.partitions.get(one.key)
+            if known is None:
+                self.partitions[one.key] = one
+            else:
+                known.fetch_offset, known.max_bytes = one.fetch_offset, one.max_bytes
+                known.current_leader_epoch = one.current_leader_epoch
+                known.last_fetched_epoch = one.last_fetched_epoch
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+    def move_to_end(self, key: PartitionKey) -> None:
+        """Read this partition last from now on, since it just had its share."""
+        wanted = self.partitions.pop(key, None)
+        if wanted is not None:
+            self.partitions[key] = wanted
+
+
+@dataclass(slots=True, eq=False)
+class FetchSessions:
+    """A broker's sessions by id, the longest unused first, at most ``most`` of them."""
+
+    rng: Random
+    most: int
+    by_id: dict[int, FetchSession] = field(default_factory=dict)
+
+    def open(self, by_topic_id: bool, wanted: Iterable[Wanted]) -> FetchSession | None:
+        """Start a session; None where there is no room, and the client goes on without one."""
+        if self.most <= 0:
+            return None
+        while len(self.by_id) >= self.most:
+            del self.by_id[next(iter(self.by_id))]
+        session_id = self.rng.randint(1, LAST_EPOCH)
+        while session_id in self.by_id:
+            session_id = self.rng.randint(1, LAST_EPOCH)
+        session = FetchSession(session_id, next_epoch(FIRST_EPOCH), by_topic_id, {one.key: one for one in wanted})
+        self.by_id[session_id] = session
+        return session
+
+    def close(self, session_id: int) -> None:
+        """End a session, if there is one of this id."""
+        self.by_id.pop(session_id, None)
+
+    def resume(self, session_id: int, epoch: int, by_topic_id: bool) -> FetchSession:
+        """The session that an incremental request goes on with; its epoch is counted on.
+
+        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+        """
+        session = self.by_id.get(session_id)
+        if session is None:
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"there is no fetch session {session_id}")
+        if session.by_topic_id != by_topic_id:
+            raise ApiError(
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "a session goes by topic ids or by names, not by both"
+            )
+        if session.epoch != epoch:
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"session epoch {epoch}, but {session.epoch} is next")
+        session.epoch = next_epoch(epoch)
+        self.by_id[session_id] = self.by_id.pop(session_id)  # used last
+        return session
+
+
+def next_epoch(epoch: int) -> int:
+    """The session epoch of the request after this one.
+
+    >>> next_epoch(0), next_epoch(2**31 - 1)
+    (1, 1)
+    """
+    return 1 if epoch >= LAST_EPOCH else epoch + 1
