@@ -35,8 +35,6 @@ NAMES = {
 }
 """Public name -> the module that holds it."""
 
-__all__ = sorted([*NAMES, *SUBMODULES])
-
 
 def __getattr__(name: str) -> Any:
     if name in NAMES:
@@ -50,4 +48,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *NAMES, *SUBMODULES})

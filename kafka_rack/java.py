@@ -137,7 +137,7 @@ def int_hash(value: int) -> int:
 
 
 def partition_hash(partition: tuple[str, int]) -> int:
-    """The hash of Kafka's ``TopicPartition``, given as (topic, partition): 31 * (31 + partition) + hash of the topic."""
+    """The hash of Kafka's ``TopicPartition``, given as (topic, partition)."""
     topic, number = partition
     return (31 * (31 + number) + string_hash(topic)) & MASK_32
 
@@ -181,7 +181,7 @@ def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int
         hash_of: the hash of a key, as ``string_hash`` gives it.
         capacity: what the map was made for.
 
-    Only ``put`` and ``add`` are meant. For ``computeIfAbsent``, or where keys are removed in between, use ``HashTable``.
+    Only ``put`` and ``add`` are meant: for ``computeIfAbsent``, or where keys come and go, there is ``HashTable``.
 
     >>> hash_order(["rack-a", "rack-b", "rack-c"], string_hash)
     ['rack-c', 'rack-b', 'rack-a']

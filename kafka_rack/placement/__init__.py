@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from kafka_rack.errors import PlacerSettingsError
 from kafka_rack.placement.broker_replica import UNEVEN_SETTING, BrokerReplicaPlacer, broker_groups
+from kafka_rack.placement.copyset import SCATTER_WIDTH_SETTING, CopysetPlacer
+from kafka_rack.placement.loading import BUILT_IN, CLASS_SETTING, ENTRY_POINT_GROUP, load_placer, placer_names
 from kafka_rack.placement.placer import (
     DISABLED,
     ENFORCED,
@@ -27,26 +29,35 @@ from kafka_rack.placement.placer import (
 )
 from kafka_rack.placement.rack_aware import RackAwarePlacer, UnawarePlacer, rack_alternated, start_index_of_growth
 from kafka_rack.placement.reassignment import reassignment_json
+from kafka_rack.placement.scenarios import (
+    STATE_FILE_SETTING,
+    BrokerState,
+    CapacityPlacer,
+    DecommissionedBrokersPlacer,
+    NewBrokersPlacer,
+)
 from kafka_rack.placement.striped import StripedPlacer
-
-BUILT_IN: dict[str, type[ReplicaPlacer]] = {
-    "broker-replica": BrokerReplicaPlacer,
-    "rack-aware": RackAwarePlacer,
-    "striped": StripedPlacer,
-    "unaware": UnawarePlacer,
-}
 
 __all__ = [
     "BUILT_IN",
+    "CLASS_SETTING",
     "DISABLED",
     "ENFORCED",
+    "ENTRY_POINT_GROUP",
     "RACK_MODES",
     "SAFE",
+    "SCATTER_WIDTH_SETTING",
     "SEED_SETTING",
     "SHIFT_SETTING",
     "START_INDEX_SETTING",
+    "STATE_FILE_SETTING",
     "UNEVEN_SETTING",
     "BrokerReplicaPlacer",
+    "BrokerState",
+    "CapacityPlacer",
+    "CopysetPlacer",
+    "DecommissionedBrokersPlacer",
+    "NewBrokersPlacer",
     "RackAwarePlacer",
     "ReplicaPlacer",
     "StripedPlacer",
@@ -55,9 +66,11 @@ __all__ = [
     "apply_rack_mode",
     "broker_groups",
     "check_request",
+    "load_placer",
     "missing_racks",
     "place",
     "place_checked",
+    "placer_names",
     "rack_alternated",
     "reassignment_json",
     "start_index_of_growth",

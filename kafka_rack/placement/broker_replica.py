@@ -101,4 +101,5 @@ def rows_of_groups(
 
 
 def by_rack(broker: UsableBroker) -> tuple[bytes, int]:
+    """A sort key: racks by name, brokers by id."""
     return (utf16_key(broker.rack or ""), broker.id)

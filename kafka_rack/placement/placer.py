@@ -126,6 +126,7 @@ def check_request(num_partitions: int, num_replicas: int, brokers: Sequence[Usab
 
 
 def without_racks(brokers: Iterable[UsableBroker]) -> list[UsableBroker]:
+    """The same brokers, their racks forgotten."""
     return [UsableBroker(broker.id, None, broker.fenced) for broker in brokers]
 
 
@@ -203,7 +204,9 @@ def check_answer(
     known = {broker.id for broker in brokers}
     for number, row in enumerate(rows):
         if len(row) != num_replicas or len(set(row)) != num_replicas:
-            raise ReplicaPlacementError(f"{name} placed {row} as row {number}, but {num_replicas} distinct brokers are due")
+            raise ReplicaPlacementError(
+                f"{name} placed {row} as row {number}, but {num_replicas} distinct brokers are due"
+            )
         if not known.issuperset(row):
             unknown = sorted(set(row) - known)
             raise ReplicaPlacementError(f"{name} placed row {number} on unknown brokers {unknown}")

@@ -69,7 +69,9 @@ def rack_alternated(racks: Mapping[int, str]) -> list[int]:
     for broker in sorted(racks):
         members.setdefault(racks[broker], []).append(broker)
     columns = [members[rack] for rack in sorted(members, key=utf16_key)]
-    return [column[turn] for turn in range(max(map(len, columns), default=0)) for column in columns if turn < len(column)]
+    return [
+        column[turn] for turn in range(max(map(len, columns), default=0)) for column in columns if turn < len(column)
+    ]
 
 
 def place_round_robin(
@@ -194,9 +196,7 @@ def followers_by_position(
     return table
 
 
-def rounds(
-    start_partition: int, num_partitions: int, count: int, start: int, shift: int
-) -> list[tuple[int, int, int]]:
+def rounds(start_partition: int, num_partitions: int, count: int, start: int, shift: int) -> list[tuple[int, int, int]]:
     """Cut partitions where the shift grows: (position of the first leader, number of partitions, shift) each.
 
     The shift grows before each partition whose number is a positive multiple of the number of brokers.
@@ -215,6 +215,7 @@ def rounds(
 
 
 def rotated(twice: Sequence[int], begin: int, length: int, count: int) -> Sequence[int]:
+    """``length`` brokers from place ``begin`` on, of ``count`` brokers written twice in a row."""
     begin %= count
     return twice[begin : begin + length]
 

@@ -8,7 +8,7 @@ Source: org.apache.kafka.controller / metadata.placement StripedReplicaPlacer, A
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 
 from kafka_rack.java import JavaRandom, hash_order, optional_string_hash, utf16_key
@@ -64,6 +64,8 @@ class BrokerList:
 
 
 class Rack:
+    """The brokers of one rack: those that are up before those that are fenced."""
+
     __slots__ = ("fenced", "unfenced")
 
     def __init__(self) -> None:
@@ -151,7 +153,7 @@ class Stripes:
         return enough and self.num_unfenced >= 2 * len(self.stripe)
 
     def regular_rows(self, count: int, num_replicas: int) -> list[list[int]]:
-        """``count`` rows of one cycle after its first. Slot j of a row is in the rack j places on from the row's offset."""
+        """``count`` rows of one cycle after its first; slot j of a row is in the rack j places past the row's own."""
         if count <= 0:
             return []
         stripe = self.stripe
@@ -159,7 +161,7 @@ class Stripes:
         offset = self.offset % num_racks
         laps = -(-num_replicas // num_racks)
         last_lap = num_replicas - (laps - 1) * num_racks
-        feeds = []
+        feeds: list[list[Iterator[int]]] = []
         for position, rack in enumerate(stripe):
             brokers = rack.unfenced
             size = len(brokers.brokers)

@@ -1,0 +1,104 @@
+"""Find the placer that ``replica.placer.class.name`` names: a built-in, ``module:Class``, or an entry point.
+
+Source: KIP-660. A package offers a placer of its own under the entry point group ``kafka_rack.placers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from kafka_rack.errors import KafkaRackError, PlacerSettingsError
+from kafka_rack.placement.broker_replica import BrokerReplicaPlacer
+from kafka_rack.placement.copyset import CopysetPlacer
+from kafka_rack.placement.placer import ReplicaPlacer
+from kafka_rack.placement.rack_aware import RackAwarePlacer, UnawarePlacer
+from kafka_rack.placement.scenarios import CapacityPlacer, DecommissionedBrokersPlacer, NewBrokersPlacer
+from kafka_rack.placement.striped import StripedPlacer
+
+CLASS_SETTING = "replica.placer.class.name"
+ENTRY_POINT_GROUP = "kafka_rack.placers"
+
+BUILT_IN: dict[str, type[ReplicaPlacer]] = {
+    "broker-replica": BrokerReplicaPlacer,
+    "capacity": CapacityPlacer,
+    "copyset": CopysetPlacer,
+    "decommissioned-brokers": DecommissionedBrokersPlacer,
+    "new-brokers": NewBrokersPlacer,
+    "rack-aware": RackAwarePlacer,
+    "striped": StripedPlacer,
+    "unaware": UnawarePlacer,
+}
+
+JAVA_NAMES = {
+    "org.apache.kafka.controller.StripedReplicaPlacer": "striped",
+    "org.apache.kafka.metadata.placement.StripedReplicaPlacer": "striped",
+}
+"""The classes that KIP-660 and Apache Kafka name, so that a real server.properties can be taken as it is."""
+
+
+def load_placer(settings: Mapping[str, str], default: str = "rack-aware") -> ReplicaPlacer:
+    """Make and configure the placer that the settings name, or the default.
+
+    Raises: PlacerSettingsError: there is no such placer, it is none, or it refuses its settings.
+
+    >>> type(load_placer({"replica.placer.class.name": "striped"})).__name__
+    'StripedPlacer'
+    """
+    name = str(settings.get(CLASS_SETTING, "")).strip() or default
+    made = find_placer(name)
+    try:
+        placer = made()
+    except Exception as error:  # anybody's code; the setting's reader needs to know which class failed
+        raise PlacerSettingsError(f"{CLASS_SETTING}={name}: cannot be made: {error}") from error
+    if not callable(getattr(placer, "place", None)):
+        raise PlacerSettingsError(f"{CLASS_SETTING}={name}: has no method place, so it is no ReplicaPlacer")
+    try:
+        if hasattr(placer, "configure"):
+            placer.configure(settings)
+    except KafkaRackError:
+        raise
+    except Exception as error:
+        raise PlacerSettingsError(f"{CLASS_SETTING}={name}: refuses its settings: {error}") from error
+    return placer
+
+
+def find_placer(name: str) -> type[ReplicaPlacer]:
+    """The class by the name of a built-in, by a Java name, as ``module:Class``, or by an entry point's name."""
+    built_in = BUILT_IN.get(JAVA_NAMES.get(name, name))
+    if built_in is not None:
+        return built_in
+    if ":" in name:
+        return imported_class(name)
+    for found in entry_points(group=ENTRY_POINT_GROUP, name=name):
+        try:
+            return checked_class(found.load(), name)
+        except (ImportError, AttributeError) as error:
+            raise PlacerSettingsError(f"{CLASS_SETTING}={name}: entry point {found.value} fails: {error}") from error
+    known = ", ".join(placer_names())
+    raise PlacerSettingsError(f"{CLASS_SETTING}={name}: unknown; it must be module:Class or one of {known}")
+
+
+def imported_class(name: str) -> type[ReplicaPlacer]:
+    """``module:Class``, imported."""
+    module_name, _, class_name = name.partition(":")
+    try:
+        found: object = import_module(module_name)
+        for part in class_name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise PlacerSettingsError(f"{CLASS_SETTING}={name}: {error}") from error
+    return checked_class(found, name)
+
+
+def checked_class(found: object, name: str) -> type[ReplicaPlacer]:
+    """``found``, where it is a class."""
+    if not isinstance(found, type):
+        raise PlacerSettingsError(f"{CLASS_SETTING}={name}: is no class")
+    return found
+
+
+def placer_names() -> list[str]:
+    """Every name that can be chosen: built-ins and entry points."""
+    return sorted({*BUILT_IN, *(found.name for found in entry_points(group=ENTRY_POINT_GROUP))})
