@@ -1,0 +1,76 @@
+"""The Java client, of today and of 2019, works against the cluster and stays in its rack on diskless topics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from mockbroker import MockCluster
+from tests.interop.java_client import run_java_client
+
+PRODUCE, FETCH = 0, 1
+RECORDS = 300
+VALUES = [f"v{i}" for i in range(RECORDS)]
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+@pytest.fixture(params=["4.1.0", "2.4.1"])
+def version(request) -> str:
+    return request.param
+
+
+async def test_a_producer_that_names_its_rack_writes_to_no_other(version):
+    async with MockCluster(diskless_topics={"events": 6}) as cluster:
+        acknowledged = await run_java_client(
+            version,
+            "produce",
+            "events",
+            RECORDS,
+            bootstrap_servers=cluster.bootstrap_servers,
+            client_id="orders diskless_az=b",
+        )
+        assert [line.value for line in acknowledged] == VALUES
+        assert {call.rack for call in cluster.journal if call.api_key == PRODUCE} == {"b"}
+
+
+async def test_a_group_in_two_racks_reads_each_acknowledged_record_once_and_in_its_own_rack(version):
+    both_join_at_first = {"group.initial.rebalance.delay.ms": 3_000}
+    async with MockCluster(diskless_topics={"events": 6}, settings=both_join_at_first) as cluster:
+        servers = cluster.bootstrap_servers
+        sent = await run_java_client(version, "produce", "events", RECORDS, bootstrap_servers=servers)
+        readers = [
+            run_java_client(
+                version,
+                "consume",
+                "events",
+                RECORDS,
+                bootstrap_servers=servers,
+                client_id=f"reader diskless_az={rack}",
+                group_id="readers",
+                auto_offset_reset="earliest",
+            )
+            for rack in ("a", "c")
+        ]
+        in_a, in_c = await asyncio.gather(*readers)
+        assert in_a
+        assert in_c
+        assert Counter(in_a + in_c) == Counter(sent)
+        fetches = Counter((call.client_rack, call.rack) for call in cluster.journal if call.api_key == FETCH)
+        assert set(fetches) == {("a", "a"), ("c", "c")}
+
+
+async def test_a_producer_finds_the_leaders_of_a_classic_topic_in_every_rack(version):
+    async with MockCluster(topics={"orders": 6}) as cluster:
+        acknowledged = await run_java_client(
+            version,
+            "produce",
+            "orders",
+            RECORDS,
+            bootstrap_servers=cluster.bootstrap_servers,
+            client_id="orders diskless_az=b",
+        )
+        assert [line.value for line in acknowledged] == VALUES
+        assert {call.rack for call in cluster.journal if call.api_key == PRODUCE} == {"a", "b", "c"}
