@@ -220,9 +220,11 @@ def _assign_message(
     """
     start, end = header.position, header.position + header.size
     parts.append(_OFFSET.pack(offset))
-    attributes = header.attributes & ~LOG_APPEND_TIME_FLAG
+    attributes = header.attributes
     if log_append_time_ms is not None and header.magic == 1:
         attributes, timestamp = attributes | LOG_APPEND_TIME_FLAG, log_append_time_ms
+    elif attributes & LOG_APPEND_TIME_FLAG:
+        timestamp = header.max_timestamp
     if header.magic == 0 or (attributes == header.attributes and timestamp == header.max_timestamp):
         parts.append(memoryview(data)[start + 8 : end])
         return header.max_timestamp
@@ -252,6 +254,8 @@ def _assign_compressed(
         return len(inner), _assign_message(parts, data, header, last_offset, timestamp, log_append_time_ms)
     records = [_renumbered(message, offset + place) for place, message in enumerate(inner)]
     append_time = log_append_time_ms if header.magic else None
+    if append_time is None and header.timestamp_type == TimestampType.LOG_APPEND_TIME:
+        append_time = header.max_timestamp
     parts.append(build_compressed_message(records, header.magic, header.codec, log_append_time_ms=append_time))
     if header.magic == 0:
         return len(inner), NO_TIMESTAMP
