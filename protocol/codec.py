@@ -29,13 +29,12 @@ class Codec:
             self._decoder = compile_decoder(self.message, self.version)
         try:
             return self._decoder(data, start)
-        except Exception:
+        except Exception:  # noqa: BLE001  # compiled code fails in any way; the reference says why
             return self._explained(data, start)
 
     def _explained(self, data: bytes, start: int) -> tuple[Any, int]:
         reference.decode(self.message, self.version, data, start=start)
         raise DecodeError("refused, though its construct reads it", self.message.name, self.version, 0)
-
 
     def encode(self, message: Any) -> bytes:
         """The message's bytes.
@@ -48,7 +47,7 @@ class Codec:
         try:
             self._encoder(message, pieces.append)
             return b"".join(pieces)
-        except Exception:
+        except Exception:  # noqa: BLE001  # see decode
             reference.encode(message, self.version)
             raise EncodeError("refused, though its construct writes it", self.message.name, self.version) from None
 

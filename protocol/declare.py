@@ -10,6 +10,7 @@ the same declaration into an ordinary construct for one version.
 ...     class Broker:
 ...         node_id: int = field(Int32)
 ...         rack: str | None = field(String, versions="1+", nullable="1+", default=None, ignorable=True)
+...
 ...     brokers: list[Broker] = field(Array(Broker))
 >>> Example(brokers=[Example.Broker(node_id=1, rack="a")])
 Example(brokers=[Broker(node_id=1, rack='a')])
@@ -90,9 +91,7 @@ def field(
         json: its name in Kafka's JSON, where that is not the plain camelCase of ours.
     """
     own = None if flexible is None else VersionRange.parse(flexible)
-    return Field(
-        type, VersionRange.parse(versions), VersionRange.parse(nullable), default, ignorable, tag, own, json
-    )
+    return Field(type, VersionRange.parse(versions), VersionRange.parse(nullable), default, ignorable, tag, own, json)
 
 
 class Declaration:

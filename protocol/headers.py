@@ -1,7 +1,8 @@
 """Headers: which version goes with which message, and whole requests and responses.
 
 A frame is what stands behind the length: the header, then the body.
-Sources: ``ApiMessageType.requestHeaderVersion`` and ``AbstractResponse.parseResponse``, Apache Kafka 4.3; KIP-482, KIP-511.
+Sources: ``ApiMessageType.requestHeaderVersion`` and ``AbstractResponse.parseResponse``, Apache Kafka 4.3;
+KIP-482, KIP-511.
 """
 
 from typing import Any
@@ -44,7 +45,9 @@ def read_request_header(data: bytes) -> tuple[RequestHeader, int]:
     Raises: DecodeError; UnsupportedVersionError: no API has this key.
     """
     if len(data) < 4:
-        raise DecodeError(f"a request needs 4 bytes for its API key and version, here are {len(data)}", "RequestHeader", 0, 0)
+        raise DecodeError(
+            f"a request needs 4 bytes for its API key and version, here are {len(data)}", "RequestHeader", 0, 0
+        )
     api_key, version = int.from_bytes(data[:2], signed=True), int.from_bytes(data[2:4], signed=True)
     header: tuple[RequestHeader, int] = codec(RequestHeader, request_header_version(api_key, version)).decode(data)
     return header

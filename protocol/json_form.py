@@ -12,8 +12,8 @@ from construct import Construct
 from .declare import declaration_of
 from .errors import EncodeError
 from .layout import layout
-from .wire import Absent, Blob, Boolean, CountedArray, Fixed, NullableRecord, Record, TaggedFields, Text, UuidConstruct
 from .uuids import uuid_from_text, uuid_to_text
+from .wire import Absent, Blob, Boolean, CountedArray, Fixed, NullableRecord, Record, TaggedFields, Text, UuidConstruct
 
 
 def to_json(message: Any, version: int) -> dict[str, Any]:
@@ -47,9 +47,7 @@ def json_fields(construct: Record) -> list[tuple[Any, Construct, int | None]]:
             plain |= {field.name: field.subcon for field in sub.subcon.known.values()}
         elif not isinstance(sub.subcon, Absent):
             plain[sub.name] = sub.subcon
-    return [
-        (one, plain[one.name], one.tag) for one in declaration_of(construct.record).fields if one.name in plain
-    ]
+    return [(one, plain[one.name], one.tag) for one in declaration_of(construct.record).fields if one.name in plain]
 
 
 def write_value(construct: Construct, value: Any) -> Any:

@@ -117,13 +117,11 @@ def as_typed(construct: Any, value: Any) -> Any:
         return [as_typed(construct.subcon, item) for item in value]
     if not isinstance(construct, Record):
         return value
-    values = {}
+    values: dict[str, Any] = {}
     for sub in construct.subcons:
         if isinstance(sub.subcon, TaggedFields):
             tagged = value[TAGS]
-            values |= {
-                known.name: as_typed(known.subcon, tagged[known.name]) for known in sub.subcon.known.values()
-            }
+            values |= {known.name: as_typed(known.subcon, tagged[known.name]) for known in sub.subcon.known.values()}
             values[TAGS] = tagged.unknown
         elif not isinstance(sub.subcon, Absent):
             values[sub.name] = as_typed(sub.subcon, value[sub.name])

@@ -35,7 +35,7 @@ class VersionRange:
     def within(self, other: "VersionRange") -> "VersionRange":
         """The versions that both ranges hold."""
         both = VersionRange(max(self.lowest, other.lowest), min(self.highest, other.highest))
-        return both if both else NEVER
+        return both or NEVER
 
     def __contains__(self, version: object) -> bool:
         return isinstance(version, int) and self.lowest <= version <= self.highest

@@ -106,7 +106,7 @@ class UnsignedVarint(Construct):  # type: ignore[misc]
             raise Malformed(f"varint {value} does not fit {self.bits} bits", path, start)
         return value
 
-    def _build(self, obj: int, stream: BytesIO, context: Container, path: str) -> int:
+    def _build(self, obj: Any, stream: BytesIO, context: Container, path: str) -> Any:
         if not isinstance(obj, int) or obj < 0 or obj >> self.bits:
             raise Malformed(f"{obj!r} is no unsigned number of {self.bits} bits", path)
         stream.write(unsigned_varint(obj))
@@ -121,10 +121,10 @@ class Varint(Subconstruct):  # type: ignore[misc]
         self.bits = bits
 
     def _parse(self, stream: BytesIO, context: Container, path: str) -> int:
-        value = self.subcon._parse(stream, context, path)
+        value: int = self.subcon._parse(stream, context, path)
         return (value >> 1) ^ -(value & 1)
 
-    def _build(self, obj: int, stream: BytesIO, context: Container, path: str) -> int:
+    def _build(self, obj: Any, stream: BytesIO, context: Container, path: str) -> Any:
         if not isinstance(obj, int) or not -(1 << self.bits - 1) <= obj < 1 << self.bits - 1:
             raise Malformed(f"{obj!r} is no number of {self.bits} bits", path)
         self.subcon._build((obj << 1) ^ (obj >> self.bits - 1), stream, context, path)
@@ -153,7 +153,7 @@ class UuidConstruct(Construct):  # type: ignore[misc]
     def _parse(self, stream: BytesIO, context: Container, path: str) -> bytes:
         return take(stream, 16, path)
 
-    def _build(self, obj: bytes, stream: BytesIO, context: Container, path: str) -> bytes:
+    def _build(self, obj: Any, stream: BytesIO, context: Container, path: str) -> Any:
         if not isinstance(obj, bytes) or len(obj) != 16:
             raise Malformed(f"a uuid is 16 bytes, not {obj!r}", path)
         stream.write(obj)
@@ -349,12 +349,13 @@ class TaggedFields(Construct):  # type: ignore[misc]
                 continue
             found[self.known[tag].name] = self.known[tag]._parsereport(stream, context, path)
             if stream.tell() != end:
-                raise Malformed(f"tag {tag} says {length} bytes, its value has {length + stream.tell() - end}", path, start)
+                read = length + stream.tell() - end
+                raise Malformed(f"tag {tag} says {length} bytes, its value has {read}", path, start)
         found.unknown = tuple(unknown)
         return found
 
     def _build(self, obj: Container, stream: BytesIO, context: Container, path: str) -> Container:
-        chosen = {tag: data for tag, data in obj.get("unknown", ())}
+        chosen = dict(obj.get("unknown", ()))
         if len(chosen) != len(obj.get("unknown", ())) or not chosen.keys().isdisjoint(self.known):
             raise Malformed("unknown tagged fields repeat a tag or use a known one", path)
         for tag, field in self.known.items():

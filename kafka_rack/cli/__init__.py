@@ -25,6 +25,7 @@ COMMANDS = {
     "availability": "what an outage costs",
     "decode": "Kafka messages from bytes to JSON",
     "encode": "Kafka messages from JSON to bytes",
+    "messages": "every message, its versions and fields, or how versions differ",
     "inspect": "look into frames and captures",
     "pipeline": "Spark jobs over captures",
 }

@@ -14,7 +14,7 @@ from mockbroker.state.settings import DEFAULTS
 
 LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
 PLAIN = "PLAINTEXT"
-ANY_HOST = ("", "0.0.0.0", "[::]", "::")
+ANY_HOST = ("", "0.0.0.0", "[::]", "::")  # noqa: S104 - compared with, not bound to
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
 
 
@@ -125,7 +125,7 @@ def listeners_in(path: Path, key: str, text: str) -> dict[str, tuple[str, int]]:
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments; a final \\ goes on."""
+    """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -7,8 +7,9 @@ property test can hold the codec to it.
 
 from typing import Any
 
-from ..declare import TAGS, Array, Field, declaration_of
+from ..declare import TAGS, Field, declaration_of
 from ..versions import VersionRange
+from ..wire import Array
 
 
 class Refusal(Exception):
@@ -33,7 +34,7 @@ def cross(message: Any, version: int) -> Any:
 
 def crossed(record: Any, version: int, flexible: VersionRange, path: str) -> Any:
     """:func:`cross` for one record."""
-    values = {}
+    values: dict[str, Any] = {}
     for one in declaration_of(record).fields:
         found = getattr(record, one.name)
         place = f"{path}.{one.name}" if path else one.name

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\x7f\xff", b"\x80\x00\x00\x00", b"\xff")
+HUGE = (
+    b"\x7f\xff\xff\xff",
+    b"\xff\xff\xff\xff\x07",
+    b"\xff\xff\xff\xff\x0f",
+    b"\x7f\xff",
+    b"\x80\x00\x00\x00",
+    b"\xff",
+)
 
 
 def prefixes(data: bytes) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Hypothesis strategies for any message and version, drawn from the declarations."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from construct import Construct
@@ -53,7 +53,7 @@ def versions(message: Any) -> SearchStrategy[int]:
     return st.sampled_from(list(message.valid_versions))
 
 
-@lru_cache(maxsize=None)
+@cache
 def messages(message: Any, version: int) -> SearchStrategy[Any]:
     """Messages that ``version`` can hold in full: what it lacks is at its default."""
     return record_values(layout(message, version))
@@ -64,7 +64,7 @@ def versioned_messages(message: Any) -> SearchStrategy[tuple[int, Any]]:
     return versions(message).flatmap(lambda version: st.tuples(st.just(version), messages(message, version)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def wild_messages(message: Any) -> SearchStrategy[Any]:
     """Messages with fields of every version set at once, so that each version has something to drop or refuse."""
     choices = [messages(message, version) for version in message.valid_versions]
@@ -75,7 +75,7 @@ def mixed(drawn: list[Any]) -> SearchStrategy[Any]:
     """One message that takes each top-level field from one of several messages of its class."""
     kind = type(drawn[0])
     picks = {
-        one.name: st.sampled_from(drawn).map(lambda source, name=one.name: getattr(source, name))
+        one.name: st.sampled_from([getattr(source, one.name) for source in drawn])
         for one in declaration_of(kind).fields
     }
     return st.builds(kind, **picks)
@@ -107,11 +107,9 @@ def nullable(construct: Any, values: SearchStrategy[Any]) -> SearchStrategy[Any]
 
 
 STRATEGIES: dict[Any, Callable[[Any], SearchStrategy[Any]]] = {
-    Boolean: lambda construct: st.booleans(),
-    Fixed: lambda construct: (
-        st.floats(allow_nan=False) if construct.code == "d" else INTEGERS[construct.code]
-    ),
-    UuidConstruct: lambda construct: UUIDS,
+    Boolean: lambda _: st.booleans(),
+    Fixed: lambda construct: st.floats(allow_nan=False) if construct.code == "d" else INTEGERS[construct.code],
+    UuidConstruct: lambda _: UUIDS,
     Text: lambda construct: nullable(construct, TEXTS),
     Blob: lambda construct: nullable(construct, BLOBS),
     CountedArray: lambda construct: nullable(construct, st.lists(value(construct.subcon), max_size=MOST_ITEMS)),
