@@ -1,8 +1,8 @@
 """The parts of Java's library on which Kafka's decisions depend: random numbers, hashes, and the order of a hash map.
 
 Kafka walks hash maps and draws from ``java.util.Random`` while it places replicas and assigns partitions, so equal
-answers need equal orders. What is here follows OpenJDK 8 to 21, which agree on all of it, with one exception that is
-left out: a bucket of nine or more keys in a table of 64 or more becomes a tree in Java, which may reorder that bucket.
+answers need equal orders. What is here follows OpenJDK 8 to 21, which agree on all of it. One thing is only near: the
+order of a bucket of nine or more keys, which Java keeps as a tree (java_tree), after keys were removed from it.
 
 Source: the documented generator of java.util.Random; the behaviour of java.util.HashMap, as fixtures/oracle records it.
 """
@@ -10,8 +10,11 @@ Source: the documented generator of java.util.Random; the behaviour of java.util
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from kafka_rack.java_tree import TreeBucket
 
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
@@ -25,6 +28,8 @@ DEFAULT_CAPACITY = 16
 """Buckets in a fresh java.util.HashMap."""
 TREE_THRESHOLD = 8
 """Keys in one bucket beyond which Java grows a small table, or turns the bucket of a large one into a tree."""
+UNTREE_THRESHOLD = 6
+"""Keys up to which what is left of a tree, when the table grows, becomes a list again."""
 TREE_CAPACITY = 64
 """Buckets from which on Java makes trees and no longer grows early."""
 
@@ -190,24 +195,40 @@ def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int
     length = table_size_for(capacity)
     while len(unique) * 4 > length * 3:
         length *= 2
-    mask = length - 1
     hashes = [spread(hash_of(key)) for key in unique]
-    buckets = [value & mask for value in hashes]
-    if length < TREE_CAPACITY and len(unique) > TREE_THRESHOLD and overfull(buckets):
+    if len(unique) > TREE_THRESHOLD and ever_overfull(hashes, length):
         table: HashTable[Key] = HashTable(hash_of, capacity)
         for key in unique:
             table.add(key)
         return list(table)
+    mask = length - 1
+    buckets = [value & mask for value in hashes]
     order = sorted(range(len(unique)), key=buckets.__getitem__)
     return [unique[index] for index in order]
 
 
-def overfull(buckets: list[int]) -> bool:
-    """Whether any bucket number occurs more than ``TREE_THRESHOLD`` times."""
-    counts: dict[int, int] = {}
-    for bucket in buckets:
-        counts[bucket] = counts.get(bucket, 0) + 1
-    return max(counts.values()) > TREE_THRESHOLD
+def ever_overfull(hashes: list[int], length: int) -> bool:
+    """Whether a bucket of a table that has grown to ``length`` ever held more than ``TREE_THRESHOLD`` keys.
+
+    A table of half the length held no more than three eighths of ``length`` keys, and so on downwards.
+    """
+    count = len(hashes)
+    while count > TREE_THRESHOLD:
+        mask = length - 1
+        if max(Counter([value & mask for value in hashes[:count]]).values()) > TREE_THRESHOLD:
+            return True
+        length //= 2
+        count = min(count, length * 3 // 4 + 1)
+    return False
+
+
+def tie_key(key: object) -> Any:
+    """How two keys of equal hash compare inside a tree: strings and uuids as in Java, others not at all."""
+    if isinstance(key, str):
+        return utf16_key(key)
+    if isinstance(key, bytes):
+        return int.from_bytes(key[:8], "big", signed=True), int.from_bytes(key[8:], "big", signed=True)
+    return 0
 
 
 class HashTable(Generic[Key]):
@@ -218,23 +239,22 @@ class HashTable(Generic[Key]):
     the table doubles beforehand. Removing never shrinks the table.
     """
 
-    __slots__ = ("buckets", "hash_of", "length", "size")
+    __slots__ = ("buckets", "hash_of", "length", "size", "trees")
 
     def __init__(self, hash_of: Callable[[Key], int], capacity: int = DEFAULT_CAPACITY) -> None:
         self.hash_of = hash_of
         self.length = table_size_for(capacity)
         self.size = 0
         self.buckets: dict[int, list[Key]] = {}
+        # Overfull buckets; each shares its list with ``buckets``.
+        self.trees: dict[int, TreeBucket[Key]] = {}
 
     def add(self, key: Key) -> bool:
         """Put a key; False when it was there."""
         bucket = self.bucket_of(key)
         if key in bucket:
             return False
-        bucket.append(key)
-        self.size += 1
-        if len(bucket) > TREE_THRESHOLD and self.length < TREE_CAPACITY:
-            self.grow()
+        self._put(key, bucket, len(bucket))
         if self.size * 4 > self.length * 3:
             self.grow()
         return True
@@ -246,10 +266,8 @@ class HashTable(Generic[Key]):
         bucket = self.bucket_of(key)
         if key in bucket:
             return False
-        bucket.insert(0, key)
-        self.size += 1
-        if len(bucket) >= TREE_THRESHOLD and self.length < TREE_CAPACITY:
-            self.grow()
+        # Java counts one key fewer here than in put before it grows early or makes a tree.
+        self._put(key, bucket, 0, TREE_THRESHOLD - 1)
         return True
 
     def remove(self, key: Key) -> bool:
@@ -259,6 +277,9 @@ class HashTable(Generic[Key]):
             return False
         bucket.remove(key)
         self.size -= 1
+        number = self.number_of(key)
+        if self.trees.pop(number, None) is not None:
+            self.settle(number, bucket)
         return True
 
     def first(self) -> Key:
@@ -270,16 +291,52 @@ class HashTable(Generic[Key]):
             return key
         raise KeyError("first key of an empty table")
 
+    def number_of(self, key: Key) -> int:
+        return spread(self.hash_of(key)) & (self.length - 1)
+
     def bucket_of(self, key: Key) -> list[Key]:
-        return self.buckets.setdefault(spread(self.hash_of(key)) & (self.length - 1), [])
+        return self.buckets.setdefault(self.number_of(key), [])
 
     def grow(self) -> None:
         """Double the table; keys of one bucket keep their order in the two that it becomes."""
-        keys = list(self)
+        old_buckets, old_trees = self.buckets, self.trees
+        old_length = self.length
         self.length *= 2
-        self.buckets = {}
-        for key in keys:
-            self.bucket_of(key).append(key)
+        self.buckets, self.trees = {}, {}
+        for number, keys in old_buckets.items():
+            for part in (number, number + old_length):
+                mine = [key for key in keys if self.number_of(key) == part]
+                if number in old_trees and len(mine) == len(keys):
+                    self.trees[part] = old_trees[number]
+                    self.buckets[part] = keys
+                elif number in old_trees:
+                    self.settle(part, mine)
+                else:
+                    self.buckets[part] = mine
+
+    def settle(self, number: int, keys: list[Key]) -> None:
+        """Keep what a tree has left as a list when it is short, else as a tree."""
+        self.buckets[number] = keys
+        if len(keys) > UNTREE_THRESHOLD:
+            self._make_tree(number)
+
+    def _put(self, key: Key, bucket: list[Key], place: int, threshold: int = TREE_THRESHOLD) -> None:
+        number = self.number_of(key)
+        self.size += 1
+        if number in self.trees:
+            self.trees[number].add(key)
+            return
+        bucket.insert(place, key)
+        if len(bucket) > threshold:
+            if self.length < TREE_CAPACITY:
+                self.grow()
+            else:
+                self._make_tree(number)
+
+    def _make_tree(self, number: int) -> None:
+        tree = TreeBucket(self.buckets[number], lambda key: to_int32(spread(self.hash_of(key))), tie_key)
+        self.trees[number] = tree
+        self.buckets[number] = tree.order
 
     def __iter__(self) -> Iterator[Key]:
         for number in sorted(self.buckets):
