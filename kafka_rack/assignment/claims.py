@@ -96,7 +96,7 @@ class StickyGroup:
             return {self.names[place]: [pairs[number] for number in sorted(owned[place])] for place in self.map_order}
         return {
             self.names[place]: sorted(
-                ((self.topic_of[number], self.number_of[number]) for number in owned[place]),
+                {(self.topic_of[number], self.number_of[number]) for number in owned[place]},
                 key=lambda pair: (utf16_key(pair[0]), pair[1]),
             )
             for place in self.map_order
