@@ -15,7 +15,8 @@ RACK_IN_CLIENT_ID = re.compile(r"(?:^|[ ,|])diskless_az=([^=,| ]*)")
 def rack_in_client_id(client_id: str | None) -> str | None:
     """The rack that a client names in its client.id as ``diskless_az=RACK``, None if it names none.
 
-    The mark stands at the start or after a space, ``,`` or ``|``; the rack ends at ``=``, ``,``, ``|``, a space or the end.
+    The mark stands at the start or after a space, ``,`` or ``|``; the rack ends at ``=``, ``,``, ``|``, a space
+    or the end.
 
     >>> rack_in_client_id("billing,diskless_az=eu-1a")
     'eu-1a'

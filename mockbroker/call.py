@@ -42,8 +42,8 @@ class Call:
 
     ``size`` counts the request's bytes, header included. ``traffic`` is filled by Produce and Fetch with the record
     bytes of each topic, ``client_rack`` by whoever learns the client's rack from the request; both go to the journal.
-    ``turn_of`` holds the rack whose turn an answer with diskless topics took. ``close_reason`` has the connection closed
-    in place of an answer, which is how acks=0 learns of errors.
+    ``turn_of`` holds the rack whose turn an answer with diskless topics took. ``close_reason`` has the connection
+    closed in place of an answer, which is how acks=0 learns of errors.
     """
 
     cluster: Cluster

@@ -15,7 +15,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote
 
 import h11
@@ -48,7 +48,7 @@ class ControlServer:
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.StreamWriter, None] = {}
 
-    async def __aenter__(self) -> ControlServer:
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, self.host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
         return self

@@ -54,7 +54,7 @@ class Engine:
             handler = handler_of(call.api_key)
             assert handler is not None, call.api_key
             result = handler(call, request)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a handler that fails costs one connection, not the cluster
             failed(error)
             result = None
         else:
@@ -127,7 +127,7 @@ class Engine:
         parked.call.now_ms = now_ms
         try:
             result = wait.then(parked.call)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as in submit
             parked.failed(error)
             return
         if type(result) is Wait:

@@ -9,8 +9,9 @@ import asyncio
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from mockbroker.call import DEFAULT_LISTENER
 from mockbroker.connection import Connection
@@ -20,6 +21,8 @@ from mockbroker.state.cluster import Broker, Cluster, Listener
 from mockbroker.state.topics import Topic
 
 BACKLOG = 1024
+LAST_ANSWERS_S = 0.05  # between a broker's last answers and the end of its connections: some clients drop what
+# they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 RACK_LISTENER = "RACK_"
 
@@ -77,7 +80,7 @@ class MockCluster:
         for name, partitions in (diskless_topics or {}).items():
             self.create_topic(name, partitions, diskless=True)
 
-    async def __aenter__(self) -> MockCluster:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 
@@ -103,7 +106,7 @@ class MockCluster:
             self._timer.cancel()
             self._timer = None
         for node in self._nodes.values():
-            node.close(linger=False)
+            node.close()
         await asyncio.sleep(0)
 
     # what a test asks
@@ -169,9 +172,17 @@ class MockCluster:
         return down
 
     async def _stopped(self, broker_ids: Iterable[int]) -> None:
-        for broker_id in broker_ids:
-            self._nodes[broker_id].close(linger=True)
+        nodes = [self._nodes[broker_id] for broker_id in broker_ids]
+        for node in nodes:
+            node.refuse()
         self.settle()
+        leaving = [client for node in nodes for client in node.clients]
+        for client in leaving:
+            client.stop()
+        if leaving:
+            await asyncio.sleep(LAST_ANSWERS_S)
+        for client in leaving:
+            client.close(linger=True)
         await asyncio.sleep(0)
 
     async def _starting(self, broker_ids: Iterable[int]) -> None:
@@ -238,17 +249,18 @@ class Node:
             self.bind()
         bound, self._bound = self._bound, []
         for listener, sock in bound:
-            self._servers.append(
-                await loop.create_server(
-                    lambda listener=listener: ClientProtocol(self, listener), sock=sock, backlog=BACKLOG
-                )
-            )
+            factory = partial(ClientProtocol, self, listener)
+            self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
 
-    def close(self, *, linger: bool) -> None:
-        """Refuse new connections and end those that are there.
+    def refuse(self) -> None:
+        """Refuse new connections. The ports stay ours, for the next start."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        self.bind()
 
-        With ``linger`` answers on their way still arrive, and the ports stay ours, for the next start.
-        """
+    def close(self) -> None:
+        """Refuse new connections, give the ports back and end the connections that are there."""
         for server in self._servers:
             server.close()
         self._servers.clear()
@@ -256,9 +268,8 @@ class Node:
             sock.close()
         self._bound.clear()
         for client in list(self.clients):
-            client.close(linger=linger)
-        if linger:
-            self.bind()
+            client.stop()
+            client.close(linger=False)
 
 
 class ClientProtocol(asyncio.Protocol):
@@ -303,12 +314,14 @@ class ClientProtocol(asyncio.Protocol):
             self._full = not self._full
             self._read_or_not()
 
+    def stop(self) -> None:
+        """Write the last answers; what comes from the client from now on is not read as requests."""
+        if self.connection.output:
+            self.transport.write(self.connection.take_output())
+        self.connection.stopped()
+
     def close(self, *, linger: bool) -> None:
-        """End the connection from this side; with ``linger`` the client closes last, so that it reads all it was sent."""
-        connection = self.connection
-        if connection.output:
-            self.transport.write(connection.take_output())
-        connection.stopped()
+        """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
         if linger and self.transport.can_write_eof() and not self.transport.is_closing():
             self.transport.write_eof()
             self._full = self._unwritten = False

@@ -1,4 +1,4 @@
-"""Handlers, one module an API family; which module serves an API key is listed here, so that each loads on first use."""
+"""Handlers, one module an API family, each loaded when a request for it first comes."""
 
 from __future__ import annotations
 

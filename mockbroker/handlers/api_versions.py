@@ -16,7 +16,7 @@ API_VERSIONS_KEY = 18
 
 
 @handles(ApiVersionsRequest)
-def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def api_versions(_call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
     """What this cluster serves."""
     return ApiVersionsResponse(api_keys=[served(api_key) for api_key in sorted(MODULE_OF_API)])
 

@@ -4,7 +4,8 @@ Reads partitions' logs; writes the broker's fetch sessions.
 Errors: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR at the top (v7+), and per
 partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE,
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE, UNSUPPORTED_COMPRESSION_TYPE.
-Source: KIP-74, KIP-101, KIP-227, KIP-320, KIP-516, KIP-595; KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
+Source: KIP-74, KIP-101, KIP-227, KIP-320, KIP-516, KIP-595;
+KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Reading(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What one partition gives: the entry of the response, the partition if there is one, the bytes before conversion."""
+    """What one partition gives: its entry, the partition if there is one, the bytes before conversion."""
 
     wanted: Wanted
     entry: PartitionResponse
@@ -149,11 +150,11 @@ def read_partition(call: Call, wanted: Wanted, room: int, at_least_one: bool) ->
         entry = PartitionResponse(
             partition_index=wanted.index, error_code=error.code, high_watermark=UNKNOWN_OFFSET, records=b""
         )
-        if error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH) and partition is not None:
-            if call.version >= ENDPOINTS_VERSION:
-                entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
-                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
-                )
+        moved = error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+        if moved and partition is not None and call.version >= ENDPOINTS_VERSION:
+            entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
+                leader_id=partition.leader, leader_epoch=partition.leader_epoch
+            )
         return Read(wanted, entry, partition, 0, urgent=True)
 
 
@@ -205,7 +206,6 @@ def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
             if entry.records and not reading.full:
                 session.move_to_end(wanted.key)
         shown.append(one)
-    by_topic_id = call.version >= TOPIC_ID_VERSION
     topics: dict[TopicKey, FetchResponse.Topic] = {}
     endpoints = NodeEndpoints(call)
     traffic: dict[str, int] = {}
@@ -213,8 +213,9 @@ def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
         key = one.wanted.topic
         topic = topics.get(key)
         if topic is None:
-            topic = FetchResponse.Topic(topic_id=key) if by_topic_id else FetchResponse.Topic(topic=key)
-            topics[key] = topic
+            topic = topics[key] = (
+                FetchResponse.Topic(topic_id=key) if isinstance(key, bytes) else FetchResponse.Topic(topic=key)
+            )
         topic.partitions.append(one.entry)
         if one.partition is not None:
             name = one.partition.topic.name

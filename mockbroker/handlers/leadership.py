@@ -1,8 +1,7 @@
-"""What Produce, Fetch, ListOffsets and OffsetForLeaderEpoch share: finding a partition, and whether this broker serves it."""
+"""Finding a partition, and whether this broker serves it: for Produce, Fetch, ListOffsets and OffsetForLeaderEpoch."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 from mockbroker.call import Call
@@ -13,7 +12,7 @@ from protocol.error_codes import ErrorCode
 NO_EPOCH = -1
 
 
-def find_partition(call: Call, topic_key: Hashable, index: int) -> Partition:
+def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
     """The partition of a topic given by name or by id.
 
     Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
@@ -24,7 +23,7 @@ def find_partition(call: Call, topic_key: Hashable, index: int) -> Partition:
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
     else:
-        topic = cluster.topics.get(topic_key)  # type: ignore[call-overload]
+        topic = cluster.topics.get(topic_key)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic_key}")
     if not 0 <= index < len(topic.partitions):
@@ -58,7 +57,7 @@ def check_leader_epoch(partition: Partition, given: int) -> None:
 
     Raises ApiError: FENCED_LEADER_EPOCH for an older one, UNKNOWN_LEADER_EPOCH for a newer one.
     """
-    if given == NO_EPOCH or given == partition.leader_epoch:
+    if given in (NO_EPOCH, partition.leader_epoch):
         return
     older = given < partition.leader_epoch
     raise ApiError(

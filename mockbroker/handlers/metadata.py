@@ -6,7 +6,8 @@ sole replica and sole in-sync replica; the next answer names the next broker of 
 Reads cluster.brokers and cluster.topics; writes cluster.topics when it auto-creates, and takes turns.
 Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION; per partition:
 LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
-Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest, DescribeTopicPartitionsRequestHandler, Apache Kafka.
+Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest,
+DescribeTopicPartitionsRequestHandler, Apache Kafka.
 """
 
 from __future__ import annotations

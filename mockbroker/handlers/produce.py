@@ -2,7 +2,8 @@
 
 Writes partitions' logs and what they know of producers; wakes fetches that wait.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
-INVALID_REQUIRED_ACKS, and those of ``appends.append``. With acks=0 there is no answer, and an error closes the connection.
+INVALID_REQUIRED_ACKS, and those of ``appends.append``. With acks=0 there is no answer, and
+an error closes the connection.
 Source: KIP-98, KIP-467, KIP-516, KIP-951; KafkaApis.handleProduceRequest, Apache Kafka.
 """
 
@@ -46,12 +47,12 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
                 traffic[name] = traffic.get(name, 0) + len(wanted.records or b"")
             except ApiError as error:
                 entry = refused(wanted.index, error)
-                if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
-                    if call.version >= CURRENT_LEADER_VERSION:
-                        entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
-                            leader_id=partition.leader, leader_epoch=partition.leader_epoch
-                        )
-                        endpoints.add(partition.leader)
+                moved = error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+                if moved and partition is not None and call.version >= CURRENT_LEADER_VERSION:
+                    entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
+                        leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                    )
+                    endpoints.add(partition.leader)
                 entries.append(entry)
                 failure = failure or f"produce with acks=0 failed: {error_name(error.code)}"
         response.responses.append(

@@ -34,7 +34,8 @@ MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever 
 class Listener:
     """Where a broker accepts connections, and the address that it tells clients.
 
-    ``rack`` is set on a listener for one rack's clients. ``bind_host`` and ``bind_port`` where they differ from what clients are told.
+    ``rack`` is set on a listener for one rack's clients. ``bind_host`` and ``bind_port`` where they differ from what
+    clients are told.
     """
 
     name: str = DEFAULT_LISTENER
@@ -154,7 +155,10 @@ class Cluster:
         return found
 
     def stop_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Take a broker out of the cluster; its partitions elect leaders. False if it was down. KeyError: no such broker."""
+        """Take a broker out of the cluster; its partitions elect leaders. False if it was down.
+
+        Raises KeyError: no such broker.
+        """
         broker = self.brokers[broker_id]
         if not broker.online:
             return False
@@ -284,7 +288,10 @@ class Cluster:
     def add_partitions(
         self, name: str, count: int, *, assignment: list[list[int]] | None = None, validate_only: bool = False
     ) -> None:
-        """Widen a topic to ``count`` partitions in all. Raises ApiError: INVALID_PARTITIONS and those of create_topic."""
+        """Widen a topic to ``count`` partitions in all.
+
+        Raises ApiError: INVALID_PARTITIONS and those of create_topic.
+        """
         topic = self.find_topic(name)
         more = count - len(topic.partitions)
         if more <= 0:

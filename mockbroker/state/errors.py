@@ -6,7 +6,8 @@ from __future__ import annotations
 class ApiError(Exception):
     """A refusal with Kafka's error code; the handler puts it into the response's narrowest error field.
 
-    ``code`` is a number of ``protocol.error_codes.ErrorCode``; ``message`` is for the response's error message where it has one.
+    ``code`` is a number of ``protocol.error_codes.ErrorCode``; ``message`` is for the
+    response's error message where it has one.
     """
 
     def __init__(self, code: int, message: str | None = None) -> None:

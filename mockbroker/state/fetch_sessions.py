@@ -5,7 +5,7 @@ Each broker has its own, and they end with it. Source: KIP-227; FetchSession, Ap
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -17,7 +17,7 @@ FIRST_EPOCH = 0
 FINAL_EPOCH = -1
 LAST_EPOCH = 2**31 - 1
 
-TopicKey = Hashable  # a topic's name, or its id since Fetch v13
+TopicKey = str | bytes  # a topic's name, or its id since Fetch v13
 PartitionKey = tuple[TopicKey, int]
 
 

@@ -153,7 +153,7 @@ class Log:
         if gone:
             self.size_bytes -= sum(map(len, self._data[:gone]))
             for column in (self._base_offsets, self._max_timestamps, self._epoch_of, self._data):
-                del column[:gone]  # type: ignore[attr-defined]
+                del column[:gone]
             self._newest_so_far = running_maximum(self._max_timestamps)
         return self.start_offset
 

@@ -1,6 +1,7 @@
 """Producer ids, and the sequence numbers that make a resent batch harmless.
 
-Each partition remembers the last five batches of every producer. Source: KIP-98, KIP-360; ProducerStateManager, Apache Kafka.
+Each partition remembers the last five batches of every producer. Source: KIP-98, KIP-360;
+ProducerStateManager, Apache Kafka.
 """
 
 from __future__ import annotations

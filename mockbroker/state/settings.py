@@ -8,7 +8,7 @@ from typing import Any
 DEFAULTS: dict[str, Any] = {
     "auto.create.topics.enable": True,
     "compression.type": "producer",
-    "default.replication.factor": 3,  # Kafka: 1; here a topic is spread over racks, at most as wide as there are brokers
+    "default.replication.factor": 3,  # Kafka: 1; here a topic spreads over racks, as wide as there are brokers
     "diskless.enable": False,
     "fetch.max.bytes": 57671680,
     "group.initial.rebalance.delay.ms": 0,  # Kafka: 3000

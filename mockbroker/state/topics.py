@@ -69,8 +69,8 @@ class Partition:
     def elect(self, online: Container[int], *, unclean: bool = False) -> bool:
         """Bring leader and ISR in line with the brokers that are online; whether anything changed.
 
-        Every replica that is online catches up at once and is in the ISR. The preferred leader, the first replica, leads
-        again as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR.
+        Every replica that is online catches up at once and is in the ISR. The preferred leader, the first replica,
+        leads again as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR.
         While no replica of the ISR is online there is no leader and the ISR stays as it was, unless ``unclean``
         election takes any replica. The leader epoch counts changes of the leader, as since Kafka 3.6.
         """
