@@ -133,6 +133,32 @@ def test_a_static_member_that_does_not_join_again_stays_in_the_next_generation(d
     assert away in driver.group.members
 
 
+def test_a_leader_that_does_not_join_again_in_time_hands_the_lead_to_one_who_did(driver):
+    absent = id_of(driver, LEADER)
+    joined = driver.join(id_of(driver, FOLLOWER), instance_id=FOLLOWER, protocols=(("range", b"more topics"),))
+    for _ in range(REBALANCE_MS // 1000):
+        assert joined.answer is None
+        driver.heartbeat(absent, instance_id=LEADER)
+        driver.advance(1000)
+    assert joined.answer.leader == joined.answer.member_id
+    assert {member.instance_id for member in joined.answer.members} == {LEADER, FOLLOWER}
+
+
+def test_a_static_member_that_comes_back_before_it_has_synced_does_not_count_as_one_that_never_syncs(driver):
+    for instance_id in (FOLLOWER, LEADER):
+        driver.join(id_of(driver, instance_id), instance_id=instance_id)
+    driver.join(id_of(driver, FOLLOWER), instance_id=FOLLOWER)
+    driver.join(id_of(driver, LEADER), instance_id=LEADER)
+    driver.sync(id_of(driver, LEADER), driver.assignments(), instance_id=LEADER)
+    driver.join(instance_id=FOLLOWER)
+    assert driver.group.state is State.STABLE
+    for _ in range(REBALANCE_MS // 1000 + 1):
+        driver.advance(1000)
+        driver.heartbeat(id_of(driver, LEADER), instance_id=LEADER)
+        driver.heartbeat(id_of(driver, FOLLOWER), instance_id=FOLLOWER)
+    assert driver.group.state is State.STABLE
+
+
 def test_a_rebalance_that_nobody_joins_lasts_until_the_static_members_sessions_end():
     driver = GroupDriver()
     member_id, _ = driver.enter(instance_id=LEADER, session_ms=30_000, rebalance_ms=0)
