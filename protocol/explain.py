@@ -33,12 +33,16 @@ from .wire import (
 
 @dataclass(slots=True)
 class Span:
-    """Neighbouring bytes that mean one thing: ``offset`` into the data, the ``data`` itself, ``path``, meaning."""
+    """Neighbouring bytes that mean one thing: ``offset`` into the data, the ``data`` itself, ``path``, meaning.
+
+    ``is_length`` marks how many bytes, items or tagged fields follow.
+    """
 
     offset: int
     data: bytes
     path: str
     text: str
+    is_length: bool = False
 
 
 @dataclass(slots=True)
@@ -75,13 +79,17 @@ class Walk:
         self.found = Explanation()
         self.path = ""
 
-    def step(self, construct: Construct, path: str, text: Any) -> Any:
+    def step(self, construct: Construct, path: str, text: Any, *, is_length: bool = False) -> Any:
         """Read one leaf; ``text`` makes its meaning out of its value."""
         self.path = path
         start = self.stream.tell()
         value = construct._parse(self.stream, Container(), f"(parsing) -> {path}")
-        self.found.spans.append(Span(start, self.data[start : self.stream.tell()], path, text(value)))
+        self.found.spans.append(Span(start, self.data[start : self.stream.tell()], path, text(value), is_length))
         return value
+
+    def length(self, construct: Construct, path: str, noun: str) -> Any:
+        """Read how many follow; null is ``None``."""
+        return self.step(construct, path, lambda n: "null" if n is None else counted(n, noun), is_length=True)
 
     def value(self, construct: Construct, path: str) -> None:
         """Read one value of any kind."""
@@ -91,7 +99,7 @@ class Walk:
             case Record():
                 self.record(construct, path)
             case CountedArray():
-                count = self.step(construct.length, path, lambda n: "null" if n is None else counted(n, "item"))
+                count = self.length(construct.length, path, "item")
                 for i in range(count or 0):
                     self.value(construct.subcon, f"{path}[{i}]")
             case NullableRecord():
@@ -115,11 +123,11 @@ class Walk:
 
     def tagged(self, construct: TaggedFields, path: str) -> None:
         """Read the tagged fields one by one."""
-        count = self.step(UVarint, path, lambda n: counted(n, "tagged field"))
+        count = self.length(UVarint, path, "tagged field")
         for _ in range(count):
             tag = self.step(UVarint, path, lambda tag: f"tag {tag}")
             start = self.stream.tell()
-            size = self.step(UVarint, path, lambda size: counted(size, "byte"))
+            size = self.length(UVarint, path, "byte")
             if size > len(self.data) - self.stream.tell():
                 raise Malformed(f"tag {tag} of {size} bytes, but fewer remain", f"(parsing) -> {path}", start)
             if tag in construct.known:
@@ -131,7 +139,7 @@ class Walk:
     def sized(self, construct: Text | Blob, path: str) -> None:
         """Read a length, then the string or bytes behind it."""
         start = self.stream.tell()
-        length = self.step(construct.length, path, lambda n: "null" if n is None else counted(n, "byte"))
+        length = self.length(construct.length, path, "byte")
         if not length:
             return
         at = self.stream.tell()

@@ -1,18 +1,19 @@
 """Damage done to good bytes: cut off, changed, or with lengths made huge."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-HUGE = (
-    b"\x7f\xff\xff\xff",
-    b"\xff\xff\xff\xff\x07",
-    b"\xff\xff\xff\xff\x0f",
-    b"\x7f\xff",
-    b"\x80\x00\x00\x00",
-    b"\xff",
-)
+from ..explain import explain
+
+# By how many bytes a length takes: the largest, and below null; a varint of one byte grows into several.
+HUGE = {
+    1: [b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x7f", b"\xff\xff\xff\xff\xff\x01"],
+    2: [b"\x7f\xff", b"\x80\x00", b"\xff\xfe"],
+    4: [b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\xff\xff\xff\xfe"],
+}
 
 
 def prefixes(data: bytes) -> Iterator[bytes]:
@@ -20,11 +21,12 @@ def prefixes(data: bytes) -> Iterator[bytes]:
     return (data[:end] for end in range(len(data)))
 
 
-def huge_lengths(data: bytes) -> Iterator[bytes]:
-    """Each position in turn overwritten by the largest lengths of each width, and by negative ones."""
-    for start in range(len(data)):
-        for huge in HUGE:
-            yield data[:start] + huge + data[start + len(huge) :]
+def huge_lengths(message: Any, version: int, data: bytes) -> Iterator[bytes]:
+    """Each length and count in the bytes of a message in turn, made larger than what follows, or negative."""
+    for span in explain(message, version, data).spans:
+        if span.is_length:
+            for huge in HUGE.get(len(span.data), HUGE[1]):
+                yield data[: span.offset] + huge + data[span.offset + len(span.data) :]
 
 
 def damaged(data: bytes) -> SearchStrategy[bytes]:

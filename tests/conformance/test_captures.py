@@ -96,6 +96,7 @@ def test_counts_are_those_of_the_summary(name):
         for kind in ("request", "response"):
             assert frames.pop((api_key, version, kind), 0) == count[kind]
             assert sizes[api_key, version, kind] == count[f"{kind}_bytes"]
-        assert request_header_version(api_key, version) == count["request_header"]
-        assert response_header_version(api_key, version) == count["response_header"]
+        if "request_header" in count:  # not for a version that Kafka did not know
+            assert request_header_version(api_key, version) == count["request_header"]
+            assert response_header_version(api_key, version) == count["response_header"]
     assert not frames

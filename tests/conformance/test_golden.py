@@ -52,12 +52,9 @@ def test_no_prefix_of_a_golden_vector_is_a_message(name):
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_length_made_huge_decodes_or_is_refused_cleanly(name):
+def test_every_length_made_huge_is_refused_where_it_stands(name):
     for vector in golden_vectors(name):
-        for data in huge_lengths(vector.body[:200]):
-            try:
+        for data in huge_lengths(protocol.named_class(name), vector.version, vector.body):
+            with pytest.raises(protocol.DecodeError) as raised:
                 protocol.decode_named(name, vector.version, data)
-            except protocol.DecodeError as error:
-                assert error.message == name
-                assert error.version == vector.version
-                assert 0 <= error.offset <= len(data)
+            assert 0 <= raised.value.offset <= len(data)
