@@ -58,7 +58,9 @@ def assign(assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any]
         PartitionAssignorError: a coordinator's assignor meets a subscribed topic that does not exist.
 
     >>> cluster = {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0], [1], [0], [1]]}}
-    >>> assign("range", cluster, {"one": {"topics": ["orders"], "rack": "b"}, "two": {"topics": ["orders"], "rack": "a"}})
+    >>> assign(
+    ...     "range", cluster, {"one": {"topics": ["orders"], "rack": "b"}, "two": {"topics": ["orders"], "rack": "a"}}
+    ... )
     {'one': [('orders', 1), ('orders', 3)], 'two': [('orders', 0), ('orders', 2)]}
     """
     return assign_members(assignor, Topology.from_plain(cluster), members_from_plain(members))

@@ -44,8 +44,8 @@ class Member:
             self.generation = None
 
     @classmethod
-    def from_plain(cls, member_id: str, plain: Mapping[str, Any]) -> Member:
-        """Read the plain form: ``topics``, ``rack``, ``instance_id``, ``owned`` [[topic, [partitions]]], ``generation``, ``user_data`` in hex.
+    def from_plain(cls, member_id: str, plain: Any) -> Member:
+        """Read the plain form, as ``kafka_rack.assignment.assign`` takes it.
 
         Raises: InputError, naming the member and the field.
         """
@@ -79,7 +79,7 @@ class Member:
         return [(topic, partition) for topic, partitions in self.owned for partition in partitions]
 
 
-def members_from_plain(members: Mapping[str, Any]) -> list[Member]:
+def members_from_plain(members: Any) -> list[Member]:
     """The members of the plain form, in the order in which a Java HashMap filled in the listed order gives them."""
     if not isinstance(members, Mapping):
         raise InputError(f"members: {members!r}, but an object of member ids is needed")

@@ -23,7 +23,18 @@ class TopicShares:
         base: partitions that everybody gets; ``extras`` subscribers may still get one more.
     """
 
-    __slots__ = ("base", "extras", "masks", "member_racks", "owners", "rack_aware", "racks", "subscribers", "taken", "topic")
+    __slots__ = (
+        "base",
+        "extras",
+        "masks",
+        "member_racks",
+        "owners",
+        "rack_aware",
+        "racks",
+        "subscribers",
+        "taken",
+        "topic",
+    )
 
     def __init__(self, topic: str, masks: list[int], subscribers: tuple[str, ...], racks: list[int]) -> None:
         self.topic = topic

@@ -28,6 +28,8 @@ def assign_round_robin(topology: Topology, members: Sequence[Member]) -> Assignm
         first = next((place for place, index in enumerate(subscribers) if index >= turn), 0)
         takers = subscribers[first:] + subscribers[:first]
         for place, index in enumerate(takers):
-            assignment[circle[index].member_id] += [(topic, partition) for partition in range(place, count, len(takers))]
+            assignment[circle[index].member_id] += [
+                (topic, partition) for partition in range(place, count, len(takers))
+            ]
         turn = (takers[(count - 1) % len(takers)] + 1) % len(circle)
     return assignment

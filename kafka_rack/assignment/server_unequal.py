@@ -17,7 +17,7 @@ MAX_ROUNDS = 16
 
 
 def assign_unequal(topology: Topology, members: Sequence[Member]) -> list[dict[str, set[int]]]:
-    """topic -> partitions of each member, in the order of ``members``. Claims to partitions that do not exist are dropped."""
+    """topic -> partitions, for each of ``members`` in order. Claims to partitions that do not exist are dropped."""
     subscribers: dict[str, list[int]] = {}
     for place, member in enumerate(members):
         for topic in dict.fromkeys(member.topics):
@@ -130,7 +130,17 @@ class _Balancer:
     neighbours at that level.
     """
 
-    __slots__ = ("_loads", "high_end", "high_level", "high_start", "low_end", "low_level", "members", "next_high", "next_low")
+    __slots__ = (
+        "_loads",
+        "high_end",
+        "high_level",
+        "high_start",
+        "low_end",
+        "low_level",
+        "members",
+        "next_high",
+        "next_low",
+    )
 
     def __init__(self, subscribers: Sequence[int], loads: list[int]) -> None:
         self._loads = loads

@@ -36,9 +36,7 @@ def assign_uniform(topology: Topology, members: Sequence[Member]) -> Assignment:
         targets = assign_unequal(topology, members)
     return {
         member.member_id: [
-            (topic, partition)
-            for topic in sorted(target, key=utf16_key)
-            for partition in sorted(target[topic])
+            (topic, partition) for topic in sorted(target, key=utf16_key) for partition in sorted(target[topic])
         ]
         for member, target in zip(members, targets, strict=True)
     }

@@ -193,7 +193,9 @@ class _Waiting:
 
     __slots__ = ("_bits", "_gone", "_order", "_queues", "_racks")
 
-    def __init__(self, bits: Sequence[int], members: Sequence[int], masks: Sequence[int] | dict[int, list[int]]) -> None:
+    def __init__(
+        self, bits: Sequence[int], members: Sequence[int], masks: Sequence[int] | dict[int, list[int]]
+    ) -> None:
         self._bits = bits
         self._order: list[int] = []
         self._gone: set[int] = set()
@@ -241,6 +243,9 @@ def _without(group: StickyGroup, kept: list[int]) -> list[int]:
     missing = [number for number in kept if number >= group.total]
     end = group.total
     if missing:
-        end = min(group.first[group.topic_of[n]] + (group.number_of[n] >= 0) * group.counts[group.topic_of[n]] for n in missing)
+        end = min(
+            group.first[group.topic_of[n]] + (group.number_of[n] >= 0) * group.counts[group.topic_of[n]]
+            for n in missing
+        )
     taken = {number for number in kept if number < end}
     return [number for number in range(group.total) if number not in taken]

@@ -30,9 +30,9 @@ class UnequalShares:
         self.stale = claims.stale
         self.owned: list[list[int]] = [list(numbers) for numbers in claims.owned]
         self._owner: dict[int, int] = {}
-        for member in group.map_order:
-            for partition in self.owned[member]:
-                self._owner[partition] = member
+        for place in group.map_order:
+            for partition in self.owned[place]:
+                self._owner[partition] = place
         # With repetitions, as the members sent them.
         self._topics_of: list[list[str]] = [[] for _ in group.names]
         self._subscribers: dict[str, list[int]] = {topic: [] for topic in group.topics}
@@ -58,7 +58,9 @@ class UnequalShares:
         """
         group = self.group
         topics = sorted(group.topics, key=lambda topic: len(self._subscribers[topic]))  # names break ties already
-        every = [number for topic in topics for number in range(group.first[topic], group.first[topic] + group.counts[topic])]
+        every = [
+            number for topic in topics for number in range(group.first[topic], group.first[topic] + group.counts[topic])
+        ]
         kept = self._keep_owned()
         unassigned = self._without(every, kept, topics)
         self._doubled = bool(kept) and len(unassigned) != len(every) - len(kept)
@@ -231,7 +233,9 @@ class UnequalShares:
             if not self._by_load:
                 raise JavaWouldFailError("nobody is left to balance")
             lowest, highest = self._by_load[0][0], self._by_load[-1][0]
-            self._balanced = lowest >= highest - 1 or not (self._doubled_imbalance() if self._doubled else self._can_improve())
+            self._balanced = lowest >= highest - 1 or not (
+                self._doubled_imbalance() if self._doubled else self._can_improve()
+            )
         return self._balanced
 
     def _can_improve(self) -> bool:

@@ -47,11 +47,13 @@ class Topology:
                 self._broker_bits[broker] = bit
 
     @classmethod
-    def from_plain(cls, cluster: Mapping[str, Any]) -> Topology:
+    def from_plain(cls, cluster: Any) -> Topology:
         """Read the plain form: ``nodes`` [[id, rack or None]], ``topics``, optionally ``topic_ids`` and ``offline``.
 
         Raises: InputError, naming the place.
         """
+        if not isinstance(cluster, Mapping):
+            raise InputError(f"cluster: {cluster!r}, but an object with nodes and topics is needed")
         racks: dict[int, str | None] = {}
         for index, node in enumerate(_field(cluster, "nodes", list, "cluster")):
             if not isinstance(node, list | tuple) or len(node) != 2 or not _is_broker_id(node[0]):
@@ -135,7 +137,7 @@ def _rack_masks(partitions: Sequence[Sequence[int]], bits: Mapping[int, int]) ->
 
 
 def _field(source: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
-    value = source.get(name) if isinstance(source, Mapping) else None
+    value = source.get(name)
     if not isinstance(value, Mapping if kind is dict else kind):
         raise InputError(f"{where}.{name}: {value!r}, but a {kind.__name__} is needed")
     return value

@@ -39,7 +39,7 @@ def read_sticky(data: bytes | None) -> tuple[list[TopicPartition], int | None]:
 
 
 def write_sticky(partitions: Iterable[TopicPartition], generation: int) -> bytes:
-    """The user data of a ``sticky`` member that owns ``partitions`` since ``generation``; topics in order of appearance."""
+    """The user data of a ``sticky`` member that owns ``partitions`` since ``generation``."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)
