@@ -56,7 +56,7 @@ def build_batch(
         UnsupportedCompressionError: zstd before magic 2.
 
     >>> build_batch([Record(key=b"k", value=b"v")], magic=0).hex()
-    '0000000000000000000000104ad1e0ae0000000000016b0000000176'
+    '0000000000000000000000101fecd70a0000000000016b0000000176'
     """
     codec = codec_of(codec)
     numbered = _numbered(records, base_offset)
