@@ -1,0 +1,256 @@
+"""OffsetCommit (key 8), OffsetFetch (9), OffsetDelete (47): how far groups have read.
+
+Read and write cluster.groups, read cluster.topics. Topics go by name, since v10 by id. What version 0 kept in ZooKeeper
+is kept with the rest.
+Errors: NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP and what ``Groups.commit`` raises; per
+partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_METADATA_TOO_LARGE, UNSTABLE_OFFSET_COMMIT,
+GROUP_SUBSCRIBED_TO_TOPIC.
+Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and OffsetMetadataManager, Apache Kafka 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import protocol
+from mockbroker.call import Call, handles
+from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.leadership import find_partition
+from mockbroker.state.errors import ApiError
+from mockbroker.state.offsets import NOTHING_COMMITTED, Committed, TopicPartition
+from protocol.apis.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from protocol.error_codes import ErrorCode
+
+TOPIC_ID_VERSION = 10
+GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
+FETCH_BATCH_VERSION = 8
+FETCH_TOP_LEVEL_ERROR_VERSION = 2
+SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
+
+
+@handles(OffsetCommitRequest)
+def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Commit what can be committed; every partition has its own error."""
+    response = OffsetCommitResponse()
+    offsets: dict[TopicPartition, Committed] = {}
+    accepted: list[tuple[TopicPartition, OffsetCommitResponse.Topic.Partition]] = []
+    for topic in request.topics:
+        entry = OffsetCommitResponse.Topic(name=topic.name, topic_id=topic.topic_id)
+        response.topics.append(entry)
+        for wanted in topic.partitions:
+            result = OffsetCommitResponse.Topic.Partition(partition_index=wanted.partition_index)
+            entry.partitions.append(result)
+            try:
+                partition = find_partition(call, topic_key(call, topic), wanted.partition_index)
+            except ApiError as error:
+                result.error_code = error.code
+                continue
+            key = (partition.topic.name, partition.index)
+            offsets[key] = Committed(
+                wanted.committed_offset, wanted.committed_leader_epoch, wanted.committed_metadata or ""
+            )
+            accepted.append((key, result))
+    if accepted:
+        errors = commit(call, request, offsets)
+        for key, result in accepted:
+            result.error_code = errors[key]
+    return response
+
+
+def commit(
+    call: Call, request: OffsetCommitRequest, offsets: dict[TopicPartition, Committed]
+) -> dict[TopicPartition, ErrorCode]:
+    """The error of each partition; what is wrong with the member or the group is wrong for all."""
+    try:
+        check_coordinator(call, request.group_id)
+        return call.cluster.groups.commit(
+            request.group_id,
+            request.generation_id_or_member_epoch,
+            request.member_id,
+            request.group_instance_id,
+            offsets,
+            call.now_ms,
+        )
+    except ApiError as error:
+        code = ErrorCode(error.code)
+        if code is ErrorCode.GROUP_ID_NOT_FOUND and call.version < GROUP_NOT_FOUND_VERSION:
+            code = ErrorCode.ILLEGAL_GENERATION
+        return dict.fromkeys(offsets, code)
+
+
+@handles(OffsetFetchRequest)
+def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """What one group, since v8 each of several, has committed: for the partitions asked for, or all."""
+    if call.version >= FETCH_BATCH_VERSION:
+        return OffsetFetchResponse(groups=[fetched_group(call, group, request) for group in request.groups])
+    try:
+        check_coordinator(call, request.group_id)
+    except ApiError as error:
+        return refused_fetch(call, request, error)
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponse.Topic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponse.Topic.Partition(
+                        partition_index=index,
+                        committed_offset=committed.offset,
+                        committed_leader_epoch=committed.leader_epoch,
+                        metadata=committed.metadata,
+                        error_code=error,
+                    )
+                    for index, committed, error in read(call, request.group_id, topic, request.require_stable)
+                ],
+            )
+            for topic in topics_of_fetch(call, request.group_id, request.topics, OffsetFetchRequest.Topic)
+        ]
+    )
+
+
+def fetched_group(
+    call: Call, group: OffsetFetchRequest.Group, request: OffsetFetchRequest
+) -> OffsetFetchResponse.Group:
+    entry = OffsetFetchResponse.Group(group_id=group.group_id)
+    try:
+        check_coordinator(call, group.group_id)
+    except ApiError as error:
+        entry.error_code = error.code
+        return entry
+    for topic in topics_of_fetch(call, group.group_id, group.topics, OffsetFetchRequest.Group.Topic):
+        entry.topics.append(
+            OffsetFetchResponse.Group.Topic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetFetchResponse.Group.Topic.Partition(
+                        partition_index=index,
+                        committed_offset=committed.offset,
+                        committed_leader_epoch=committed.leader_epoch,
+                        metadata=committed.metadata,
+                        error_code=error,
+                    )
+                    for index, committed, error in read(call, group.group_id, topic, request.require_stable)
+                ],
+            )
+        )
+    return entry
+
+
+def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, topic_class: Any) -> Sequence[Any]:
+    """The topics asked for; where that is null, those that the group has offsets of, as if they had been asked for."""
+    if wanted is not None:
+        return wanted
+    every = call.cluster.groups.offsets(group_id).partitions()
+    topics = []
+    for name, partitions in groupby(every, key=lambda partition: partition[0]):
+        topic = topic_class(name=name, partition_indexes=[index for _, index in partitions])
+        if call.version >= TOPIC_ID_VERSION:
+            if name not in call.cluster.topics:
+                continue
+            topic.topic_id = call.cluster.topics[name].id
+        topics.append(topic)
+    return topics
+
+
+def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> Iterator[tuple[int, Committed, ErrorCode]]:
+    """Partition, what is committed, and error, for each partition of a topic asked for."""
+    name = topic.name
+    if call.version >= TOPIC_ID_VERSION:
+        found = call.cluster.topic_by_id.get(topic.topic_id)
+        if found is None:
+            yield from ((index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
+            return
+        name = found.name
+    offsets = call.cluster.groups.offsets(group_id)
+    for index in topic.partition_indexes:
+        committed = offsets.get((name, index))
+        if require_stable and offsets.is_unstable((name, index)):
+            yield index, NOTHING_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT
+        elif call.version == 0 and committed is NOTHING_COMMITTED:  # how ZooKeeper's absent node was answered
+            yield index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            yield index, committed, ErrorCode.NONE
+
+
+def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> OffsetFetchResponse:
+    """The error for the whole request, which before v2 only partitions can carry."""
+    if call.version >= FETCH_TOP_LEVEL_ERROR_VERSION:
+        return OffsetFetchResponse(error_code=error.code)
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponse.Topic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponse.Topic.Partition(
+                        partition_index=index,
+                        committed_offset=NOTHING_COMMITTED.offset,
+                        metadata=NOTHING_COMMITTED.metadata,
+                        error_code=error.code,
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
+@handles(OffsetDeleteRequest)
+def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Drop the offsets of topics that the group does not read now."""
+    known: list[TopicPartition] = []
+    results: dict[TopicPartition, ErrorCode] = {}
+    for topic in request.topics:
+        for wanted in topic.partitions:
+            try:
+                partition = find_partition(call, topic.name, wanted.partition_index)
+            except ApiError as error:
+                results[topic.name, wanted.partition_index] = ErrorCode(error.code)
+            else:
+                known.append((partition.topic.name, partition.index))
+    try:
+        check_coordinator(call, request.group_id)
+        results.update(call.cluster.groups.delete_offsets(request.group_id, known, subscribed_topics))
+    except ApiError as error:
+        return OffsetDeleteResponse(error_code=error.code)
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponse.Topic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponse.Topic.Partition(
+                        partition_index=wanted.partition_index,
+                        error_code=results[topic.name, wanted.partition_index],
+                    )
+                    for wanted in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics in a consumer's metadata: a version, then a ConsumerProtocolSubscription. None if it is not that."""
+    try:
+        subscription = protocol.decode_named(
+            "ConsumerProtocolSubscription", SUBSCRIPTION_PREFIX_VERSION, metadata[2:], trailing="ignore"
+        )
+    except protocol.DecodeError:
+        return None
+    return frozenset(subscription.topics)
+
+
+def topic_key(call: Call, topic: Any) -> str | bytes:
+    """How a request names a topic: by id since v10, by name before."""
+    key: str | bytes = topic.topic_id if call.version >= TOPIC_ID_VERSION else topic.name
+    return key

@@ -1,0 +1,112 @@
+"""DescribeGroups (key 15), ListGroups (16), DeleteGroups (42): groups as admins see them.
+
+Read cluster.groups; DeleteGroups writes it. A broker knows the groups that it coordinates.
+Errors: per group NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP; a group that does not exist is
+described as dead, without an error before v6.
+Source: KIP-229, KIP-430, KIP-518, KIP-848, KIP-1043; KafkaApis and GroupCoordinatorService, Apache Kafka 4.0.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
+from mockbroker.state.errors import ApiError
+from mockbroker.state.group import Group
+from mockbroker.state.group_states import State
+from mockbroker.state.groups import CLASSIC
+from protocol.apis.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from protocol.error_codes import ErrorCode
+
+NOT_FOUND_VERSION = 6  # of DescribeGroups
+STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
+ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
+NOT_ASKED_FOR = -(2**31)
+
+
+@handles(DescribeGroupsRequest)
+def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    """State and members of each group, in the order asked for."""
+    response = DescribeGroupsResponse(groups=[described(call, group_id) for group_id in request.groups])
+    for entry in response.groups:
+        asked_for = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
+        entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_ASKED_FOR
+    return response
+
+
+def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
+    try:
+        check_coordinator(call, group_id)
+        group = call.cluster.groups.get(group_id)
+    except ApiError as error:
+        entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=error.code)
+        if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
+            entry.group_state = State.DEAD.value
+            if call.version >= NOT_FOUND_VERSION:
+                entry.error_message = error.message
+            else:
+                entry.error_code = ErrorCode.NONE
+        return entry
+    return DescribeGroupsResponse.Group(
+        group_id=group.id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if group.state is State.STABLE else "",
+        members=described_members(group),
+    )
+
+
+def described_members(group: Group) -> list[DescribeGroupsResponse.Group.Member]:
+    """The members by id; what they subscribe to shows only once the group has settled."""
+    settled = group.state is State.STABLE
+    return [
+        DescribeGroupsResponse.Group.Member(
+            member_id=member.id,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(group.protocol_name) if settled else b"",
+            member_assignment=member.assignment,
+        )
+        for _, member in sorted(group.members.items())
+    ]
+
+
+@handles(ListGroupsRequest)
+def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
+    """The groups that this broker coordinates, by id, since v4 in some states, since v5 of some types."""
+    states = request.states_filter if call.version >= STATES_VERSION else ()
+    types = request.types_filter if call.version >= TYPES_VERSION else ()
+    return ListGroupsResponse(
+        groups=[
+            ListGroupsResponse.Group(
+                group_id=group.id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=CLASSIC,
+            )
+            for group in call.cluster.groups.select(states, types)
+            if coordinates(call, group.id)
+        ]
+    )
+
+
+@handles(DeleteGroupsRequest)
+def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
+    return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])
+
+
+def deleted(call: Call, group_id: str) -> DeleteGroupsResponse.Group:
+    try:
+        check_coordinator(call, group_id)
+        call.cluster.groups.delete(group_id)
+    except ApiError as error:
+        return DeleteGroupsResponse.Group(group_id=group_id, error_code=error.code)
+    return DeleteGroupsResponse.Group(group_id=group_id)
