@@ -1,7 +1,7 @@
 """Common ground of all tests: where the fixtures are, and how hard Hypothesis tries.
 
-Hypothesis profiles: ``dev`` (the default), ``ci`` (the same examples each time; taken where CI is set) and ``fuzz``
-(many examples; ``make fuzz``). Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
+Hypothesis profiles: ``dev`` (the default), ``ci`` (the same examples each time; taken where CI is set), ``quick`` (few
+of them; ``make check``) and ``fuzz`` (many new ones; ``make fuzz``). Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.fixture_data import FIXTURES
 # No deadlines: the first call of a codec compiles it, and a loaded machine is not a bug.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10, stateful_step_count=20)
 settings.register_profile(
     "fuzz", deadline=None, max_examples=2_000, print_blob=True, suppress_health_check=list(HealthCheck)
 )
