@@ -28,6 +28,7 @@ MODULE_OF_API: dict[int, str] = {
     32: "configs",
     37: "topics",
     42: "groups",
+    47: "group_offsets",
     60: "cluster",
     75: "metadata",
 }

@@ -151,5 +151,5 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
 def when_answered(parked: Parked[Answer], respond: Callable[[Answer], Reply]) -> Reply | Wait:
     """The response to a parked call, or a Wait for the group's answer."""
     if parked.answer is None:
-        return Wait(until_ms=None, on=(parked,), then=lambda call: when_answered(parked, respond))
+        return Wait(until_ms=None, on=(parked,), then=lambda _: when_answered(parked, respond))
     return respond(parked.answer)
