@@ -1,0 +1,40 @@
+"""What an outage costs: how likely failed brokers or racks leave partitions unwritable or without a copy.
+
+``layout_availability`` judges any layout; ``availability_row`` asks the same of a placer on a cluster of some size.
+"""
+
+from __future__ import annotations
+
+from kafka_rack.availability.chances import EXACT, MONTE_CARLO, Chance, Outage, chance_of_any, tail
+from kafka_rack.availability.kafka_1736 import ComparisonRow, kafka_1736_table
+from kafka_rack.availability.layout import (
+    DEFAULT_TRIALS,
+    LayoutAvailability,
+    expected_share,
+    layout_availability,
+    scatter_width,
+    worst_leader_load,
+)
+from kafka_rack.availability.survey import PLACERS, RANDOM, Question, Row, availability_row
+
+__all__ = [
+    "DEFAULT_TRIALS",
+    "EXACT",
+    "MONTE_CARLO",
+    "PLACERS",
+    "RANDOM",
+    "Chance",
+    "ComparisonRow",
+    "LayoutAvailability",
+    "Outage",
+    "Question",
+    "Row",
+    "availability_row",
+    "chance_of_any",
+    "expected_share",
+    "kafka_1736_table",
+    "layout_availability",
+    "scatter_width",
+    "tail",
+    "worst_leader_load",
+]

@@ -1,0 +1,202 @@
+"""How likely a random outage is to hit any of some sets of brokers: counted where that can be done, else tried out.
+
+An outage is a number of racks, all of them lost, and a number of further brokers among those that remain; every choice
+is as likely as any other. A set is hit when at least its threshold of members is lost.
+
+Counting is exact in three cases: no outage is large enough; all sets still need as many losses as there are failed
+brokers, when the distinct subsets are counted; or there are few enough outages to go through all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, sqrt
+from random import Random
+
+EXACT = "exact"
+MONTE_CARLO = "monte-carlo"
+MOST_STEPS = 4_000_000
+"""About how many steps an exact answer may take before trying out is chosen: some seconds."""
+MOST_RACK_CHOICES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """A probability; ``error`` is the standard error of the estimate, 0 where it was counted."""
+
+    value: float
+    error: float = 0.0
+
+    @property
+    def method(self) -> str:
+        return MONTE_CARLO if self.error else EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """What fails: whole racks, and then brokers among the rest."""
+
+    failures: int
+    rack_failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What an outage of racks leaves: the brokers that are up, and the lost ones."""
+
+    up: tuple[int, ...]
+    lost: frozenset[int]
+
+
+def after_racks(racks: Mapping[int, str | None], rack_failures: int) -> Iterator[Remaining]:
+    """Each choice of failed racks, all equally likely.
+
+    Args:
+        racks: broker id -> rack. Without rack failures the racks do not matter and may be None.
+    """
+    names = sorted({rack for rack in racks.values() if rack is not None})
+    for failed in combinations(names, rack_failures):
+        lost = frozenset(broker for broker, rack in racks.items() if rack in failed)
+        yield Remaining(tuple(sorted(set(racks) - lost)), lost)
+
+
+def number_of_rack_choices(racks: Mapping[int, str | None], rack_failures: int) -> int:
+    """How many ways there are to lose that many racks."""
+    return comb(len({rack for rack in racks.values() if rack is not None}), rack_failures)
+
+
+def tail(population: int, drawn: int, members: int, least: int) -> float:
+    """The chance that of ``drawn`` from ``population`` at least ``least`` are among ``members`` (hypergeometric).
+
+    >>> round(tail(6, 2, 3, 2), 3)
+    0.2
+    """
+    if least <= 0:
+        return 1.0
+    ways = sum(
+        comb(members, hit) * comb(population - members, drawn - hit)
+        for hit in range(least, min(members, drawn) + 1)
+        if drawn - hit <= population - members
+    )
+    return ways / comb(population, drawn)
+
+
+def chance_of_any(
+    sets: Iterable[frozenset[int]],
+    threshold: Mapping[int, int],
+    racks: Mapping[int, str | None],
+    outage: Outage,
+    random: Random,
+    trials: int,
+) -> Chance:
+    """The chance that an outage hits any of the sets.
+
+    Args:
+        sets: of broker ids.
+        threshold: size of a set -> how many of its members must be lost for it to be hit.
+        racks: broker id -> rack, of every broker of the cluster.
+        random, trials: for trying out where counting would take too long.
+
+    >>> groups = [frozenset({0, 1, 2}), frozenset({3, 4, 5})]
+    >>> chance_of_any(groups, {3: 2}, dict.fromkeys(range(6)), Outage(failures=2), Random(0), 100).value
+    0.4
+    """
+    distinct = sorted(set(sets), key=sorted)
+    choices = number_of_rack_choices(racks, outage.rack_failures)
+    if choices <= MOST_RACK_CHOICES:
+        total = 0.0
+        for remaining in after_racks(racks, outage.rack_failures):
+            counted = count_any(distinct, threshold, remaining, outage.failures, MOST_STEPS // choices)
+            if counted is None:
+                break
+            total += counted
+        else:
+            return Chance(total / choices)
+    hits = sum(any_hit(distinct, threshold, lost) for lost in drawn_outages(racks, outage, random, trials))
+    return estimate(hits, trials)
+
+
+def estimate(hits: float, trials: int) -> Chance:
+    """A share of trials with its standard error, by Agresti and Coull, so that 0 and 1 have one too."""
+    middle = (hits + 2) / (trials + 4)
+    return Chance(hits / trials, sqrt(middle * (1 - middle) / (trials + 4)))
+
+
+def count_any(
+    sets: Sequence[frozenset[int]],
+    threshold: Mapping[int, int],
+    remaining: Remaining,
+    failures: int,
+    most_steps: int,
+) -> float | None:
+    """The exact chance once racks are lost; None where counting would take too many steps."""
+    open_sets: dict[tuple[frozenset[int], int], None] = {}
+    for members in sets:
+        left = members - remaining.lost
+        need = threshold[len(members)] - (len(members) - len(left))
+        if need <= 0:
+            return 1.0
+        if need <= failures:
+            open_sets[left, need] = None
+    if not open_sets:
+        return 0.0
+    population = len(remaining.up)
+    outages = comb(population, failures)
+    if all(need == failures for _, need in open_sets):
+        subsets = sum(comb(len(left), need) for left, need in open_sets)
+        if subsets <= most_steps:
+            return len({hit for left, need in open_sets for hit in combinations(sorted(left), need)}) / outages
+    per_broker = sum(len(left) for left, _ in open_sets) / population
+    if outages * (1 + per_broker) > most_steps:
+        return None
+    return walk_outages(list(open_sets), remaining.up, failures) / outages
+
+
+def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[int], failures: int) -> int:
+    """How many choices of ``failures`` brokers hit any set, by losing one broker after the other.
+
+    Where the brokers lost so far hit a set, all choices of the rest are counted at once.
+    """
+    sets_of: dict[int, list[int]] = {broker: [] for broker in up}
+    for number, (left, _) in enumerate(open_sets):
+        for broker in left:
+            sets_of[broker].append(number)
+    needs = [need for _, need in open_sets]
+
+    def walk(begin: int, still: int) -> int:
+        hits = 0
+        for at in range(begin, len(up) - still + 1):
+            touched = sets_of[up[at]]
+            hit = False
+            for number in touched:
+                needs[number] -= 1
+                hit = hit or needs[number] == 0
+            if hit:
+                hits += comb(len(up) - at - 1, still - 1)
+            elif still > 1:
+                hits += walk(at + 1, still - 1)
+            for number in touched:
+                needs[number] += 1
+        return hits
+
+    return walk(0, failures)
+
+
+def any_hit(sets: Iterable[frozenset[int]], threshold: Mapping[int, int], lost: frozenset[int]) -> bool:
+    """Whether an outage hits any of the sets."""
+    return any(len(members & lost) >= threshold[len(members)] for members in sets)
+
+
+def drawn_outages(
+    racks: Mapping[int, str | None], outage: Outage, random: Random, trials: int
+) -> Iterator[frozenset[int]]:
+    """The lost brokers of ``trials`` outages drawn at random."""
+    names = sorted({rack for rack in racks.values() if rack is not None})
+    brokers = sorted(racks)
+    for _ in range(trials):
+        failed = set(random.sample(names, outage.rack_failures))
+        lost = [broker for broker in brokers if racks[broker] in failed]
+        up = [broker for broker in brokers if racks[broker] not in failed] if failed else brokers
+        yield frozenset([*lost, *random.sample(up, min(outage.failures, len(up)))])

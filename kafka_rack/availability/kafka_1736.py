@@ -1,0 +1,72 @@
+"""KAFKA-1736's table: the chance that two failed brokers leave any of 54 partitions unwritable, computed exactly.
+
+The issue simulated it. Its figures for broker-replica placement are noise round the exact ones. What its "random"
+column placed, it does not say; the exact values of two readings stand beside it, and neither is claimed to be it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kafka_rack.availability.survey import Question, availability_row
+
+PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES = 54, 3, 2, 2
+ISSUE_FIGURES = {6: (0.999, 0.424), 9: (0.986, 0.228), 12: (0.894, 0.168)}
+"""Brokers -> what the issue printed for random and for broker-replica placement."""
+NOTE = (
+    "Left out by the table: outages become rarer but larger. The expected share of partitions that two failed brokers "
+    "leave unwritable is the same for every placement of a cluster size (share_unwritable); broker-replica placement "
+    "gathers it in fewer outages, each of which takes a whole group's partitions at once."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """The chance that any partition becomes unwritable, by placement."""
+
+    brokers: int
+    broker_replica: float
+    issue_broker_replica: float
+    random_uniform: float
+    unaware: float
+    issue_random: float
+    share_unwritable: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def kafka_1736_table() -> list[ComparisonRow]:
+    """The issue's three clusters, of 6, 9 and 12 brokers with 54 partitions, RF 3, min.insync.replicas 2.
+
+    >>> [round(row.broker_replica, 3) for row in kafka_1736_table()]
+    [0.4, 0.25, 0.182]
+    """
+    table = []
+    for brokers, (issue_random, issue_broker_replica) in ISSUE_FIGURES.items():
+        uniform, unaware, replica = (
+            availability_row(
+                Question(
+                    brokers,
+                    PARTITIONS,
+                    REPLICATION_FACTOR,
+                    FAILURES,
+                    placer,
+                    min_insync_replicas=MIN_INSYNC_REPLICAS,
+                )
+            )
+            for placer in ("random", "unaware", "broker-replica")
+        )
+        table.append(
+            ComparisonRow(
+                brokers=brokers,
+                broker_replica=replica.p_any_unwritable,
+                issue_broker_replica=issue_broker_replica,
+                random_uniform=uniform.p_any_unwritable,
+                unaware=unaware.p_any_unwritable,
+                issue_random=issue_random,
+                share_unwritable=replica.share_unwritable,
+            )
+        )
+    return table

@@ -1,0 +1,191 @@
+"""What an outage does to one layout: the chance that any partition is hit, the share that is, and who then leads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from random import Random
+
+from kafka_rack.availability.chances import (
+    Chance,
+    Outage,
+    after_racks,
+    chance_of_any,
+    drawn_outages,
+    number_of_rack_choices,
+    tail,
+)
+from kafka_rack.errors import InputError
+
+MOST_LEADER_STEPS = 400_000
+"""About how many moves of leaders are gone through for the worst survivor before outages are drawn instead."""
+DRAWN_LEADER_OUTAGES = 200
+DEFAULT_TRIALS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutAvailability:
+    """What an outage does to a layout, in expectation over all outages of its kind.
+
+    Unwritable: fewer in-sync replicas left than min.insync.replicas. Lost: no copy left. ``worst_leader_load`` is the
+    number of leaders on the survivor that has most, as a multiple of an even share before the outage.
+    """
+
+    any_unwritable: Chance
+    any_lost: Chance
+    share_unwritable: float
+    share_lost: float
+    copysets: int
+    scatter_width: float
+    worst_leader_load: float | None
+
+
+def layout_availability(
+    rows: Sequence[Sequence[int]],
+    racks: Mapping[int, str | None],
+    outage: Outage,
+    *,
+    min_insync_replicas: int = 1,
+    random: Random,
+    trials: int = DEFAULT_TRIALS,
+    with_leaders: bool = True,
+) -> LayoutAvailability:
+    """Judge a layout.
+
+    Args:
+        rows: the replicas of each partition, leader first; rows may be of several lengths.
+        racks: broker id -> rack or None, of every broker of the cluster, those without replicas too.
+        random, trials: for what cannot be counted.
+        with_leaders: False leaves ``worst_leader_load`` out, which takes longest.
+
+    Raises: InputError: no rows, unknown brokers, or more failures than there is to fail.
+
+    >>> rows = [[0, 1, 2], [3, 4, 5]]
+    >>> judged = layout_availability(
+    ...     rows, dict.fromkeys(range(6)), Outage(failures=2), min_insync_replicas=2, random=Random(0)
+    ... )
+    >>> (judged.any_unwritable.value, judged.share_unwritable, judged.copysets, judged.scatter_width)
+    (0.4, 0.2, 2, 2.0)
+    """
+    check(rows, racks, outage, min_insync_replicas)
+    sets = Counter(frozenset(row) for row in rows)
+    sizes = {len(members) for members in sets}
+    unwritable = {size: size - min_insync_replicas + 1 for size in sizes}
+    lost = {size: size for size in sizes}
+    return LayoutAvailability(
+        any_unwritable=chance_of_any(sets, unwritable, racks, outage, random, trials),
+        any_lost=chance_of_any(sets, lost, racks, outage, random, trials),
+        share_unwritable=expected_share(sets, unwritable, racks, outage),
+        share_lost=expected_share(sets, lost, racks, outage),
+        copysets=len(sets),
+        scatter_width=scatter_width(sets, len(racks)),
+        worst_leader_load=worst_leader_load(rows, racks, outage, random) if with_leaders else None,
+    )
+
+
+def check(
+    rows: Sequence[Sequence[int]], racks: Mapping[int, str | None], outage: Outage, min_insync_replicas: int
+) -> None:
+    """Refuse what cannot be judged."""
+    if not rows:
+        raise InputError("a layout without partitions")
+    for number, row in enumerate(rows):
+        unknown = sorted(set(row) - set(racks))
+        if unknown:
+            raise InputError(f"partition {number} is on broker {unknown[0]}, which is not in the cluster")
+        if not row or len(set(row)) != len(row):
+            raise InputError(f"partition {number} has replicas {list(row)}, but distinct brokers are due")
+        if not 1 <= min_insync_replicas <= len(row):
+            raise InputError(
+                f"min.insync.replicas {min_insync_replicas}, but it must be from 1 to the {len(row)} replicas "
+                f"of partition {number}"
+            )
+    check_outage(racks, outage)
+
+
+def check_outage(racks: Mapping[int, str | None], outage: Outage) -> None:
+    """Refuse an outage of more than there is."""
+    sizes = Counter(rack for rack in racks.values() if rack is not None)
+    if outage.rack_failures < 0 or outage.failures < 0:
+        raise InputError(
+            f"{outage.failures} failed brokers and {outage.rack_failures} failed racks, but neither can be below 0"
+        )
+    if outage.rack_failures > len(sizes):
+        raise InputError(f"{outage.rack_failures} failed racks, but there are {len(sizes)}")
+    left = len(racks) - sum(size for _, size in sizes.most_common(outage.rack_failures))
+    if outage.failures > left:
+        raise InputError(f"{outage.failures} failed brokers, but {left} are left to fail")
+
+
+def expected_share(
+    sets: Mapping[frozenset[int], int], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
+) -> float:
+    """The expected share of partitions that an outage hits; always exact, as each partition counts for itself."""
+    shapes: Counter[tuple[int, int]] = Counter()
+    total = 0.0
+    choices = number_of_rack_choices(racks, outage.rack_failures)
+    for remaining in after_racks(racks, outage.rack_failures):
+        shapes.clear()
+        for members, count in sets.items():
+            shapes[len(members), len(members & remaining.lost)] += count
+        up = len(remaining.up)
+        total += sum(
+            count * tail(up, outage.failures, size - gone, threshold[size] - gone)
+            for (size, gone), count in shapes.items()
+        )
+    return total / choices / sum(sets.values())
+
+
+def scatter_width(sets: Mapping[frozenset[int], int], num_brokers: int) -> float:
+    """With how many others a broker shares partitions, on average over all brokers."""
+    partners: dict[int, set[int]] = {}
+    for members in sets:
+        for broker in members:
+            partners.setdefault(broker, set()).update(members)
+    return sum(len(met) - 1 for met in partners.values()) / num_brokers
+
+
+def worst_leader_load(
+    rows: Sequence[Sequence[int]], racks: Mapping[int, str | None], outage: Outage, random: Random
+) -> float:
+    """The leaders on the most loaded survivor, against an even share before the outage, in expectation.
+
+    Each partition is led by the first of its replicas that is up.
+    """
+    led: dict[int, list[Sequence[int]]] = {broker: [] for broker in racks}
+    for row in rows:
+        led[row[0]].append(row)
+    exact = exact_leader_load(led, racks, outage, len(racks) + len(rows))
+    if exact is None:
+        drawn = [busiest(led, lost) for lost in drawn_outages(racks, outage, random, DRAWN_LEADER_OUTAGES)]
+        exact = sum(drawn) / len(drawn)
+    return exact / (len(rows) / len(racks))
+
+
+def exact_leader_load(
+    led: Mapping[int, Sequence[Sequence[int]]], racks: Mapping[int, str | None], outage: Outage, steps_each: int
+) -> float | None:
+    """The mean over every outage of the most leaders on one survivor; None where there are too many outages."""
+    choices = number_of_rack_choices(racks, outage.rack_failures)
+    if choices * comb(len(racks), outage.failures) * steps_each > MOST_LEADER_STEPS:
+        return None
+    total = 0.0
+    for remaining in after_racks(racks, outage.rack_failures):
+        peaks = [busiest(led, remaining.lost.union(failed)) for failed in combinations(remaining.up, outage.failures)]
+        total += sum(peaks) / len(peaks)
+    return total / choices
+
+
+def busiest(led: Mapping[int, Sequence[Sequence[int]]], lost: frozenset[int]) -> int:
+    """The most leaders on one survivor once the lost brokers' partitions are led by the next replica that is up."""
+    taken = {broker: len(rows) for broker, rows in led.items() if broker not in lost}
+    for broker in lost:
+        for row in led[broker]:
+            for replica in row:
+                if replica in taken:
+                    taken[replica] += 1
+                    break
+    return max(taken.values(), default=0)
