@@ -17,7 +17,7 @@ from tests.fixture_data import FIXTURES
 # No deadlines: the first call of a codec compiles it, and a loaded machine is not a bug.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10, stateful_step_count=20)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5, stateful_step_count=20)
 settings.register_profile(
     "fuzz", deadline=None, max_examples=2_000, print_blob=True, suppress_health_check=list(HealthCheck)
 )
