@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from protocol.records.batches import (
     BATCH_HEADER_SIZE,
+    CODEC_MASK,
     CRC_COVERS_FROM,
     LOG_APPEND_TIME_FLAG,
     MESSAGE_CRC_COVERS_FROM,
@@ -247,10 +248,10 @@ def _assign_compressed(
     """One compressed message of magic 0 or 1; gives its record count and highest timestamp."""
     inner = read_inner_messages(data, header, limit=limit)
     for message in inner:
-        _check_inner(header, message.header)
+        _check_inner(header, message)
     last_offset = offset + len(inner) - 1
-    if header.magic == 1 and all(message.header.base_offset == place for place, message in enumerate(inner)):
-        timestamp = max(message.header.max_timestamp for message in inner)
+    if header.magic == 1 and all(message.offset == place for place, message in enumerate(inner)):
+        timestamp = max(message.timestamp for message in inner)
         return len(inner), _assign_message(parts, data, header, last_offset, timestamp, log_append_time_ms)
     records = [_renumbered(message, offset + place) for place, message in enumerate(inner)]
     append_time = log_append_time_ms if header.magic else None
@@ -262,12 +263,12 @@ def _assign_compressed(
     return len(inner), max(record.timestamp for record in records) if append_time is None else append_time
 
 
-def _check_inner(outer: BatchHeader, inner: BatchHeader) -> None:
-    if inner.is_compressed:
+def _check_inner(outer: BatchHeader, inner: InnerMessage) -> None:
+    if inner.attributes & CODEC_MASK:
         raise InvalidRecordError("a compressed message within a compressed one", outer.position)
     if inner.magic != outer.magic:
         raise InvalidRecordError(f"magic {inner.magic} within a message of magic {outer.magic}", outer.position)
 
 
 def _renumbered(message: InnerMessage, offset: int) -> Record:
-    return Record(offset, message.header.max_timestamp, message.key, message.value)
+    return Record(offset, message.timestamp, message.key, message.value)

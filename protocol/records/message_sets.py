@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 from zlib import crc32
 
+import msgspec
+
 from protocol.records.batches import (
+    CODEC_MASK,
     LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
+    MESSAGE_CRC_COVERS_FROM,
     MESSAGE_HEADER,
     NO_TIMESTAMP,
     BatchHeader,
-    check_crc,
-    iter_batches,
 )
 from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, compress, decompress
 from protocol.records.errors import CorruptRecordError, UnsupportedCompressionError
@@ -32,14 +34,16 @@ MAX_NESTING = 4
 _LENGTH = struct.Struct(">i")
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _CRC = struct.Struct(">I")
+_MESSAGE_AND_KEY_LENGTH = (struct.Struct(">qiIbbi"), struct.Struct(">qiIbbqi"))
 
 
-class InnerMessage(NamedTuple):
-    """One message of a decompressed set, and its key and value; ``header.base_offset`` is as written, absolute or
-    relative.
-    """
+class InnerMessage(msgspec.Struct, frozen=True, gc=False):
+    """One message of a decompressed set; ``offset`` is as written, absolute or relative."""
 
-    header: BatchHeader
+    offset: int
+    magic: int
+    attributes: int
+    timestamp: int
     key: bytes | None
     value: bytes | None
 
@@ -54,9 +58,7 @@ def iter_message(
         return
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG and header.magic == 1 else None
     for offset, message in _flatten(header, value, crc, _Budget(limit), 1):
-        timestamp = message.header.max_timestamp
-        if append_time is not None and message.header.magic == 1:
-            timestamp = append_time
+        timestamp = message.timestamp if append_time is None or message.magic == 0 else append_time
         yield Record(offset, timestamp, message.key, message.value, (), header)
 
 
@@ -152,17 +154,9 @@ def _flatten(
     messages = _inner_messages(outer, value, crc, budget)
     base_offset = absolute_base_offset(outer, messages) if outer.magic else 0
     for message in messages:
-        offset = base_offset + message.header.base_offset
-        if message.header.is_compressed:
-            inner = message.header
-            absolute = BatchHeader(
-                outer.position,
-                offset,
-                inner.length,
-                magic=inner.magic,
-                attributes=inner.attributes,
-                max_timestamp=inner.max_timestamp,
-            )
+        offset = base_offset + message.offset
+        if message.attributes & CODEC_MASK:
+            absolute = BatchHeader(outer.position, offset, magic=message.magic, attributes=message.attributes)
             yield from _flatten(absolute, message.value, crc, budget, depth + 1)
         else:
             yield offset, message
@@ -175,7 +169,7 @@ def absolute_base_offset(outer: BatchHeader, messages: list[InnerMessage]) -> in
     """
     if outer.base_offset == 0:
         return 0  # old librdkafka sends 0 whatever is inside, and so does Kafka's reader take it
-    last = messages[-1].header.base_offset
+    last = messages[-1].offset
     if outer.base_offset < last:
         raise CorruptRecordError(
             f"offset {outer.base_offset} of a compressed message, but its last inner one is {last}", outer.position
@@ -194,7 +188,7 @@ def _inner_messages(outer: BatchHeader, value: bytes | None, crc: bool, budget: 
     body = decompress(codec, value, magic=outer.magic, limit=budget.left, offset=where)
     budget.left -= len(body)
     try:
-        messages = [_inner_message(body, header, crc) for header in iter_batches(body)]
+        messages = _read_set(body, crc)
     except CorruptRecordError as error:
         raise CorruptRecordError(f"byte {error.offset} of its decompressed messages: {error.reason}", where) from None
     if not messages:
@@ -202,14 +196,37 @@ def _inner_messages(outer: BatchHeader, value: bytes | None, crc: bool, budget: 
     return messages
 
 
-def _inner_message(body: bytes, header: BatchHeader, crc: bool) -> InnerMessage:
-    if header.partial:
-        raise CorruptRecordError("cut off", header.position)
-    if header.magic > 1:
-        raise CorruptRecordError(f"magic {header.magic} in a message set", header.position)
-    if crc:
-        check_crc(body, header)
-    return InnerMessage(header, *read_key_and_value(body, header))
+def _read_set(body: bytes, crc: bool) -> list[InnerMessage]:
+    """The messages of a set that is whole; offsets in errors count from the start of ``body``."""
+    messages: list[InnerMessage] = []
+    view = memoryview(body)
+    position, end = 0, len(body)
+    while position < end:
+        magic = body[position + 16] if end - position > 16 else 0
+        if magic > 1:
+            raise CorruptRecordError(f"magic {magic} in a message set", position + 16)
+        layout = _MESSAGE_AND_KEY_LENGTH[magic]
+        if end - position < layout.size + 4:
+            raise CorruptRecordError(f"cut off after {end - position} bytes of a message", position)
+        offset, length, checksum, _, attributes, *timestamp, key_length = layout.unpack_from(body, position)
+        start, key_start = position, position + layout.size
+        position += LOG_OVERHEAD + length
+        key_end = key_start if key_length == -1 else key_start + key_length
+        if position > end or key_end + 4 > position or key_length < -1:
+            raise CorruptRecordError(
+                f"length {length} and key length {key_length} with {end - start} bytes left", start
+            )
+        (value_length,) = _LENGTH.unpack_from(body, key_end)
+        if key_end + 4 + (0 if value_length == -1 else value_length) != position or value_length < -1:
+            raise CorruptRecordError(f"value length {value_length}, but {position - key_end - 4} bytes", start)
+        if crc and crc32(view[start + MESSAGE_CRC_COVERS_FROM : position]) != checksum:
+            raise CorruptRecordError(f"checksum {checksum:#010x} is not that of the bytes", start)
+        key = None if key_length == -1 else body[key_start:key_end]
+        value = None if value_length == -1 else body[key_end + 4 : position]
+        messages.append(
+            InnerMessage(offset, magic, attributes, timestamp[0] if timestamp else NO_TIMESTAMP, key, value)
+        )
+    return messages
 
 
 def _nullable_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:

@@ -65,7 +65,7 @@ def test_the_builder_writes_relative_offsets_and_the_last_one_outside():
     data = build_batch([Record(50), Record(53)], magic=1, codec=Codec.GZIP, base_offset=50)
     (header,) = iter_batches(data)
     assert header.base_offset == 53
-    assert [message.header.base_offset for message in read_inner_messages(data, header)] == [0, 3]
+    assert [message.offset for message in read_inner_messages(data, header)] == [0, 3]
 
 
 def test_log_append_time_outside_is_the_time_of_all_inside():
