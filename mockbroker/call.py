@@ -42,8 +42,8 @@ class Call:
 
     ``size`` counts the request's bytes, header included. ``traffic`` is filled by Produce and Fetch with the record
     bytes of each topic, ``client_rack`` by whoever learns the client's rack from the request; both go to the journal.
-    ``turn_of`` holds the rack whose turn an answer with diskless topics took. ``close_reason`` has the connection
-    closed in place of an answer, which is how acks=0 learns of errors.
+    ``diskless_turn`` holds the rack whose turn an answer with diskless topics took, and the broker that it named.
+    ``close_reason`` has the connection closed in place of an answer, which is how acks=0 learns of errors.
     """
 
     cluster: Cluster
@@ -56,7 +56,7 @@ class Call:
     size: int = 0
     traffic: dict[str, int] | None = None
     client_rack: str | None = None
-    turn_of: tuple[str | None] | None = None
+    diskless_turn: tuple[str | None, int] | None = None
     close_reason: str | None = None
 
 

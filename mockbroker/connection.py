@@ -15,6 +15,7 @@ from mockbroker.call import DEFAULT_LISTENER, Call, Client
 from mockbroker.engine import Engine, Parked, top_level_error
 from mockbroker.handlers import MODULE_OF_API
 from mockbroker.journal import Entry, Journal
+from mockbroker.kept_answers import KEPT_API
 from mockbroker.state.cluster import Broker
 from protocol.codec import codec
 from protocol.errors import ProtocolError
@@ -138,6 +139,8 @@ class Connection:
 
     def _run(self, frame: bytes) -> None:
         api_key, version, correlation_id = REQUEST_START.unpack_from(frame)
+        if api_key == KEPT_API and self._answer_kept(frame, correlation_id):
+            return
         if api_key not in MODULE_OF_API:
             self._end(f"API key {api_key} is not served")
             return
@@ -163,7 +166,7 @@ class Connection:
         self._waiting = True
 
         def answer(response: Any) -> None:
-            self._answer(call, correlation_id, response)
+            self._answer(call, correlation_id, response, frame if api_key == KEPT_API else None)
 
         def failed(error: Exception) -> None:
             self._failed(call, correlation_id, error)
@@ -172,7 +175,20 @@ class Connection:
         if parked is not None and parked.wait is not None:
             self._parked = parked
 
-    def _answer(self, call: Call, correlation_id: int, response: Any) -> None:
+    def _answer_kept(self, frame: bytes, correlation_id: int) -> bool:
+        """Answer with what was answered to the same request before, if that still holds."""
+        found = self.engine.kept_answers.find(frame, self.listener)
+        if found is None:
+            return False
+        answer, kept = found
+        self.output.append(RESPONSE_START.pack(4 + len(answer), correlation_id) + answer)
+        if self.journal is not None:
+            version = int.from_bytes(frame[2:4], "big")
+            sizes = (len(frame), 4 + len(answer))
+            self._note(self.now_ms, kept.client_id, kept.client_rack, KEPT_API, version, sizes, None)
+        return True
+
+    def _answer(self, call: Call, correlation_id: int, response: Any, kept_frame: bytes | None = None) -> None:
         """Send the answer of the present call, and go on with the frames behind it."""
         self._waiting = False
         self._parked = None
@@ -182,6 +198,8 @@ class Connection:
         if response is not None:
             try:
                 size = self._send(correlation_id, response, call.version)
+                if kept_frame is not None:
+                    self.engine.kept_answers.keep(kept_frame, self.listener, call, self.output[-1][8:])
             except ProtocolError as error:
                 self._end(f"the answer cannot be written: {error}")
                 return
@@ -189,26 +207,42 @@ class Connection:
             self._end(call.close_reason)
             return
         if self.journal is not None:
-            self.journal.add(
-                Entry(
-                    call.now_ms,
-                    self.broker.id,
-                    self.broker.rack,
-                    call.client.id,
-                    call.client_rack or call.client.rack,
-                    self.address,
-                    self.number,
-                    call.api_key,
-                    call.version,
-                    call.size,
-                    size,
-                    call.traffic,
-                )
-            )
+            rack = call.client_rack or call.client.rack
+            sizes = (call.size, size)
+            self._note(call.now_ms, call.client.id, rack, call.api_key, call.version, sizes, call.traffic)
         if not self._pumping:
             self.now_ms = max(self.now_ms, call.now_ms)
             self._pump()
             self.on_output()
+
+    def _note(
+        self,
+        at_ms: int,
+        client_id: str | None,
+        client_rack: str | None,
+        api_key: int,
+        version: int,
+        sizes: tuple[int, int],
+        traffic: dict[str, int] | None,
+    ) -> None:
+        """Write an answered call into the journal; ``sizes`` are the bytes of request and response."""
+        assert self.journal is not None
+        broker = self.broker
+        self.journal.add(
+            Entry(
+                at_ms,
+                broker.id,
+                broker.rack,
+                client_id,
+                client_rack,
+                self.address,
+                self.number,
+                api_key,
+                version,
+                *sizes,
+                traffic,
+            )
+        )
 
     def _failed(self, call: Call, correlation_id: int, error: Exception) -> None:
         response = top_level_error(message_class(call.api_key, "response"), error)

@@ -15,6 +15,7 @@ from typing import Any
 
 from mockbroker.call import Call, Wait
 from mockbroker.handlers import handler_of
+from mockbroker.kept_answers import KeptAnswers
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 
@@ -39,10 +40,14 @@ class Engine:
 
     cluster: Cluster
     rng: Random = field(default_factory=lambda: Random(0))
+    kept_answers: KeptAnswers = field(init=False)
     _parked: dict[Hashable, dict[Parked, None]] = field(default_factory=dict)
     _deadlines: list[tuple[int, int, Parked]] = field(default_factory=list)
     _count: int = 0
     _waking: bool = False
+
+    def __post_init__(self) -> None:
+        self.kept_answers = KeptAnswers(self.cluster)
 
     def submit(self, call: Call, request: Any, answer: Answer, failed: Callable[[Exception], None]) -> Parked | None:
         """Run a call. ``answer(response)`` is called now or later, with None where the protocol has no answer.

@@ -110,8 +110,10 @@ def choose_diskless_leader(call: Call, rack_id: str | None, topics: list[Topic])
     call.client_rack = rack
     if not any(topic.diskless for topic in topics):
         return NO_LEADER
-    call.turn_of = (rack,)
-    return call.cluster.next_diskless_broker(rack)
+    chosen = call.cluster.diskless_broker(rack)
+    call.cluster.take_turn(rack)
+    call.diskless_turn = (rack, chosen)
+    return chosen
 
 
 def broker_entry(call: Call, broker: Broker) -> MetadataResponse.Broker:

@@ -33,17 +33,19 @@ DETAILS_VERSION = 5
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create each topic by itself; a name that comes twice is refused."""
     times = Counter(topic.name for topic in request.topics)
+    refused: set[str] = set()
     response = CreateTopicsResponse()
     for wanted in request.topics:
+        if wanted.name in refused:
+            continue
         if times[wanted.name] > 1:
-            if times.pop(wanted.name) > 1:
-                response.topics.append(
-                    CreateTopicsResponse.Topic(
-                        name=wanted.name,
-                        error_code=ErrorCode.INVALID_REQUEST,
-                        error_message="Duplicate topic name.",
-                    )
+            refused.add(wanted.name)
+            message = f"topic {wanted.name} comes {times[wanted.name]} times"
+            response.topics.append(
+                CreateTopicsResponse.Topic(
+                    name=wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message=message
                 )
+            )
             continue
         response.topics.append(created(call, wanted, validate_only=request.validate_only))
     return response

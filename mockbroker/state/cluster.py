@@ -94,6 +94,7 @@ class Cluster:
     coordinators: dict[str, int] = field(default_factory=dict)
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
+    _racks: frozenset[str] = frozenset()
     _candidates: dict[str | None, list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -115,13 +116,15 @@ class Cluster:
         rng = Random(seed)
         all_settings = settings if isinstance(settings, Settings) else Settings(settings)
         woken: list[Hashable] = []
+        by_id = {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
         return cls(
-            brokers={broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)},
+            brokers=by_id,
             settings=all_settings,
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             groups=Groups(all_settings, woken.append),
             woken=woken,
+            _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
         )
 
     # brokers and racks
@@ -145,7 +148,7 @@ class Cluster:
 
     def racks(self) -> list[str]:
         """The racks that brokers name, sorted."""
-        return sorted({broker.rack for broker in self.brokers.values() if broker.rack})
+        return sorted(self._racks)
 
     def brokers_in(self, rack: str) -> list[Broker]:
         """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
@@ -209,13 +212,16 @@ class Cluster:
                 self._candidates[rack] = found
         return found
 
-    def next_diskless_broker(self, rack: str | None) -> int:
+    def diskless_broker(self, rack: str | None) -> int:
         """The candidate whose turn it is for clients of this rack, -1 while no broker is up."""
         chosen = self.diskless_candidates(rack)
-        turn_of = rack if rack in self.racks() else None
-        turn = self.turns.get(turn_of, 0)
-        self.turns[turn_of] = turn + 1
+        turn = self.turns.get(rack if rack in self._racks else None, 0)
         return diskless.choose(chosen, turn) if chosen else NO_LEADER
+
+    def take_turn(self, rack: str | None) -> None:
+        """The next answer to a client of this rack names the next candidate."""
+        counted = rack if rack in self._racks else None
+        self.turns[counted] = self.turns.get(counted, 0) + 1
 
     def fetch_sessions_of(self, broker_id: int) -> FetchSessions:
         """The fetch sessions of a broker; they end when it stops."""
@@ -320,6 +326,7 @@ class Cluster:
         """Remove a topic; whoever waits for its records is woken."""
         del self.topics[topic.name]
         del self.topic_by_id[topic.id]
+        self.groups.forget_topic(topic.name)
         self.woken.extend(topic.partitions)
         self._changed()
 

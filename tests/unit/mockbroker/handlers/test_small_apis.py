@@ -1,0 +1,97 @@
+"""ApiVersions, DescribeCluster and InitProducerId; and that every answer fits its version."""
+
+from __future__ import annotations
+
+import pytest
+
+import protocol
+from mockbroker.handlers import MODULE_OF_API, handler_of
+from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.cluster import DescribeClusterRequest
+from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.fetch import FetchRequest
+from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest
+from protocol.apis.list_offsets import ListOffsetsRequest
+from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
+from protocol.apis.produce import ProduceRequest
+from protocol.apis.producer_ids import InitProducerIdRequest
+from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from protocol.error_codes import ErrorCode
+from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
+
+
+def test_every_version_of_every_api_with_a_handler_is_advertised(sim):
+    shown = {one.api_key: (one.min_version, one.max_version) for one in sim.ask(ApiVersionsRequest()).api_keys}
+    assert sorted(shown) == sorted(MODULE_OF_API)
+    assert (shown[0], shown[1], shown[3], shown[75]) == ((0, 13), (0, 18), (0, 14), (0, 1))
+    assert all(handler_of(api_key) is not None for api_key in shown)
+    assert handler_of(4) is None
+
+
+def test_a_stopped_broker_is_described_only_where_fenced_ones_are_asked_for(sim):
+    sim.cluster.stop_broker(1, 0)
+    response = sim.ask(DescribeClusterRequest())
+    assert [one.broker_id for one in response.brokers] == [0, 2]
+    assert (response.cluster_id, response.controller_id) == (sim.cluster.id, 0)
+    response = sim.ask(DescribeClusterRequest(include_fenced_brokers=True))
+    assert [(one.broker_id, one.rack, one.is_fenced) for one in response.brokers] == [
+        (0, "a", False),
+        (1, "b", True),
+        (2, "c", False),
+    ]
+
+
+def test_controllers_have_no_endpoints_here(sim):
+    assert sim.ask(DescribeClusterRequest(endpoint_type=2)).error_code == ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+
+
+def test_producer_ids_are_given_out_and_old_versions_hear_of_an_old_epoch(sim):
+    first = sim.ask(InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000))
+    assert (first.error_code, first.producer_epoch) == (ErrorCode.NONE, 0)
+    named = {"transactional_id": "t", "transaction_timeout_ms": 1000, "producer_id": first.producer_id}
+    assert sim.ask(InitProducerIdRequest(**named, producer_epoch=0)).producer_epoch == 1
+    for version, error in ((4, ErrorCode.PRODUCER_FENCED), (3, ErrorCode.INVALID_PRODUCER_EPOCH)):
+        refused = sim.ask(InitProducerIdRequest(**named, producer_epoch=0), version=version)
+        assert (refused.error_code, refused.producer_id) == (error, -1)
+    assert sim.ask(InitProducerIdRequest(transactional_id="")).error_code == ErrorCode.INVALID_REQUEST
+    timeout = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=10**9)
+    assert sim.ask(timeout).error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+
+
+REQUESTS = [
+    ApiVersionsRequest(),
+    CreatePartitionsRequest(topics=[CreatePartitionsRequest.Topic(name=TOPIC, count=1, assignments=None)]),
+    CreateTopicsRequest(topics=[CreateTopicsRequest.Topic(name="new", num_partitions=1, replication_factor=1)]),
+    DeleteTopicsRequest(topic_names=["none"], topics=[DeleteTopicsRequest.Topic(name="none")]),
+    DescribeClusterRequest(),
+    DescribeConfigsRequest(resources=[DescribeConfigsRequest.Resource(resource_type=2, resource_name=TOPIC)]),
+    DescribeTopicPartitionsRequest(),
+    FetchRequest(),
+    InitProducerIdRequest(),
+    ListOffsetsRequest(
+        topics=[ListOffsetsRequest.Topic(name=TOPIC, partitions=[ListOffsetsRequest.Topic.Partition(timestamp=-1)])]
+    ),
+    MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in (TOPIC, "a b")]),
+    OffsetForLeaderEpochRequest(
+        topics=[
+            OffsetForLeaderEpochRequest.Topic(topic=TOPIC, partitions=[OffsetForLeaderEpochRequest.Topic.Partition()])
+        ]
+    ),
+    ProduceRequest(acks=-1),
+    fetch_request(),
+    fetch_request(index=1),
+    fetch_request(topic="none"),
+    produce_request(batch(b"a")),
+    produce_request(batch(b"a"), index=1),
+    produce_request(batch(b"a"), topic="none"),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
+def test_every_answer_can_be_written_in_every_version(sim, request_):
+    sim.cluster.create_topic(TOPIC, 2, 2)
+    message = type(request_)
+    for version in message.valid_versions:
+        response = sim.ask(request_, version=version)
+        written = protocol.encode(response, version)
+        assert protocol.decode(message.api_key, "response", version, written) is not None
