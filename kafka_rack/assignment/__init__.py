@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kafka_rack.assignment.faultless import assign_range_with_racks, assign_uniform_with_racks
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, in_hash_order, members_from_plain
 from kafka_rack.assignment.range import assign_range
 from kafka_rack.assignment.round_robin import assign_round_robin
@@ -19,6 +20,7 @@ from kafka_rack.errors import InputError, PartitionAssignorError
 
 __all__ = [
     "ASSIGNORS",
+    "RACK_AWARE_BY_US",
     "Assignment",
     "Member",
     "PartitionAssignorError",
@@ -40,7 +42,16 @@ ASSIGNORS: Mapping[str, Callable[[Topology, Sequence[Member]], Assignment]] = {
 """Name -> assignor. The first four run in the group's leader, the last two in its coordinator (KIP-848)."""
 
 
-def assign(assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any]) -> Assignment:
+RACK_AWARE_BY_US: Mapping[str, Callable[[Topology, Sequence[Member]], Assignment]] = {
+    "uniform": assign_uniform_with_racks,
+    "server-range": assign_range_with_racks,
+}
+"""The coordinator's assignors with rack awareness of ours: Apache Kafka has none there."""
+
+
+def assign(
+    assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any], *, our_rack_awareness: bool = False
+) -> Assignment:
     """Share the partitions out among the members of a group as Apache Kafka's ``assignor`` does.
 
     Args:
@@ -50,6 +61,7 @@ def assign(assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any]
             changes nothing: a replica that is down still counts for its rack.
         members: {member id: {"topics", "rack", "instance_id", "owned" [[topic, [partitions]]], "generation",
             "user_data" in hex}}; all but ``topics`` may be missing. Their order can decide ties, as in Java.
+        our_rack_awareness: let ``uniform`` and ``server-range`` look at racks, which Kafka's never do.
 
     Returns: {member id: [(topic, partition), ...]}, each list sorted; every member is there.
 
@@ -63,11 +75,19 @@ def assign(assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any]
     ... )
     {'one': [('orders', 1), ('orders', 3)], 'two': [('orders', 0), ('orders', 2)]}
     """
-    return assign_members(assignor, Topology.from_plain(cluster), members_from_plain(members))
+    return assign_members(
+        assignor, Topology.from_plain(cluster), members_from_plain(members), our_rack_awareness=our_rack_awareness
+    )
 
 
-def assign_members(assignor: str, topology: Topology, members: Sequence[Member]) -> Assignment:
+def assign_members(
+    assignor: str, topology: Topology, members: Sequence[Member], *, our_rack_awareness: bool = False
+) -> Assignment:
     """As ``assign``, over typed values; ``members`` in Java's map order (``in_hash_order``)."""
     if assignor not in ASSIGNORS:
         raise InputError(f"assignor {assignor!r}, but one of {', '.join(ASSIGNORS)} is needed")
-    return ASSIGNORS[assignor](topology, members)
+    if not our_rack_awareness:
+        return ASSIGNORS[assignor](topology, members)
+    if assignor not in RACK_AWARE_BY_US:
+        raise InputError(f"rack awareness of ours for {assignor}, but only {', '.join(RACK_AWARE_BY_US)} have it")
+    return RACK_AWARE_BY_US[assignor](topology, members)

@@ -18,9 +18,7 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 
 from kafka_rack.assignment.claims import Claims, StickyGroup
-
-MAX_SWAP_STEPS = 2_000_000
-"""Pairs looked at for swaps before the rest is left as it is; bounds the time at ten thousands of partitions."""
+from kafka_rack.assignment.swaps import swap_into_racks
 
 
 class EvenShares:
@@ -47,7 +45,7 @@ class EvenShares:
         self._assign_rest()
         self._even_out()
         if self.group.rack_aware:
-            self._swap_into_racks()
+            swap_into_racks(self._owner, self.group.topic_of, self.group.masks, self._topics, self._bits)
         for partition, member in enumerate(self._owner):
             if member >= 0:
                 self.owned[member].append(partition)
@@ -128,10 +126,13 @@ class EvenShares:
         loads = [self.load(member) for member in range(len(self.group.names))]
         settled: set[int] = set()
         while True:
+            lowest = min((load for load, topics in zip(loads, self._topics, strict=True) if topics), default=0)
             open_members = [member for member in range(len(loads)) if member not in settled]
             if not open_members:
                 return
             source = max(open_members, key=lambda member: (loads[member], -member))
+            if loads[source] <= lowest + 1:
+                return
             chain = self._chain_down(source, loads)
             if chain is None:
                 settled.add(source)
@@ -166,33 +167,6 @@ class EvenShares:
                 if loads[lightest] <= loads[source] - 2:
                     return _trace(came_from, source, lightest)
         return None
-
-    def _swap_into_racks(self) -> None:
-        """Swap partitions between members while that brings more of them into their owners' racks."""
-        group, steps = self.group, 0
-        for partition in range(group.total):
-            owner = self._owner[partition]
-            if owner < 0 or self._in_rack(owner, partition):
-                continue
-            swap: tuple[int, int] | None = None
-            for other in self._subscribers[group.topic_of[partition]]:
-                if other == owner or not self._in_rack(other, partition):
-                    continue
-                for topic, numbers in self._held[other].items():
-                    if topic not in self._topics[owner]:
-                        continue
-                    steps += len(numbers)
-                    back = next((number for number in numbers if self._gain(number, other, owner) >= 0), None)
-                    if back is not None:
-                        swap = back, other
-                        break
-                if swap is not None or steps > MAX_SWAP_STEPS:
-                    break
-            if swap is not None:
-                self._move(partition, swap[1])
-                self._move(swap[0], owner)
-            if steps > MAX_SWAP_STEPS:
-                return
 
 
 def _head(entries: list[tuple[int, int]]) -> tuple[int, int]:

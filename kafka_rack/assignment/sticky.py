@@ -41,7 +41,7 @@ def assign_cooperative(topology: Topology, members: Sequence[Member]) -> Assignm
     if isinstance(shares, EqualShares):
         held_back = shares.transferring
     else:
-        held_back = _changing_hands(group, shares)
+        held_back = changing_hands(group, shares)
     owned = shares.owned
     for partition, member in held_back.items():
         owned[member] = [number for number in owned[member] if number != partition]
@@ -77,7 +77,7 @@ def solve(topology: Topology, members: Sequence[Member], member_data: MemberData
     return group, claims, shares
 
 
-def _changing_hands(group: StickyGroup, shares: Shares) -> dict[int, int]:
+def changing_hands(group: StickyGroup, shares: Shares) -> dict[int, int]:
     """Partitions that a member gets while another one, by its own word, still owns them."""
     added: dict[int, int] = {}
     revoked: set[int] = set()

@@ -1,0 +1,113 @@
+"""Kafka's rules without Kafka's faults, and rack awareness where Kafka has none. Ours: no answer here is promised to
+be Kafka's.
+
+``assign_faultless`` stands behind the drop-in client assignors. ``assign_uniform_with_racks`` and
+``assign_range_with_racks`` are what the group coordinator's assignors (KIP-848) could be if they looked at racks:
+the proposal spoke of it, Apache Kafka shipped without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kafka_rack.assignment.claims import Claims, MemberData, StickyGroup
+from kafka_rack.assignment.even import EvenShares
+from kafka_rack.assignment.members import Assignment, Member, subscribed_topics
+from kafka_rack.assignment.range import assign_range
+from kafka_rack.assignment.round_robin import assign_round_robin
+from kafka_rack.assignment.sticky import Shares, changing_hands, cooperative_data, sticky_data
+from kafka_rack.assignment.sticky_equal import EqualShares
+from kafka_rack.assignment.topology import Topology
+from kafka_rack.errors import InputError, PartitionAssignorError
+
+
+def assign_faultless(assignor: str, topology: Topology, members: Sequence[Member]) -> Assignment:
+    """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky`` without what goes wrong in Kafka's.
+
+    Range and round robin are Kafka's, which have no faults. The sticky ones differ: a member without topics never
+    gets partitions; a claim's generation is the one sent with it; claims to partitions that do not exist, or to
+    topics that the member has left, are dropped; and with unequal subscriptions ``even`` does the work.
+
+    Raises: InputError: another assignor.
+    """
+    if assignor == "range":
+        return assign_range(topology, members)
+    if assignor == "roundrobin":
+        return assign_round_robin(topology, members)
+    if assignor == "sticky":
+        group, shares = solve_faultless(topology, members, sticky_data)
+        return group.to_assignment(shares.owned)
+    if assignor == "cooperative-sticky":
+        group, shares = solve_faultless(topology, members, cooperative_data)
+        for partition, member in changing_hands(group, shares).items():
+            shares.owned[member].remove(partition)
+        return group.to_assignment(shares.owned)
+    raise InputError(f"assignor {assignor!r}, but one of range, roundrobin, sticky, cooperative-sticky is needed")
+
+
+def assign_uniform_with_racks(topology: Topology, members: Sequence[Member]) -> Assignment:
+    """Even shares, then racks, then few moves; ``owned`` of each member is its present target.
+
+    Raises: PartitionAssignorError: a subscribed topic does not exist.
+    """
+    _check_topics(topology, members)
+    group, shares = solve_faultless(topology, members, lambda member: (member.owned_partitions(), 0))
+    return group.to_assignment(shares.owned)
+
+
+def assign_range_with_racks(topology: Topology, members: Sequence[Member]) -> Assignment:
+    """The consumer's range, with its racks, in the coordinator.
+
+    Raises: PartitionAssignorError: a subscribed topic does not exist.
+    """
+    _check_topics(topology, members)
+    return assign_range(topology, members)
+
+
+def solve_faultless(
+    topology: Topology, members: Sequence[Member], member_data: MemberData
+) -> tuple[StickyGroup, Shares]:
+    """Settle honest claims and share the partitions out."""
+    honest = [_honest(topology, member, member_data) for member in members]
+    # Members without topics take no part: no rule that looks at all members may trip over them.
+    taking_part = [member for member in honest if _existing(topology, member)]
+    group = StickyGroup(topology, honest)
+    if not taking_part:
+        return group, _nothing(group)
+    if len(taking_part) == len(honest) and len({_existing(topology, member) for member in honest}) == 1:
+        shares: Shares = EqualShares(group, Claims(group, cooperative_data))
+    else:
+        shares = EvenShares(group, Claims(group, cooperative_data))
+    shares.build()
+    return group, shares
+
+
+def _nothing(group: StickyGroup) -> EvenShares:
+    return EvenShares(group, Claims(group, cooperative_data))
+
+
+def _existing(topology: Topology, member: Member) -> frozenset[str]:
+    return frozenset(topic for topic in member.topic_set if topology.partition_count(topic))
+
+
+def _honest(topology: Topology, member: Member, member_data: MemberData) -> Member:
+    """The member with its claims in the fields, less those that cannot be met."""
+    partitions, generation = member_data(member)
+    owned: dict[str, dict[int, None]] = {}
+    for topic, partition in partitions:
+        if topic in member.topic_set and 0 <= partition < topology.partition_count(topic):
+            owned.setdefault(topic, {})[partition] = None
+    return replace(
+        member,
+        topics=list(dict.fromkeys(member.topics)),
+        owned=[(topic, list(numbers)) for topic, numbers in owned.items()],
+        generation=generation,
+        user_data=None,
+    )
+
+
+def _check_topics(topology: Topology, members: Sequence[Member]) -> None:
+    for topic in subscribed_topics(members):
+        if topic not in topology.replicas:
+            raise PartitionAssignorError(f"members subscribe to topic {topic}, which does not exist")
