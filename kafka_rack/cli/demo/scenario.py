@@ -1,0 +1,217 @@
+"""The demo's course: a cluster here, the clients as processes, and a rack that goes down and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from kafka_rack.cli import CommandError
+from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS, METADATA_MAX_AGE_MS, PARTITIONS, TOPICS, Plan
+from mockbroker import MockCluster
+from mockbroker.journal import Entry
+
+ASSIGNED_WITHIN_S = 30.0
+DRAINED_WITHIN_S = 15.0
+FINISHED_WITHIN_S = 15.0
+RETURN_S = 2 * METADATA_MAX_AGE_MS / 1000  # in which clients learn that their rack is back
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """When what happened, in ms since 1970."""
+
+    go: int
+    stopped: int
+    started: int
+    returned: int
+    end: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All that the verdict and the report are made of.
+
+    ``results`` has what each worker left: names of acknowledged records, how often each was seen, failures.
+    """
+
+    racks: list[str]
+    stopped_rack: str
+    plans: list[Plan]
+    moments: Moments
+    journal: list[Entry]
+    results: list[dict[str, Any]]
+    unfinished: list[str] = field(default_factory=list)
+
+
+class Worker:
+    """A worker's process: orders in, progress out."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.progress: dict[str, Any] = {"assigned": False, "acknowledged": 0, "failed": 0, "seen": 0}
+        self.process: asyncio.subprocess.Process
+        self._reader: asyncio.Task[None]
+
+    async def __aenter__(self) -> Self:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "kafka_rack.cli.demo.worker",
+            json.dumps(asdict(self.plan)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        self._reader = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        await self._reader
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            self.progress = json.loads(line)
+
+    async def order(self, what: str) -> None:
+        """Give an order: ``go``, ``drain`` or ``finish``."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what}\n".encode())
+        await self.process.stdin.drain()
+
+    async def failure(self) -> str:
+        """What a process that ended by itself had to say."""
+        assert self.process.stderr is not None
+        said = (await self.process.stderr.read()).decode(errors="replace").strip().splitlines()
+        return said[-1] if said else f"exit code {self.process.returncode}"
+
+
+async def play(
+    libraries: Sequence[str], racks: list[str], brokers: int, stopped_rack: str, phase_s: float, say: Say
+) -> Outcome:
+    """Run the demo; ``say`` gets a line for each step.
+
+    Raises: CommandError: a client could not start, or got no partitions.
+    """
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-rack-demo-")))
+        cluster = await stack.enter_async_context(
+            MockCluster(
+                brokers,
+                racks,
+                topics={CLASSIC: (PARTITIONS, min(3, len(racks)))},
+                diskless_topics={DISKLESS: PARTITIONS},
+            )
+        )
+        say(f"{brokers} brokers in racks {', '.join(racks)} are up; topics: {CLASSIC} (classic), {DISKLESS} (diskless)")
+        plans = [
+            Plan(library, rack, cluster.bootstrap_servers, str(folder / f"{library}-{rack}.json"))
+            for library in libraries
+            for rack in racks
+        ]
+        workers = [await stack.enter_async_context(Worker(plan)) for plan in plans]
+        say(f"{len(workers)} processes start: {', '.join(libraries)} in each rack, a producer and a consumer each")
+        await until(lambda: settled(cluster, workers), ASSIGNED_WITHIN_S, workers)
+        for worker in workers:
+            await worker.order("go")
+        go = cluster.now_ms()
+        await watch(workers, phase_s, say, "before")
+        stopped = cluster.now_ms()
+        await cluster.stop_rack(stopped_rack)
+        say(f"rack {stopped_rack} is down")
+        await watch(workers, phase_s, say, "during")
+        started = cluster.now_ms()
+        await cluster.start_rack(stopped_rack)
+        say(f"rack {stopped_rack} is back; its clients learn so when they next ask for metadata")
+        await asyncio.sleep(RETURN_S)
+        returned = cluster.now_ms()
+        await watch(workers, phase_s, say, "after")
+        end = cluster.now_ms()
+        unfinished = await drain(cluster, workers, say)
+        results = read_results(plans)
+        moments = Moments(go, stopped, started, returned, end)
+        return Outcome(racks, stopped_rack, plans, moments, list(cluster.journal), results, unfinished)
+
+
+def settled(cluster: MockCluster, workers: list[Worker]) -> bool:
+    """Whether every consumer has joined its group, the groups are stable, and the clients know it."""
+    members = Counter(worker.plan.group for worker in workers)
+    stable = {group.id: len(group.members) for group in cluster.state.groups.select(states=["Stable"])}
+    return stable == members and all(worker.progress["assigned"] for worker in workers)
+
+
+async def until(done: Callable[[], bool], within_s: float, workers: list[Worker]) -> None:
+    """Wait for the workers. Raises CommandError: one has ended, or it takes too long."""
+    deadline = asyncio.get_running_loop().time() + within_s
+    while not done():
+        for worker in workers:
+            if worker.process.returncode is not None:
+                plan = worker.plan
+                raise CommandError(f"{plan.library} in rack {plan.rack} has ended: {await worker.failure()}")
+        if asyncio.get_running_loop().time() > deadline:
+            waiting = [f"{w.plan.library} in {w.plan.rack}" for w in workers if not w.progress["assigned"]]
+            raise CommandError(f"no partitions within {within_s:.0f} s for {', '.join(waiting) or 'some clients'}")
+        await asyncio.sleep(0.05)
+
+
+async def watch(workers: list[Worker], seconds: float, say: Say, phase: str) -> None:
+    """Let a phase pass, saying how far the clients are now and then."""
+    steps = max(1, round(seconds / 2))
+    for _ in range(steps):
+        await asyncio.sleep(seconds / steps)
+        acknowledged = sum(worker.progress["acknowledged"] for worker in workers)
+        seen = sum(worker.progress["seen"] for worker in workers)
+        say(f"  {phase}: {acknowledged:,} records acknowledged, {seen:,} deliveries to consumers")
+
+
+async def drain(cluster: MockCluster, workers: list[Worker], say: Say) -> list[str]:
+    """Stop the producers, let the groups read to the end, end the processes; names the groups that did not get there."""
+    say("producers stop; consumers read to the end")
+    for worker in workers:
+        await worker.order("drain")
+    groups = sorted({worker.plan.group for worker in workers})
+    deadline = asyncio.get_running_loop().time() + DRAINED_WITHIN_S
+    sent = -1
+    behind = groups
+    while asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.5)
+        before, sent = sent, stored(cluster)
+        behind = [group for group in groups if seen_by(workers, group) < sent]
+        if not behind and before == sent:
+            break
+    for worker in workers:
+        await worker.order("finish")
+    ending = [asyncio.wait_for(worker.process.wait(), FINISHED_WITHIN_S) for worker in workers]
+    for worker, ended in zip(workers, await asyncio.gather(*ending, return_exceptions=True), strict=True):
+        if ended != 0:
+            worker.process.kill() if isinstance(ended, TimeoutError) else None
+            why = "does not end" if isinstance(ended, TimeoutError) else await worker.failure()
+            raise CommandError(f"{worker.plan.library} in rack {worker.plan.rack}: {why}")
+    return behind
+
+
+def read_results(plans: list[Plan]) -> list[dict[str, Any]]:
+    """What the workers left."""
+    return [json.loads(Path(plan.result_file).read_text(encoding="utf-8")) for plan in plans]
+
+
+def stored(cluster: MockCluster) -> int:
+    """Records in all logs."""
+    return sum(p.log.end_offset for topic in TOPICS for p in cluster.state.topics[topic].partitions)
+
+
+def seen_by(workers: list[Worker], group: str) -> int:
+    """Deliveries to the members of a group."""
+    return sum(int(worker.progress["seen"]) for worker in workers if worker.plan.group == group)

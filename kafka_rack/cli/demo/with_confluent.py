@@ -1,0 +1,68 @@
+"""confluent-kafka, that is librdkafka, in the demo."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from kafka_rack.cli.demo.plan import METADATA_MAX_AGE_MS, TOPICS, Plan
+from kafka_rack.cli.demo.worker import Ledger, produce
+
+COMMIT_WITHIN_S = 5.0
+
+
+def run(plan: Plan, ledger: Ledger) -> None:
+    """Produce in a thread, consume here."""
+    common = {
+        "bootstrap.servers": plan.bootstrap_servers,
+        "topic.metadata.refresh.interval.ms": METADATA_MAX_AGE_MS,
+        "log_level": 2,
+    }
+    producer = Producer(common | {"client.id": plan.client_id("producer"), "enable.idempotence": True, "linger.ms": 5})
+
+    def send(topic: str, value: bytes) -> None:
+        producer.produce(topic, value, on_delivery=delivered)
+        producer.poll(0)
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        ledger.fail(error) if error else ledger.acknowledge(message.value() or b"")
+
+    thread = threading.Thread(target=produce, args=(ledger, send, lambda: producer.flush(20)))
+    thread.start()
+    consumer = Consumer(
+        common
+        | {
+            "client.id": plan.client_id("consumer"),
+            "client.rack": plan.rack,
+            "group.id": plan.group,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe(list(TOPICS), on_revoke=commit_before_leaving)
+    while not ledger.finish.is_set():
+        for message in consumer.consume(500, timeout=0.1):
+            if message.error() is None:
+                ledger.see(message.value() or b"")
+        ledger.assigned = ledger.assigned or bool(consumer.assignment())
+    thread.join()
+    consumer.close()
+
+
+def commit_before_leaving(consumer: Consumer, _: list[TopicPartition]) -> None:
+    """Commit what was read, so that whoever gets the partitions does not read it again.
+
+    librdkafka rebalances a group with racks when a broker leaves the metadata (KIP-881), which is also when the group's
+    coordinator may be moving: so the commit is tried again until it is taken.
+    """
+    deadline = time.monotonic() + COMMIT_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            consumer.commit(asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._NO_OFFSET:
+                return
+            time.sleep(0.1)
+        else:
+            return
