@@ -28,7 +28,10 @@ from protocol.apis.streams_group import StreamsGroupDescribeResponse
 from protocol.apis.topic_metadata import TopicMetadataRequest, TopicMetadataResponse
 from protocol.declare import TAGS, MessageType, declaration_of
 from protocol.embedded.broker import Broker
-from protocol.embedded.consumer_group_log import ConsumerGroupCurrentMemberAssignmentValue
+from protocol.embedded.consumer_group_log import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+)
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.metadata_brokers import RegisterBrokerRecord
 from protocol.embedded.metadata_settings import AbortTransactionRecord
@@ -363,6 +366,22 @@ def test_a_tagged_field_may_default_to_null_and_then_is_not_written():
     assert AbortTransactionRecord().reason is None
     assert protocol.encode(AbortTransactionRecord(), 0) == b"\x00"
     assert protocol.encode(AbortTransactionRecord(reason=""), 0) == b"\x01\x00\x01\x01"
+
+
+def test_a_nullable_struct_is_marked_by_a_signed_byte_in_a_plain_field():
+    cursor = DescribeTopicPartitionsRequest.Cursor(topic_name="t", partition_index=1)
+    assert protocol.encode(DescribeTopicPartitionsRequest(), 0).hex() == "01000007d0ff00"
+    asked = DescribeTopicPartitionsRequest(cursor=cursor)
+    assert protocol.encode(asked, 0).hex() == "01000007d0010274000000010000"
+
+
+def test_a_nullable_struct_is_marked_by_a_varint_in_a_tagged_field_and_may_default_to_a_struct():
+    value = ConsumerGroupMemberMetadataValue()
+    assert value.classic_member_metadata == ConsumerGroupMemberMetadataValue.ClassicMemberMetadata()
+    assert protocol.encode(value, 0).endswith(b"\xff\xff\xff\xff\x01\x00")  # as the default it is not written
+    value.classic_member_metadata = None
+    assert protocol.encode(value, 0).endswith(b"\x01\x00\x01\x00")  # one tag: 0, of 1 byte: null
+    assert protocol.decode_named("ConsumerGroupMemberMetadataValue", 0, protocol.encode(value, 0)) == value
 
 
 def test_a_tagged_field_may_be_nullable_and_still_default_to_empty():
