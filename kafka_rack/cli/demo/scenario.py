@@ -177,7 +177,7 @@ async def watch(workers: list[Worker], seconds: float, say: Say, phase: str) -> 
 
 
 async def drain(cluster: MockCluster, workers: list[Worker], say: Say) -> list[str]:
-    """Stop the producers, let the groups read to the end, end the processes; names the groups that did not get there."""
+    """Stop the producers, let each group read to its end, end the processes; name the groups that did not get there."""
     say("producers stop; consumers read to the end")
     for worker in workers:
         await worker.order("drain")
