@@ -23,11 +23,12 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """The chance that any partition becomes unwritable, by placement."""
+    """The chance that any partition is unwritable, by placement; ``issue_noise`` is the issue's figure less ours."""
 
     brokers: int
     broker_replica: float
     issue_broker_replica: float
+    issue_noise: float
     random_uniform: float
     unaware: float
     issue_random: float
@@ -63,6 +64,7 @@ def kafka_1736_table() -> list[ComparisonRow]:
                 brokers=brokers,
                 broker_replica=replica.p_any_unwritable,
                 issue_broker_replica=issue_broker_replica,
+                issue_noise=issue_broker_replica - replica.p_any_unwritable,
                 random_uniform=uniform.p_any_unwritable,
                 unaware=unaware.p_any_unwritable,
                 issue_random=issue_random,

@@ -1,0 +1,114 @@
+"""Brokers as people give them on the command line: a number and racks, a list with racks, or a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from kafka_rack.cli import UsageError
+from kafka_rack.placement import UsableBroker
+
+
+def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--brokers``, ``--racks``, ``--brokers-file`` and ``--fenced``."""
+    parser.add_argument(
+        "--brokers",
+        metavar="N | ID:RACK,...",
+        help="a number of brokers, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
+    )
+    parser.add_argument("--racks", metavar="a,b,c", help="with a number of brokers: broker i is in rack i, going round")
+    parser.add_argument(
+        "--brokers-file", metavar="FILE", help='a JSON list of {"id": 0, "rack": "a" or null, "fenced": false}'
+    )
+    parser.add_argument("--fenced", metavar="ID,...", help="brokers that are registered but not up")
+
+
+def brokers_of(arguments: argparse.Namespace) -> list[UsableBroker]:
+    """The brokers that the arguments give, in their order.
+
+    Raises: UsageError: none or both ways are given, or what is given makes no sense.
+    """
+    if bool(arguments.brokers) == bool(arguments.brokers_file):
+        raise UsageError("give the brokers by --brokers or by --brokers-file")
+    if arguments.brokers_file:
+        brokers = brokers_in_file(arguments.brokers_file)
+    elif arguments.brokers.strip().isdecimal():
+        racks = rack_list(arguments.racks)
+        brokers = [
+            UsableBroker(number, racks[number % len(racks)] if racks else None)
+            for number in range(int(arguments.brokers))
+        ]
+    else:
+        if arguments.racks:
+            raise UsageError("--racks goes with a number of brokers; in a list each broker has its own, as 0:a,1:b")
+        brokers = brokers_in_list(arguments.brokers)
+    fenced = id_list(arguments.fenced, "--fenced")
+    unknown = sorted(fenced - {broker.id for broker in brokers})
+    if unknown:
+        raise UsageError(f"--fenced {unknown[0]}: there is no such broker")
+    return [UsableBroker(broker.id, broker.rack, broker.fenced or broker.id in fenced) for broker in brokers]
+
+
+def rack_list(text: str | None) -> list[str]:
+    """Rack names between commas."""
+    if not text:
+        return []
+    racks = [name.strip() for name in text.split(",")]
+    if "" in racks:
+        raise UsageError(f"--racks {text}: a rack without a name")
+    return racks
+
+
+def id_list(text: str | None, option: str) -> set[int]:
+    """Broker ids between commas."""
+    try:
+        return {int(word) for word in text.split(",")} if text else set()
+    except ValueError:
+        raise UsageError(f"{option} {text}: broker ids between commas are due") from None
+
+
+def brokers_in_list(text: str) -> list[UsableBroker]:
+    """Brokers as 0:a,1:b,2."""
+    brokers = []
+    for word in text.split(","):
+        number, _, rack = word.strip().partition(":")
+        if not number.isdecimal():
+            raise UsageError(f"--brokers {text}: {word.strip()!r}, but id or id:rack is due")
+        brokers.append(UsableBroker(int(number), rack or None))
+    return brokers
+
+
+def brokers_in_file(path: str) -> list[UsableBroker]:
+    """Brokers of a JSON file."""
+    said = read_json(path)
+    if not isinstance(said, list):
+        raise UsageError(f"{path}: a list of brokers is due")
+    brokers = []
+    for at, entry in enumerate(said):
+        where = f"{path}, broker at place {at}"
+        if not isinstance(entry, dict) or type(entry.get("id")) is not int:
+            raise UsageError(f"{where}: an object with a number as id is due")
+        rack, fenced = entry.get("rack"), entry.get("fenced", False)
+        if rack is not None and not isinstance(rack, str):
+            raise UsageError(f"{where}: rack is {json.dumps(rack)}, but a text or null is due")
+        if not isinstance(fenced, bool):
+            raise UsageError(f"{where}: fenced is {json.dumps(fenced)}, but true or false is due")
+        brokers.append(UsableBroker(entry["id"], rack, fenced))
+    return brokers
+
+
+def read_json(path: str) -> Any:
+    """A JSON file's content.
+
+    Raises: UsageError: it is missing or is no JSON; the message says where.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is no UTF-8 text") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}, line {error.lineno} column {error.colno}: {error.msg}") from error

@@ -1,0 +1,152 @@
+"""kafka-rack place."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from kafka_rack.cli import main
+
+KIP_36 = "0:rack1,1:rack3,2:rack3,3:rack2,4:rack2,5:rack1"
+
+
+def place(*arguments):
+    return main(["place", *arguments])
+
+
+def test_kip_36_table_is_printed_as_json(capsys):
+    assert place("--brokers", KIP_36, "--partitions", "12", "--replication-factor", "3", "--format", "json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [row["replicas"] for row in said["partitions"]][:3] == [[0, 3, 1], [3, 1, 5], [1, 5, 4]]
+    assert said["partitions"][11] == {"partition": 11, "replicas": [2, 5, 4], "racks": ["rack3", "rack1", "rack2"]}
+    assert said["brokers"][0] == {"broker": 0, "rack": "rack1", "leaders": 2, "replicas": 6}
+
+
+def test_people_get_a_table_of_partitions_and_one_of_brokers(capsys):
+    place("--brokers", "3", "--racks", "a,b", "--partitions", "1", "--replication-factor", "2")
+    assert capsys.readouterr().out.splitlines() == [
+        "partition  replicas  racks",
+        "        0  0,1       a,b",
+        "",
+        "broker  rack  leaders  replicas",
+        "     0  a           1         1",
+        "     1  b           0         1",
+        "     2  a           0         0",
+    ]
+
+
+def test_a_placement_is_printed_in_the_form_of_kafkas_reassignment_tool(capsys):
+    place(
+        *("--brokers", "2", "--partitions", "1", "--replication-factor", "2", "--start-partition", "4"),
+        *("--topic", "orders", "--format", "reassignment"),
+    )
+    assert capsys.readouterr().out == (
+        '{"version":1,"partitions":[{"topic":"orders","partition":4,"replicas":[0,1],"log_dirs":["any","any"]}]}\n'
+    )
+
+
+def test_a_seed_draws_as_java_does_and_repeats_itself(capsys):
+    outputs = []
+    for seed in ("1", "1", "2"):
+        place("--brokers", "9", "--partitions", "9", "--replication-factor", "3", "--placer", "striped", "--seed", seed)
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+def test_brokers_partly_without_a_rack_are_refused_and_named_unless_racks_are_ignored(capsys):
+    common = ["--brokers", "0:a,1,2:b", "--partitions", "1", "--replication-factor", "2"]
+    assert place(*common) == 1
+    error = capsys.readouterr().err
+    assert "broker 1 without a rack" in error
+    assert error.count("\n") == 1
+    assert "--ignore-racks" in error
+    assert place(*common, "--disable-rack-aware") == 0
+
+
+def test_brokers_come_from_a_file(tmp_path, capsys):
+    file = tmp_path / "brokers.json"
+    file.write_text('[{"id": 7, "rack": "a"}, {"id": 8, "rack": "b", "fenced": true}]')
+    assert place("--brokers-file", str(file), "--partitions", "1", "--replication-factor", "1", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["partitions"][0]["replicas"] == [7]
+
+
+def test_rack_names_that_almost_match_get_a_hint_beside_the_answer(capsys):
+    assert place("--brokers", "0:A,1:a", "--partitions", "1", "--replication-factor", "1") == 0
+    assert capsys.readouterr().err == "kafka-rack place: hint: racks A and a: they differ in capitals only\n"
+
+
+def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
+    file = tmp_path / "layout.svg"
+    place("--brokers", KIP_36, "--partitions", "12", "--replication-factor", "3", "--plot", str(file))
+    colours = [element.get("fill") for element in ET.parse(file).iter("{http://www.w3.org/2000/svg}rect")]
+    assert (colours.count("#1f5fa8"), colours.count("#a9c7e8"), len(colours)) == (12, 24, 12 * 6 + 1)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--partitions", "1", "--replication-factor", "1"], 2, "give the brokers by --brokers or by --brokers-file"),
+        (
+            ["--brokers", "3", "--partitions", "1", "--replication-factor", "4"],
+            1,
+            "replication factor 4, but 3 brokers",
+        ),
+        (["--brokers", "3", "--partitions", "1", "--replication-factor", "0"], 1, "replication factor 0"),
+        (["--brokers", "0", "--partitions", "1", "--replication-factor", "1"], 1, "0 brokers are available"),
+        (["--brokers", "1:a,1:b", "--partitions", "1", "--replication-factor", "1"], 1, "broker 1 is given twice"),
+        (["--brokers", "a:1", "--partitions", "1", "--replication-factor", "1"], 2, "'a:1', but id or id:rack is due"),
+        (
+            ["--brokers", "0:a", "--racks", "b", "--partitions", "1", "--replication-factor", "1"],
+            2,
+            "--racks goes with",
+        ),
+        (["--brokers", "2", "--racks", "a,", "--partitions", "1", "--replication-factor", "1"], 2, "without a name"),
+        (["--brokers", "2", "--fenced", "5", "--partitions", "1", "--replication-factor", "1"], 2, "no such broker"),
+        (["--brokers", "2", "--fenced", "x", "--partitions", "1", "--replication-factor", "1"], 2, "broker ids"),
+        (["--brokers-file", "absent.json", "--partitions", "1", "--replication-factor", "1"], 2, "cannot be read"),
+        (
+            ["--brokers", "4", "--partitions", "1", "--replication-factor", "3", "--placer", "broker-replica"],
+            1,
+            "no multiple of replication factor 3",
+        ),
+        (["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--placer", "x"], 1, "x: unknown"),
+        (["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--plot", "x.png"], 2, "end in .svg"),
+        (
+            ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--plot", "absent/x.svg"],
+            1,
+            "cannot be written",
+        ),
+        (
+            ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--seed", "1", "--start-index", "0"],
+            2,
+            "give one or the other",
+        ),
+        (["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--set", "x"], 2, "KEY=VALUE is due"),
+    ],
+)
+def test_bad_input_is_one_line_that_says_what_is_wrong(arguments, code, text, capsys):
+    assert place(*arguments) == code
+    said = capsys.readouterr()
+    assert text in said.err
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("{", "line 1 column 2"),
+        ("{}", "a list of brokers is due"),
+        ('[{"rack": "a"}]', "broker at place 0: an object with a number as id is due"),
+        ('[{"id": 1, "rack": 5}]', "rack is 5, but a text or null is due"),
+        ('[{"id": 1, "fenced": "no"}]', "true or false is due"),
+    ],
+)
+def test_a_broken_broker_file_is_named_with_the_place(content, text, tmp_path, capsys):
+    file = tmp_path / "brokers.json"
+    file.write_text(content)
+    assert place("--brokers-file", str(file), "--partitions", "1", "--replication-factor", "1") == 2
+    assert f"{file}" in (error := capsys.readouterr().err)
+    assert text in error
