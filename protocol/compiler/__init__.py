@@ -10,7 +10,6 @@ from typing import Any
 from ..layout import layout
 from .decode import decoder_source
 from .encode import encoder_source
-from .source import Source
 
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 Encoder = Callable[[Any, Callable[[Any], None]], None]
@@ -18,15 +17,10 @@ Encoder = Callable[[Any, Callable[[Any], None]], None]
 
 def compile_decoder(message: Any, version: int) -> Decoder:
     """``(data, start) -> (message, end)``; raises anything at all on bytes that are not the message."""
-    return compiled(decoder_source(layout(message, version)), f"{message.name}_v{version}_decode")
+    return decoder_source(layout(message, version)).run(f"{message.name}_v{version}_decode")
 
 
 def compile_encoder(message: Any, version: int) -> Encoder:
     """``(message, write)``, where ``write`` takes each piece of bytes; raises anything at all on a wrong message."""
-    return compiled(encoder_source(layout(message, version)), f"{message.name}_v{version}_encode")
+    return encoder_source(layout(message, version)).run(f"{message.name}_v{version}_encode")
 
-
-def compiled(source: Source, label: str) -> Any:
-    """Run the source and give the function that it defines last."""
-    exec(compile(source.text(), f"<{label}>", "exec"), source.namespace)
-    return source.namespace[source.entry]

@@ -5,7 +5,8 @@ Slices are taken without looking whether the bytes are there: a cut-off input le
 every later read and the last line notice. Only counts are checked at once, as they would be believed by a loop.
 """
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from construct import Construct
@@ -23,7 +24,8 @@ from ..wire import (
     UuidConstruct,
 )
 from . import reading
-from .sizes import least_size
+from .alike import FEWEST, alike_reader, repeats
+from .sizes import least_size, width
 from .source import Source
 
 
@@ -33,12 +35,16 @@ def decoder_source(construct: Record) -> Source:
 
 
 class DecoderWriter:
-    """Emits the decoder of a record and all that nests in it; ``run`` gathers fields of fixed width."""
+    """Emits the decoder of a record and all that nests in it.
+
+    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array.
+    """
 
     def __init__(self) -> None:
         self.source = Source("decode")
         self.source.namespace |= reading.NAMES
         self.run: list[tuple[str, str]] = []
+        self.lengths: list[str] = []
 
     def whole(self, construct: Record) -> Source:
         """The function for the outermost record."""
@@ -69,12 +75,7 @@ class DecoderWriter:
             return
         unpack = self.source.struct("unpack_from", codes)
         comma = "" if "," in names else ","
-        self.source.add(f"{names}{comma} = {unpack}(b, p)", f"p += {self.width(codes)}")
-
-    def width(self, codes: str) -> int:
-        """Bytes of a run; uuids stand in it as ``16s``."""
-        widths = {"b": 1, "B": 1, "?": 1, "h": 2, "H": 2, "l": 4, "L": 4, "q": 8, "d": 8}
-        return sum(widths[code] for code in codes.replace("16s", "qq"))
+        self.source.add(f"{names}{comma} = {unpack}(b, p)", f"p += {width(codes)}")
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -109,12 +110,16 @@ class DecoderWriter:
         decode = ".decode()" if kind == "string" else ""
         if length.compact:
             count = self.fixed("B", "n")
+            if kind == "string":
+                self.lengths.append(count)
             self.flush()
             with source.block(f"if 0 < {count} < 128:"):
                 source.add(f"{end} = p + {count} - 1", f"{found} = b[p:{end}]{decode}", f"p = {end}")
             source.add("else:", f"    {found}, p = long_{nullable}{kind}(b, p, {count})")
             return found
         count = self.fixed(length.subcon.code, "n")
+        if kind == "string":
+            self.lengths.append(count)
         self.flush()
         with source.block(f"if {count} >= 0:"):
             source.add(f"{end} = p + {count}", f"{found} = b[p:{end}]{decode}", f"p = {end}")
@@ -128,6 +133,7 @@ class DecoderWriter:
         source, length, item = self.source, construct.length, construct.subcon
         found = source.fresh("a")
         count = self.fixed("B" if length.compact else length.subcon.code, "n")
+        self.lengths.append(count)
         self.flush()
         if length.compact:
             source.add(f"if {count} > 127:", f"    {count}, p = long_varint(b, p, {count})", f"{count} -= 1")
@@ -135,8 +141,16 @@ class DecoderWriter:
             source.add(f"if {count} == -1:", f"    {found} = None")
         with source.block("else:") if length.nullable else nullcontext():
             source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
-            self.items(item, found, count)
+            with self.own_lengths():
+                self.items(item, found, count)
         return found
+
+    @contextmanager
+    def own_lengths(self) -> Iterator[None]:
+        """Keep the lengths met within apart from those of the record outside."""
+        outer, self.lengths = self.lengths, []
+        yield
+        self.lengths = outer
 
     def items(self, item: Construct, found: str, count: str) -> None:
         """Read ``count`` items, known to have their least size in bytes, into the list ``found``."""
@@ -156,10 +170,33 @@ class DecoderWriter:
             return
         append = source.fresh("append")
         source.add(f"{found} = []", f"{append} = {found}.append")
+        if isinstance(item, Record) and repeats(item):
+            self.alike_items(item, found, append, count)
+            return
         with source.block(f"for _ in range({count}):"):
-            made = self.value(item)
-            self.flush()
-            source.add(f"{append}({made})")
+            source.add(f"{append}({self.item(item)})")
+
+    def item(self, item: Construct) -> str:
+        """Read one item; give the expression that holds it."""
+        made = self.value(item)
+        self.flush()
+        return made
+
+    def alike_items(self, item: Record, found: str, append: str, count: str) -> None:
+        """Read records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
+        source = self.source
+        left, last, shape = source.fresh("left"), source.fresh("last"), source.fresh("shape")
+        read = source.refer("alike", alike_reader(item))
+        source.add(f"{left} = {count}", f"{last} = None")
+        with source.block(f"if {left} > {FEWEST}:"):
+            source.add(f"{left}, p = {read}(None, b, p, {left}, {found})")
+        with source.block(f"while {left}:"):
+            source.add(f"{append}({self.item(item)})", f"{left} -= 1")
+            with source.block(f"if {left} > {FEWEST}:"):
+                source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
+                with source.block(f"if {shape} == {last}:"):
+                    source.add(f"{left}, p = {read}({shape}, b, p, {left}, {found})")
+                source.add(f"{last} = {shape}")
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -168,12 +205,14 @@ class DecoderWriter:
         source = self.source
         found = source.fresh("r")
         mark = self.fixed("B" if construct.compact else "b", "n")
+        self.lengths.append(mark)
         self.flush()
         if construct.compact:
             source.add(f"if {mark} > 127:", f"    {mark}, p = long_varint(b, p, {mark})")
         source.add(f"if {mark} {'== 0' if construct.compact else '< 0'}:", f"    {found} = None")
         with source.block("else:"):
-            source.add(f"{found} = {self.record(construct.subcon)}")
+            with self.own_lengths():
+                source.add(f"{found} = {self.record(construct.subcon)}")
         return found
 
     def record(self, construct: Record) -> str:
@@ -203,8 +242,8 @@ class DecoderWriter:
             source.add(f"{found}, p = {reader}(b, p, {count})")
         with source.block("else:"):
             for field in construct.known.values():
-                default = typed_default(field.subcon, construct.defaults[field.name])
-                source.add(f"{names[field.name]} = {source.literal(default)}")
+                default = source.tagged_default(field.subcon, construct.defaults[field.name])
+                source.add(f"{names[field.name]} = {default}")
             source.add(f"{unknown} = ()")
         return {**names, "unknown_tagged_fields": unknown}
 
@@ -218,8 +257,7 @@ def tag_reader(construct: TaggedFields) -> Any:
     with source.block("def read_tags(b, p, count):"):
         source.add("size = len(b)", "unknown = []", "seen = set()")
         for tag, field in construct.known.items():
-            default = typed_default(field.subcon, construct.defaults[field.name])
-            source.add(f"{names[tag]} = {source.literal(default)}")
+            source.add(f"{names[tag]} = {source.tagged_default(field.subcon, construct.defaults[field.name])}")
         source.add("if count > 127:", "    count, p = long_varint(b, p, count)")
         with source.block("for _ in range(count):"):
             source.add("tag, p = varint(b, p)", "length, p = varint(b, p)", "end = p + length")
@@ -236,12 +274,5 @@ def tag_reader(construct: TaggedFields) -> Any:
             else:
                 source.add("unknown.append((tag, b[p:end]))", "p = end")
         source.add(f"return {', '.join([*names.values(), 'tuple(unknown)'])}, p")
-    exec(compile(source.text(), "<read_tags>", "exec"), source.namespace)
-    return source.namespace["read_tags"]
+    return source.run("read_tags")
 
-
-def typed_default(construct: Construct, default: Any) -> Any:
-    """The default of a tagged field as a typed value."""
-    if isinstance(construct, Record) and default is not None:
-        return construct.record()
-    return default

@@ -20,7 +20,6 @@ from ..wire import (
     UuidConstruct,
 )
 from . import writing
-from .decode import typed_default
 from .source import Source
 
 
@@ -186,9 +185,9 @@ class EncoderWriter:
         source.add(f"{chosen} = []")
         for tag, field in construct.known.items():
             value = source.fresh("v")
-            default = typed_default(field.subcon, construct.defaults[field.name])
+            default = source.tagged_default(field.subcon, construct.defaults[field.name])
             source.add(f"{value} = {name}.{field.name}")
-            with source.block(f"if {value} != {source.literal(default)}:"):
+            with source.block(f"if {value} != {default}:"):
                 writer = source.refer("tag", tag_writer(field.subcon))
                 source.add(f"{chosen}.append(({tag}, {writer}({value})))")
         known = tuple(construct.known)
@@ -215,5 +214,5 @@ def tag_writer(construct: Construct) -> Any:
         writer.value(construct, "v")
         writer.flush()
         source.add("return b''.join(out)")
-    exec(compile(source.text(), "<tag>", "exec"), source.namespace)
-    return source.namespace["tag"]
+    source.entry = "tag"
+    return source.run("tag")

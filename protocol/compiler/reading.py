@@ -28,6 +28,21 @@ def long_varint(b: bytes, p: int, first: int) -> tuple[int, int]:
     raise Refused
 
 
+def varint_rest(count: str, position: str = "p") -> list[str]:
+    """Source lines that complete a varint whose first byte, standing before ``position``, is in the variable ``count``.
+
+    One byte is usual, two are common enough to be read in place.
+    """
+    return [
+        f"if {count} > 127:",
+        f"    if b[{position}] < 128:",
+        f"        {count} += (b[{position}] << 7) - 128",
+        f"        {position} += 1",
+        "    else:",
+        f"        {count}, {position} = long_varint(b, {position}, {count})",
+    ]
+
+
 def long_bytes(b: bytes, p: int, first: int) -> tuple[bytes, int]:
     """Compact bytes whose length, as its first byte says, is null or takes several bytes."""
     if not first:

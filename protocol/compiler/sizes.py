@@ -1,5 +1,6 @@
 """How many bytes a construct takes at the least, and exactly where that is fixed."""
 
+import struct
 from typing import Any
 
 from construct import Construct
@@ -21,3 +22,8 @@ def least_size(construct: Construct) -> int:
         prefix: Any = construct.marker if isinstance(construct, NullableRecord) else construct.length.subcon
         return int(getattr(prefix, "length", 1))
     return 1  # a varint: the count of tagged fields
+
+
+def width(codes: str) -> int:
+    """The bytes that a run of ``struct`` codes takes."""
+    return struct.calcsize(">" + codes)

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from construct import Construct
+
+from ..wire import NullableRecord, Record
+
 
 class Refused(Exception):
     """What compiled code raises by itself; the reference codec then finds the words."""
@@ -41,6 +45,11 @@ class Source:
         self.count += 1
         return f"{stem}{self.count}"
 
+    def run(self, label: str) -> Any:
+        """Compile it, and give the function that it is for."""
+        exec(compile(self.text(), f"<{label}>", "exec"), self.namespace)
+        return self.namespace[self.entry]
+
     def refer(self, stem: str, value: Any) -> str:
         """A name for an object, the same for the same object."""
         for name, known in self.namespace.items():
@@ -52,7 +61,7 @@ class Source:
 
     def struct(self, method: str, codes: str) -> str:
         """A name for a bound method of ``struct.Struct``, one a format."""
-        name = f"_{method}_{codes.replace('?', 'o')}"
+        name = f"_{method}_{codes.replace('?', 'o')}"  # no format has an o of its own
         if name not in self.namespace:
             self.namespace[name] = getattr(struct.Struct(">" + codes), method)
         return name
@@ -68,3 +77,8 @@ class Source:
         if isinstance(value, float):
             return f"float({str(value)!r})"
         return f"{self.refer(type(value).__name__, type(value))}()"
+
+    def tagged_default(self, construct: Construct, default: Any) -> str:
+        """An expression for the default of a tagged field, which a layout holds as a container."""
+        record = construct.subcon if isinstance(construct, NullableRecord) else construct
+        return self.literal(record.record() if isinstance(record, Record) and default is not None else default)
