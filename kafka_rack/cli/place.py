@@ -32,9 +32,10 @@ from kafka_rack.placement import (
     UsableBroker,
     load_placer,
     place_checked,
-    rack_hints,
     reassignment_json,
 )
+
+from kafka_rack.rack_names import rack_hints
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,7 +28,6 @@ from kafka_rack.placement.placer import (
     place_checked,
 )
 from kafka_rack.placement.rack_aware import RackAwarePlacer, UnawarePlacer, rack_alternated, start_index_of_growth
-from kafka_rack.placement.rack_names import rack_hints
 from kafka_rack.placement.reassignment import reassignment_json
 from kafka_rack.placement.scenarios import (
     STATE_FILE_SETTING,
@@ -73,7 +72,6 @@ __all__ = [
     "place_checked",
     "placer_names",
     "rack_alternated",
-    "rack_hints",
     "reassignment_json",
     "start_index_of_growth",
 ]

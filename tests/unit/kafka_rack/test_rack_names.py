@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_rack.placement import rack_hints
-from kafka_rack.placement.rack_names import region_by_name
+from kafka_rack.rack_names import rack_hints, region_by_name
 
 
 @pytest.mark.parametrize(
