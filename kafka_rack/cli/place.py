@@ -34,7 +34,6 @@ from kafka_rack.placement import (
     place_checked,
     reassignment_json,
 )
-
 from kafka_rack.rack_names import rack_hints
 
 
