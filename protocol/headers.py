@@ -91,10 +91,11 @@ def request_frame(message: Any, version: int, *, correlation_id: int, client_id:
     Raises: EncodeError, UnsupportedVersionError.
     """
     api_key = type(message).api_key
-    header = RequestHeader(
-        request_api_key=api_key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
-    )
-    written = codec(RequestHeader, request_header_version(api_key, version)).encode(header)
+    header_version = request_header_version(api_key, version)
+    header = RequestHeader(request_api_key=api_key, request_api_version=version, correlation_id=correlation_id)
+    if header_version > 0:  # version 0 has no room for a client id
+        header.client_id = client_id
+    written = codec(RequestHeader, header_version).encode(header)
     return frame(written, codec(type(message), version).encode(message))
 
 
