@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kafka_rack.assignment.explanation import Explanation, explain_members
 from kafka_rack.assignment.faultless import assign_range_with_racks, assign_uniform_with_racks
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, in_hash_order, members_from_plain
 from kafka_rack.assignment.range import assign_range
@@ -22,12 +23,14 @@ __all__ = [
     "ASSIGNORS",
     "RACK_AWARE_BY_US",
     "Assignment",
+    "Explanation",
     "Member",
     "PartitionAssignorError",
     "TopicPartition",
     "Topology",
     "assign",
     "assign_members",
+    "explain",
     "in_hash_order",
 ]
 
@@ -91,3 +94,32 @@ def assign_members(
     if assignor not in RACK_AWARE_BY_US:
         raise InputError(f"rack awareness of ours for {assignor}, but only {', '.join(RACK_AWARE_BY_US)} have it")
     return RACK_AWARE_BY_US[assignor](topology, members)
+
+
+def explain(
+    assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any], *, our_rack_awareness: bool = False
+) -> Explanation:
+    """Forecast what each member reads inside its rack now and with rack awareness on, and what each broker serves.
+
+    Args:
+        assignor, cluster, members, our_rack_awareness: as ``assign`` takes them. ``offline`` replicas in ``cluster``
+            serve nobody, and ``leaders`` {topic: [leader of partition 0, ...]} says who leads where that is not the
+            first replica that is up. A member's ``rack`` is where it runs.
+
+    Returns: the assignments side by side, their forecasts, and what to know about them, Kafka's own faults included.
+
+    Raises: as ``assign``.
+
+    >>> cluster = {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0], [1], [0], [1]]}}
+    >>> members = {"one": {"topics": ["orders"], "rack": "b"}, "two": {"topics": ["orders"], "rack": "a"}}
+    >>> explanation = explain("range", cluster, members)
+    >>> explanation.now.forecast.share, explanation.with_racks.forecast.share
+    (0.5, 1.0)
+    """
+    return explain_members(
+        assignor,
+        cluster,
+        Topology.from_plain(cluster),
+        members_from_plain(members),
+        our_rack_awareness=our_rack_awareness,
+    )

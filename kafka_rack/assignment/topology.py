@@ -23,12 +23,13 @@ class Topology:
     """Which racks hold a replica of each partition.
 
     Attributes:
-        topics: topic -> its partitions' replica lists, only topics that have partitions, as given.
+        replicas: topic -> its partitions' replica lists, as given.
         rack_bits: rack name -> its bit. A broker's empty rack name counts as a rack, as in Kafka's client.
         topic_ids: topic -> 16 bytes, for the group coordinator's assignors.
+        broker_racks: broker id -> rack, as given.
     """
 
-    __slots__ = ("_broker_bits", "_masks", "rack_bits", "replicas", "topic_ids")
+    __slots__ = ("_broker_bits", "_masks", "broker_racks", "rack_bits", "replicas", "topic_ids")
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class Topology:
         topic_ids: Mapping[str, bytes] | None = None,
     ) -> None:
         self.replicas = topics
+        self.broker_racks = dict(racks)
         self.topic_ids = dict(topic_ids or {})
         self.rack_bits: dict[str, int] = {}
         self._broker_bits: dict[int, int] = {}

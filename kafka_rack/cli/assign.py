@@ -1,0 +1,267 @@
+"""Assign partitions to the consumers of a group as Kafka's assignors do, and say who reads inside its rack.
+
+The group and the cluster come from a JSON file, or are made up from a few words:
+  {"assignor": "range",
+   "cluster": {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1], [1, 0]]}},
+   "members": {"one": {"topics": ["orders"], "rack": "a"}}}
+Optional: topic_ids, offline and leaders in the cluster; instance_id, owned, generation and user_data in a member.
+
+Examples:
+  kafka-rack assign group.json
+  kafka-rack assign group.json --assignor cooperative-sticky --explain
+  kafka-rack assign --brokers 3 --racks a,b,c --topic orders:12:1 --consumers 3 --consumer-racks a,b,c --explain
+  kafka-rack assign group.json --assignor uniform --our-rack-awareness --explain --format json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from itertools import groupby
+from typing import Any
+
+from kafka_rack.assignment import ASSIGNORS, Assignment, assign, explain
+from kafka_rack.assignment.explanation import Explanation, View
+from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, rack_list, read_json
+from kafka_rack.cli.tables import table
+from kafka_rack.errors import KafkaRackError, PartitionAssignorError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE | -", help="the group and the cluster as JSON")
+    parser.add_argument("--assignor", choices=list(ASSIGNORS), help="default: the file's, else range")
+    parser.add_argument("--explain", action="store_true", help="forecast reads inside racks, now and with racks on")
+    parser.add_argument(
+        "--our-rack-awareness",
+        action="store_true",
+        help="let uniform and server-range look at racks, which Kafka's do not",
+    )
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+    made_up = parser.add_argument_group("without a file")
+    add_broker_arguments(made_up)  # type: ignore[arg-type]
+    made_up.add_argument(
+        "--topic", action="append", default=[], metavar="NAME:PARTITIONS[:REPLICAS]", help="placed over racks"
+    )
+    made_up.add_argument("--consumers", metavar="N | ID:RACK,...", help="each subscribes to all topics")
+    made_up.add_argument(
+        "--consumer-racks", metavar="a,b,c", help="with a number: consumer i is in rack i, going round"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    group = group_in_file(arguments.file) if arguments.file else group_of_words(arguments)
+    assignor = arguments.assignor or group.get("assignor") or "range"
+    cluster, members = group["cluster"], group["members"]
+    ours = arguments.our_rack_awareness
+    try:
+        if not arguments.explain:
+            answer = assign(assignor, cluster, members, our_rack_awareness=ours)
+            print(
+                assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer)
+            )
+            return 0
+        explanation = explain(assignor, cluster, members, our_rack_awareness=ours)
+    except PartitionAssignorError as error:
+        raise CommandError(str(error)) from error
+    except KafkaRackError as error:
+        raise UsageError(f"{arguments.file or 'arguments'}: {error}") from error
+    print(explanation_json(explanation) if arguments.format == "json" else explanation_tables(explanation))
+    return 0
+
+
+def group_in_file(path: str) -> dict[str, Any]:
+    """The group of a JSON file, or of standard input for ``-``."""
+    if path == "-":
+        try:
+            said = json.load(sys.stdin)
+        except json.JSONDecodeError as error:
+            raise UsageError(f"standard input, line {error.lineno} column {error.colno}: {error.msg}") from error
+    else:
+        said = read_json(path)
+    if isinstance(said, dict) and isinstance(said.get("input"), dict):
+        said = said["input"]  # a line of recorded answers
+    if not isinstance(said, dict) or not isinstance(said.get("cluster"), dict) or "members" not in said:
+        raise UsageError(f"{path}: an object with cluster and members is due")
+    if "topic_ids" in said:
+        said["cluster"] = {**said["cluster"], "topic_ids": said["topic_ids"]}
+    return said
+
+
+def group_of_words(arguments: argparse.Namespace) -> dict[str, Any]:
+    """A group made up from ``--brokers``, ``--topic`` and ``--consumers``."""
+    if not arguments.topic or not arguments.consumers:
+        raise UsageError("give a FILE, or --brokers, --topic and --consumers")
+    brokers = brokers_of(arguments)
+    topics = dict(topic_of(text, brokers) for text in arguments.topic)
+    cluster = {"nodes": [[broker.id, broker.rack] for broker in brokers], "topics": topics}
+    members = {
+        name: {"topics": sorted(topics), "rack": rack}
+        for name, rack in consumers_of(arguments.consumers, rack_list(arguments.consumer_racks))
+    }
+    return {"cluster": cluster, "members": members}
+
+
+def topic_of(text: str, brokers: Any) -> tuple[str, list[list[int]]]:
+    """A topic as name:partitions:replicas, placed as Kafka places it over racks from the first broker on."""
+    from kafka_rack.placement import place
+
+    name, *numbers = text.split(":")
+    if not name or not 1 <= len(numbers) <= 2 or not all(number.isdecimal() for number in numbers):
+        raise UsageError(f"--topic {text}: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due")
+    partitions, replicas = int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 1
+    placer = "rack-aware" if all(broker.rack for broker in brokers) else "unaware"
+    try:
+        return name, place(placer, brokers, 0, partitions, replicas, start_index=0, next_replica_shift=0)
+    except KafkaRackError as error:
+        raise UsageError(f"--topic {text}: {error}") from error
+
+
+def consumers_of(text: str, racks: list[str]) -> list[tuple[str, str | None]]:
+    """Consumers as a number, or as one:a,two:b."""
+    if text.strip().isdecimal():
+        width = len(str(int(text) - 1))
+        return [
+            (f"consumer-{number:0{width}}", racks[number % len(racks)] if racks else None)
+            for number in range(int(text))
+        ]
+    if racks:
+        raise UsageError("--consumer-racks goes with a number of consumers; in a list each has its own, as one:a,two:b")
+    found = []
+    for word in text.split(","):
+        name, _, rack = word.strip().partition(":")
+        if not name:
+            raise UsageError(f"--consumers {text}: a consumer without a name")
+        found.append((name, rack or None))
+    return found
+
+
+def grouped(pairs: list[tuple[str, int]]) -> list[list[Any]]:
+    """[topic, [partitions]] of sorted pairs."""
+    return [[topic, [number for _, number in run]] for topic, run in groupby(pairs, key=lambda pair: pair[0])]
+
+
+def assignment_json(assignor: str, answer: Assignment) -> str:
+    assigned = {member: grouped(pairs) for member, pairs in sorted(answer.items())}
+    return json.dumps({"assignor": assignor, "assignment": assigned}, indent=2)
+
+
+def assignment_table(members: dict[str, Any], answer: Assignment) -> str:
+    rows = [
+        [member, members[member].get("rack"), len(pairs), "; ".join(f"{t} {runs(ps)}" for t, ps in grouped(pairs))]
+        for member, pairs in sorted(answer.items())
+    ]
+    return table(["member", "rack", "count", "partitions"], rows)
+
+
+def runs(numbers: list[int]) -> str:
+    """Numbers in short: 0-3,7.
+
+    >>> runs([0, 1, 2, 3, 7])
+    '0-3,7'
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in found)
+
+
+def view_json(view: View) -> dict[str, Any]:
+    forecast = view.forecast
+    return {
+        "name": view.name,
+        "partitions": forecast.partitions,
+        "in_rack": forecast.in_rack,
+        "share": forecast.share,
+        "share_from_leader": forecast.share_from_leader,
+        "members": [
+            {
+                "member": one.member,
+                "rack": one.rack,
+                "partitions": one.partitions,
+                "in_rack": one.in_rack,
+                "share": one.share,
+                "in_rack_from_leader": one.in_rack_from_leader,
+            }
+            for one in forecast.members
+        ],
+        "brokers": [
+            {"broker": one.broker, "rack": one.rack, "reads": one.reads, "reads_as_leader": one.reads_as_leader}
+            for one in forecast.brokers
+        ],
+        "out_of_rack": [list(entry) for entry in forecast.out_of_rack],
+        "unread": [list(pair) for pair in forecast.unread],
+        "assignment": {member: grouped(pairs) for member, pairs in sorted(view.assignment.items())},
+    }
+
+
+def explanation_json(explanation: Explanation) -> str:
+    findings = [
+        {
+            "kind": finding.kind,
+            "whose": finding.whose,
+            "text": finding.text,
+            "partitions": [list(pair) for pair in finding.partitions],
+            "members": list(finding.members),
+        }
+        for finding in explanation.findings
+    ]
+    last = explanation.with_racks
+    said = {
+        "assignor": explanation.assignor,
+        "assignment": {member: grouped(pairs) for member, pairs in sorted(last.assignment.items())},
+        "now": explanation.now.name,
+        "views": [view_json(view) for view in explanation.views],
+        "findings": findings,
+    }
+    return json.dumps(said, indent=2)
+
+
+def percent(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.1f} %"
+
+
+def explanation_tables(explanation: Explanation) -> str:
+    now, after = explanation.now, explanation.with_racks
+    views = [now] if now is after else [now, after]
+    summary = table(
+        ["assignment", "partitions", "in rack", "share", "share from leaders"],
+        [
+            [
+                view.name,
+                forecast.partitions,
+                forecast.in_rack,
+                percent(forecast.share),
+                percent(forecast.share_from_leader),
+            ]
+            for view in explanation.views
+            for forecast in [view.forecast]
+        ],
+    )
+    heads = [name for view in views for name in (f"{view.name}: partitions", "in rack", "share")]
+    member_rows = [
+        [
+            rows[0].member,
+            rows[0].rack,
+            *(cell for one in rows for cell in (one.partitions, one.in_rack, percent(one.share))),
+        ]
+        for rows in zip(*(view.forecast.members for view in views), strict=True)
+    ]
+    broker_rows = [
+        [rows[0].broker, rows[0].rack, *(one.reads for one in rows)]
+        for rows in zip(*(view.forecast.brokers for view in views), strict=True)
+    ]
+    parts = [
+        f"{explanation.assignor}: partitions read inside their rack\n\n{summary}",
+        table(["member", "rack", *heads], member_rows),
+        "Partitions that each broker serves, from the closest replica\n\n"
+        + table(["broker", "rack", *(view.name for view in views)], broker_rows),
+    ]
+    if explanation.findings:
+        lines = [f"- {finding.text} ({finding.whose})" for finding in explanation.findings]
+        parts.append("To know\n" + "\n".join(lines))
+    return "\n\n".join(parts)
