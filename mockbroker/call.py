@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mockbroker.state.cluster import DEFAULT_LISTENER
+
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Broker, Cluster
-
-DEFAULT_LISTENER = "PLAINTEXT"
 
 Response = Any
 Handler = Callable[["Call", Any], Any]

@@ -13,11 +13,10 @@ from functools import partial
 from random import Random
 from typing import Any, Self
 
-from mockbroker.call import DEFAULT_LISTENER
 from mockbroker.connection import Connection
 from mockbroker.engine import Engine
 from mockbroker.journal import Journal
-from mockbroker.state.cluster import Broker, Cluster, Listener
+from mockbroker.state.cluster import DEFAULT_LISTENER, Broker, Cluster, Listener
 from mockbroker.state.topics import Topic
 
 BACKLOG = 1024

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from mockbroker.call import DEFAULT_LISTENER, Call, Client
+from mockbroker.call import Call, Client
 from mockbroker.engine import Engine, top_level_error
-from mockbroker.state.cluster import Broker, Cluster, Listener
+from mockbroker.state.cluster import DEFAULT_LISTENER, Broker, Cluster, Listener
 from protocol.registry import message_class
 
 

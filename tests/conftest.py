@@ -1,7 +1,8 @@
 """Common ground of all tests: where the fixtures are, and how hard Hypothesis tries.
 
 Hypothesis profiles: ``dev`` (the default), ``ci`` (the same examples each time; taken where CI is set), ``quick`` (few
-of them; ``make check``) and ``fuzz`` (many new ones; ``make fuzz``). Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
+of them; ``make check``) and ``fuzz`` (many new ones; ``make fuzz``).
+Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
 """
 
 from __future__ import annotations

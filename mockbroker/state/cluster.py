@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from kafka_rack import diskless
-from mockbroker.call import DEFAULT_LISTENER
 from mockbroker.state.errors import ApiError
 from mockbroker.state.fetch_sessions import FetchSessions
 from mockbroker.state.producers import Producers
@@ -25,6 +24,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.groups import Groups
 
+DEFAULT_LISTENER = "PLAINTEXT"
 NO_CONTROLLER = -1
 MOST_RACKS_KEPT = 1000  # clients may claim any rack
 MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
