@@ -1,0 +1,91 @@
+"""Apache Kafka's own placement classes as a process, for tests and for the benchmark."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_rack.placement import UsableBroker
+
+SOURCES = Path(__file__).parent / "java" / "placement"
+JARS = Path(__file__).resolve().parents[2] / "build" / "interop" / "kafka-metadata-3.9.1"
+FETCH_TIMEOUT_S = 240
+RUN_TIMEOUT_S = 240
+DRAWN = -1
+
+
+class JavaMissingError(Exception):
+    """Java, Maven or the jars are not there; the text says which."""
+
+
+class Asked(NamedTuple):
+    """One placement; ``start_index`` fixes start and shift as Kafka's own does, else both are drawn from the seed."""
+
+    placer: str
+    brokers: Sequence[UsableBroker]
+    start_partition: int
+    partitions: int
+    replicas: int
+    seed: int = 0
+    start_index: int = DRAWN
+
+    def line(self, rounds: int) -> str:
+        """The request in the program's form."""
+        brokers = ",".join(
+            f"{broker.id}={'~' if broker.rack is None else broker.rack}={str(broker.fenced).lower()}"
+            for broker in self.brokers
+        )
+        numbers = (self.start_partition, self.partitions, self.replicas, self.seed, self.start_index, rounds)
+        return "\t".join([self.placer, *map(str, numbers), brokers])
+
+
+def java_placements(asked: Iterable[Asked]) -> list[list[list[int]] | str]:
+    """What Kafka's classes answer: rows, or the simple name of the exception.
+
+    Raises: JavaMissingError: see there.
+    """
+    return [
+        text[1:] if text.startswith("!") else [[int(one) for one in row.split(",")] for row in text.split(";")]
+        for text in run_java([one.line(rounds=0) for one in asked])
+    ]
+
+
+def java_times(asked: Iterable[Asked], rounds: int) -> list[float]:
+    """The median time of each placement in seconds, over ``rounds`` after as many to warm up."""
+    return [int(text) / 1e9 for text in run_java([one.line(rounds) for one in asked])]
+
+
+def run_java(lines: Sequence[str]) -> list[str]:
+    """One answer a line."""
+    done = subprocess.run(
+        ["java", "-cp", f"{jars()}/*", str(SOURCES / "Placement.java")],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=RUN_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(lines), done.stderr[-2000:]
+    return answers
+
+
+@cache
+def jars() -> Path:
+    """The folder with Kafka's placement classes and what they need, fetched once into build/."""
+    for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
+        if shutil.which(program) is None:
+            raise JavaMissingError(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
+    if not (JARS / "kafka-metadata-3.9.1.jar").exists():
+        fetch = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:copy-dependencies"]
+        done = subprocess.run(
+            [*fetch, f"-DoutputDirectory={JARS}"], capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
+        )
+        if done.returncode:
+            raise JavaMissingError(f"Maven could not fetch kafka-metadata 3.9.1: {done.stdout.strip()[:200]}")
+    return JARS
