@@ -1,4 +1,4 @@
-"""Messages that travel behind their own version, an int16: the consumer protocol's, and the values of coordinators' logs.
+"""Messages that travel behind their own version, an int16: the consumer protocol's, and those of coordinators' logs.
 
 >>> from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 >>> data = write_versioned(ConsumerProtocolSubscription(topics=["events"], rack_id="az-a"), 3)

@@ -1,5 +1,7 @@
 """Frames out of a stream, however it is cut."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ def test_frames_come_out_whole_however_the_stream_is_cut(frames, cuts):
     stream = b"".join(frame(one) for one in frames) + b"\0\0"
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     reader = FrameReader()
-    found = [one for start, end in zip(edges, edges[1:], strict=False) for one in reader.feed(stream[start:end])]
+    found = [one for start, end in pairwise(edges) for one in reader.feed(stream[start:end])]
     assert found == frames
     assert reader.pending == 2
 
