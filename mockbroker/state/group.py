@@ -26,6 +26,7 @@ from mockbroker.state.group_members import (
     Member,
     Parked,
     SyncAnswer,
+    differ,
     new_member_id,
     vote,
 )
@@ -253,6 +254,15 @@ class Group:
         if self.state is State.COMPLETING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._put_off_session(member, now_ms)
+
+    def accept_transactional_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
+        """Let a transaction's offsets pass in any state; who names a member has to be that member (KIP-447).
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        if generation >= 0 or member_id or instance_id is not None:
+            self.member(member_id, instance_id)
+            self._check_generation(generation)
 
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
@@ -489,8 +499,3 @@ class Group:
 
     def _cancel_timer(self, timer: Timer, member_id: str = "") -> None:
         self.timers.cancel((self.id, timer, member_id))
-
-
-def differ(said: str | None, actual: str | None) -> bool:
-    """Whether a member takes the protocol for another than it is; not if either is unknown."""
-    return said is not None and actual is not None and said != actual

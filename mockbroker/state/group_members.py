@@ -126,6 +126,11 @@ def vote(members: Collection[Member]) -> str:
     return max(votes, key=votes.__getitem__)
 
 
+def differ(said: str | None, actual: str | None) -> bool:
+    """Whether a member takes its group's protocol for another than it is; not if either is unknown."""
+    return said is not None and actual is not None and said != actual
+
+
 def new_member_id(prefix: str, rng: Random) -> str:
     """A member id as Kafka gives them: the client or instance id, a dash and a random UUID."""
     return f"{prefix}-{UUID(int=rng.getrandbits(128), version=4)}"

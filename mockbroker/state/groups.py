@@ -118,6 +118,30 @@ class Groups:
             for partition in offsets
         }
 
+    def stage(
+        self,
+        group_id: str,
+        producer_id: int,
+        generation: int,
+        member_id: str,
+        instance_id: str | None,
+        offsets: Mapping[TopicPartition, Committed],
+    ) -> None:
+        """Keep offsets that a producer's transaction is to commit; a group that does not exist is created.
+
+        Raises ApiError: ILLEGAL_GENERATION for a generation of a group that does not exist, and those of
+            ``Group.accept_transactional_commit``.
+        """
+        if generation >= 0 and group_id not in self._groups:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION, f"Group {group_id} not found.")
+        self._get_or_create(group_id).accept_transactional_commit(member_id, instance_id, generation)
+        self._offsets.setdefault(group_id, GroupOffsets()).stage(producer_id, offsets)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """Commit or drop what the producer's transaction staged, in every group."""
+        for offsets in self._offsets.values():
+            offsets.end_transaction(producer_id, committed=committed)
+
     def offsets(self, group_id: str) -> GroupOffsets:
         """A group's offsets, to read; none for a group that does not exist."""
         return self._offsets.get(group_id) or GroupOffsets()

@@ -175,6 +175,39 @@ def test_metadata_too_long_spoils_only_its_own_partition(driver):
     assert driver.groups.offsets(GROUP).partitions() == [ORDERS_1]
 
 
+# transactions
+
+
+def stage(driver, generation=-1, member_id="", offset=9):
+    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)})
+
+
+def test_a_transactions_offsets_count_once_it_commits(driver):
+    stage(driver)
+    assert driver.groups.offsets(GROUP).partitions() == []
+    driver.groups.end_transaction(5, committed=True)
+    assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(9)
+
+
+def test_an_aborted_transactions_offsets_never_count(driver):
+    stage(driver)
+    driver.groups.end_transaction(5, committed=False)
+    assert driver.groups.offsets(GROUP).partitions() == []
+
+
+def test_a_transaction_may_name_no_member_but_a_named_one_has_to_be_right(driver):
+    (leader,) = driver.stable_members(1)
+    stage(driver)
+    stage(driver, 1, leader)
+    assert refusal(lambda: stage(driver, 0, leader)) is ErrorCode.ILLEGAL_GENERATION
+    assert refusal(lambda: stage(driver, 1, "client-1")) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_transaction_for_a_generation_of_no_group_is_refused(driver):
+    assert refusal(lambda: stage(driver, 1, "client-1")) is ErrorCode.ILLEGAL_GENERATION
+    assert driver.groups.select() == []
+
+
 # deleting offsets
 
 
