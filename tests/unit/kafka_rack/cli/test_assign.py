@@ -1,0 +1,126 @@
+"""kafka-rack assign."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from kafka_rack.cli import main
+
+MADE_UP = [
+    "--brokers",
+    "3",
+    "--racks",
+    "a,b,c",
+    "--topic",
+    "orders:6:1",
+    "--consumers",
+    "3",
+    "--consumer-racks",
+    "a,b,c",
+]
+GROUP = {
+    "assignor": "sticky",
+    "cluster": {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0], [1], [0], [1]]}},
+    "members": {"one": {"topics": ["orders"], "rack": "b"}, "two": {"topics": ["orders"], "rack": "a"}},
+}
+
+
+def run(capsys, *arguments):
+    code = main(["assign", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def group_file(tmp_path):
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(GROUP))
+    return str(path)
+
+
+def test_people_get_a_table_of_members(capsys):
+    assert run(capsys, *MADE_UP)[1].splitlines() == [
+        "member      rack  count  partitions",
+        "consumer-0  a         2  orders 0,3",
+        "consumer-1  b         2  orders 1,4",
+        "consumer-2  c         2  orders 2,5",
+    ]
+
+
+def test_programs_get_json_with_the_files_assignor(capsys, group_file):
+    code, out, _ = run(capsys, group_file, "--format", "json")
+    assert code == 0
+    assert json.loads(out) == {
+        "assignor": "sticky",
+        "assignment": {"one": [["orders", [1, 3]]], "two": [["orders", [0, 2]]]},
+    }
+
+
+def test_the_group_comes_from_standard_input_too(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"input": GROUP})))
+    assert json.loads(run(capsys, "-", "--format", "json", "--assignor", "roundrobin")[1])["assignment"] == {
+        "one": [["orders", [0, 2]]],
+        "two": [["orders", [1, 3]]],
+    }
+
+
+def test_explain_puts_now_beside_racks_on(capsys, group_file):
+    said = json.loads(run(capsys, group_file, "--assignor", "range", "--explain", "--format", "json")[1])
+    assert [(view["name"], view["share"]) for view in said["views"]] == [("without racks", 0.5), ("with racks", 1.0)]
+    assert said["views"][1]["members"][0] == {
+        "member": "one",
+        "rack": "b",
+        "partitions": 2,
+        "in_rack": 2,
+        "share": 1.0,
+        "in_rack_from_leader": 2,
+    }
+    assert said["views"][1]["brokers"] == [
+        {"broker": 0, "rack": "a", "reads": 2, "reads_as_leader": 2},
+        {"broker": 1, "rack": "b", "reads": 2, "reads_as_leader": 2},
+    ]
+    assert said["findings"] == []
+
+
+def test_explain_gives_people_tables_and_findings(capsys):
+    out = run(capsys, *MADE_UP, "--assignor", "roundrobin", "--explain")[1]
+    assert "without racks           6        6  100.0 %  100.0 %" in out
+    assert "- roundrobin never looks at racks (kafka)" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "give a FILE, or --brokers, --topic and --consumers"),
+        (["/nowhere.json"], 2, "/nowhere.json: cannot be read: No such file or directory"),
+        ([*MADE_UP, "--topic", "orders"], 2, "--topic orders: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due"),
+        ([*MADE_UP, "--topic", "x:1:4"], 2, "--topic x:1:4: "),
+        ([*MADE_UP, "--our-rack-awareness"], 2, "rack awareness of ours for range, but only uniform, server-range"),
+        (["--brokers", "1", "--topic", "t:1", "--consumers", ":a"], 2, "--consumers :a: a consumer without a name"),
+    ],
+)
+def test_wrong_usage_is_one_line(capsys, arguments, code, message):
+    found, out, err = run(capsys, *arguments)
+    assert (found, out) == (code, "")
+    assert err.startswith("kafka-rack assign: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_that_is_no_group_is_named(capsys, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"cluster": {}}')
+    assert run(capsys, str(path))[2] == f"kafka-rack assign: {path}: an object with cluster and members is due\n"
+    path.write_text('{"cluster": {"nodes": []}, "members": {}}')
+    assert "cluster.topics: None" in run(capsys, str(path))[2]
+
+
+def test_a_topic_that_does_not_exist_fails_the_work(capsys, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(GROUP | {"assignor": "uniform", "members": {"m": {"topics": ["gone"]}}}))
+    code, _, err = run(capsys, str(path))
+    assert (code, err) == (1, "kafka-rack assign: members subscribe to topic gone, which does not exist\n")
