@@ -24,6 +24,7 @@ from kafka_rack.placement.placer import (
     UsableBroker,
     apply_rack_mode,
     check_request,
+    collector_paused,
     missing_racks,
     place_checked,
 )
@@ -122,4 +123,5 @@ def place(
     if next_replica_shift is not None:
         given[SHIFT_SETTING] = str(next_replica_shift)
     chosen.configure(given)
-    return chosen.place(start_partition, num_partitions, num_replicas, brokers)
+    with collector_paused(num_partitions):
+        return chosen.place(start_partition, num_partitions, num_replicas, brokers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sys
 from importlib.metadata import EntryPoint
@@ -172,3 +173,17 @@ def test_place_knows_only_built_in_names():
 def test_errors_survive_the_way_to_a_worker_and_back():
     error = pickle.loads(pickle.dumps(MissingRackError((1, 2))))
     assert (error.brokers, str(error)) == ((1, 2), str(MissingRackError((1, 2))))
+
+
+def test_the_garbage_collector_is_paused_for_large_placements_only_and_comes_back_after_a_failure():
+    seen = []
+
+    class Watching(Scripted):
+        def place(self, *request):
+            seen.append(gc.isenabled())
+            raise ReplicaPlacementError("no")
+
+    for partitions in (1, 100_000):
+        with pytest.raises(ReplicaPlacementError):
+            place_checked(Watching(), 0, partitions, 1, BROKERS)
+    assert (seen, gc.isenabled()) == ([True, False], True)
