@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.demo.plan import LIBRARIES
 
+PLAIN_WIDTH = 120  # of output that goes into a file
 MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
 
 
@@ -42,13 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_rack.cli.demo.verdict import judge
 
     console = Console(stderr=arguments.format == "json", highlight=False)
-    width = console.width if console.is_terminal else 110
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
     outcome = asyncio.run(play(libraries, racks, arguments.brokers, stopped, arguments.phase_seconds, console.print))
     verdict = judge(outcome)
     if arguments.format == "json":
         print(json.dumps(as_json(outcome, verdict), indent=2))
     else:
-        console.width = width
         show(console, outcome, verdict)
     return 0 if verdict.holds else 1
 

@@ -19,25 +19,30 @@ MOST_EXAMPLES = 3
 def show(console: Console, outcome: Outcome, verdict: Verdict) -> None:
     """Print the tables and the conclusion."""
     for topic in (DISKLESS, CLASSIC):
-        console.print()
+        console.print(f"\n[bold]{topic} ({TITLES[topic]})[/]: rack and brokers that served each client")
         console.print(served_table(outcome, verdict, topic))
-    for topic in (DISKLESS, CLASSIC):
-        console.print()
-        console.print(matrix(outcome, verdict, topic))
     console.print()
+    for topic in (DISKLESS, CLASSIC):
+        moved, outage = verdict.moved[topic], verdict.moved_in_outage[topic]
+        console.print(f"[bold]{topic} ({TITLES[topic]})[/]: KiB of records, clients' racks down, brokers' across")
+        console.print(matrix(outcome.racks, moved))
+        console.print(
+            f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
+            f" {crossed_share(outage, moved.total()):.1%} while rack {outcome.stopped_rack} was down or just back\n"
+        )
     for line in conclusion(outcome, verdict):
         console.print(line)
 
 
-def plain_table(title: str) -> Table:
-    """A table without a frame, its title at the left."""
-    return Table(title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+def plain_table() -> Table:
+    """A table without a frame."""
+    return Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
 
 
 def served_table(outcome: Outcome, verdict: Verdict, topic: str) -> Table:
     """Who served whom: each client by rack, in each phase the racks and, behind each, its brokers."""
     stopped = outcome.stopped_rack
-    table = plain_table(f"{topic} ({TITLES[topic]}): rack and brokers that served each client")
+    table = plain_table()
     for heading in ("client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"):
         table.add_column(heading, no_wrap=True)
     for library in dict.fromkeys(plan.library for plan in outcome.plans):
@@ -60,10 +65,9 @@ def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> str
     return "  ".join(cells) or "-"
 
 
-def matrix(outcome: Outcome, verdict: Verdict, topic: str) -> Table:
+def matrix(racks: list[str], moved: Counter[tuple[str, str]]) -> Table:
     """Record bytes by the client's rack and the broker's."""
-    racks, moved = outcome.racks, verdict.moved[topic]
-    table = plain_table(f"{topic} ({TITLES[topic]}): KiB of records, clients' racks down, brokers' across")
+    table = plain_table()
     table.add_column("rack")
     for rack in racks:
         table.add_column(rack, justify="right")
@@ -71,15 +75,7 @@ def matrix(outcome: Outcome, verdict: Verdict, topic: str) -> Table:
     for client in racks:
         row = [moved[client, broker] for broker in racks]
         crossed = sum(row) - moved[client, client]
-        share = f"{crossed / max(1, sum(row)):.1%}"
-        table.add_row(client, *(f"{size / 1024:,.0f}" for size in row), share)
-    table.add_section()
-    outage = verdict.moved_in_outage[topic]
-    down = crossed_share(outage, moved.total())
-    table.caption = (
-        f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
-        f" {down:.1%} while rack {outcome.stopped_rack} was down or just back"
-    )
+        table.add_row(client, *(f"{size / 1024:,.0f}" for size in row), f"{crossed / max(1, sum(row)):.1%}")
     return table
 
 

@@ -30,6 +30,7 @@ class Moments:
     """When what happened, in ms since 1970."""
 
     go: int
+    stopping: int
     stopped: int
     started: int
     returned: int
@@ -128,8 +129,9 @@ async def play(
             await worker.order("go")
         go = cluster.now_ms()
         await watch(workers, phase_s, say, "before")
-        stopped = cluster.now_ms()
+        stopping = cluster.now_ms()
         await cluster.stop_rack(stopped_rack)
+        stopped = cluster.now_ms()
         say(f"rack {stopped_rack} is down")
         await watch(workers, phase_s, say, "during")
         started = cluster.now_ms()
@@ -141,7 +143,7 @@ async def play(
         end = cluster.now_ms()
         unfinished = await drain(cluster, workers, say)
         results = read_results(plans)
-        moments = Moments(go, stopped, started, returned, end)
+        moments = Moments(go, stopping, stopped, started, returned, end)
         return Outcome(racks, stopped_rack, plans, moments, list(cluster.journal), results, unfinished)
 
 

@@ -53,7 +53,7 @@ def judge(outcome: Outcome) -> Verdict:
         phase = phase_of(entry, outcome)
         for topic, size in (entry.traffic or {}).items():
             verdict.moved[topic][plan.rack, entry.rack] += size
-            if phase in ("during", "returning"):
+            if phase in ("during", "changing"):
                 verdict.moved_in_outage[topic][plan.rack, entry.rack] += size
             if phase in PHASES:
                 key = plan.library, plan.rack, APIS[entry.api_key], topic
@@ -65,20 +65,20 @@ def judge(outcome: Outcome) -> Verdict:
 
 
 def phase_of(entry: Entry, outcome: Outcome) -> str:
-    """The phase that a request falls into; ``returning`` while clients may not know yet that the rack is back."""
+    """The phase that a request falls into; ``changing`` while brokers stop, and until clients know that they are back."""
     moments = outcome.moments
-    if entry.at_ms < moments.stopped:
+    if entry.at_ms < moments.stopping:
         return "before"
-    if entry.at_ms < moments.started:
-        return "during"
-    return "returning" if entry.at_ms < moments.returned else "after"
+    if entry.at_ms >= moments.returned:
+        return "after"
+    return "during" if moments.stopped <= entry.at_ms < moments.started else "changing"
 
 
 def note_crossing(verdict: Verdict, outcome: Outcome, entry: Entry, rack: str, phase: str) -> None:
     """A diskless request left its client's rack: excused while that rack is down, or has just come back."""
     if rack == outcome.stopped_rack and phase == "during":
         return
-    if rack == outcome.stopped_rack and phase == "returning":
+    if rack == outcome.stopped_rack and phase == "changing":
         verdict.returning += 1
         return
     api = APIS[entry.api_key]
