@@ -9,9 +9,14 @@ from .errors import DecodeError, EncodeError, UnsupportedVersionError
 
 
 class Codec:
-    """The compiled reader and writer of one message version; each is made when first called for."""
+    """The compiled reader and writer of one message version; each is made when first called for.
 
-    __slots__ = ("_decoder", "_encoder", "message", "version")
+    Attributes:
+        decode: ``(data, start=0) -> (message, end)``; raises DecodeError.
+        encode: ``message -> bytes``; raises EncodeError.
+    """
+
+    __slots__ = ("_decoder", "_encoder", "decode", "encode", "message", "version")
 
     def __init__(self, message: Any, version: int) -> None:
         if version not in message.valid_versions:
@@ -19,37 +24,26 @@ class Codec:
         self.message, self.version = message, version
         self._decoder: Decoder | None = None
         self._encoder: Encoder | None = None
+        self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
+        self.encode: Encoder = self._first_encode
 
-    def decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
-        """Read the message that starts at ``start``; give it and the position behind it.
-
-        Raises: DecodeError.
-        """
+    def _first_decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
         if self._decoder is None:
-            self._decoder = compile_decoder(self.message, self.version)
-        try:
-            return self._decoder(data, start)
-        except Exception:  # noqa: BLE001  # compiled code fails in any way; the reference says why
-            return self._explained(data, start)
+            self._decoder = self.decode = compile_decoder(self.message, self.version, self._explain_decode)
+        return self._decoder(data, start)
 
-    def _explained(self, data: bytes, start: int) -> tuple[Any, int]:
+    def _first_encode(self, message: Any) -> bytes:
+        if self._encoder is None:
+            self._encoder = self.encode = compile_encoder(self.message, self.version, self._explain_encode)
+        return self._encoder(message)
+
+    def _explain_decode(self, data: bytes, start: int) -> tuple[Any, int]:
         reference.decode(self.message, self.version, data, start=start)
         raise DecodeError("refused, though its construct reads it", self.message.name, self.version, 0)
 
-    def encode(self, message: Any) -> bytes:
-        """The message's bytes.
-
-        Raises: EncodeError.
-        """
-        if self._encoder is None:
-            self._encoder = compile_encoder(self.message, self.version)
-        pieces: list[bytes] = []
-        try:
-            self._encoder(message, pieces.append)
-            return b"".join(pieces)
-        except Exception:  # noqa: BLE001  # see decode
-            reference.encode(message, self.version)
-            raise EncodeError("refused, though its construct writes it", self.message.name, self.version) from None
+    def _explain_encode(self, message: Any) -> bytes:
+        reference.encode(message, self.version)
+        raise EncodeError("refused, though its construct writes it", self.message.name, self.version)
 
 
 def codec(message: Any, version: int) -> Codec:

@@ -1,7 +1,7 @@
 """The compiler: walks the construct of one message version and emits straight-line Python for it.
 
-The code it makes keeps no trail of where it is. When it fails, whatever the exception, the reference codec
-(:mod:`protocol.reference`) goes over the same input again to say what is wrong and where.
+The code it makes keeps no trail of where it is. When it fails, whatever the exception, it calls ``explain``, and the
+reference codec (:mod:`protocol.reference`) goes over the same input again to say what is wrong and where.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,19 @@ from ..layout import layout
 from .decode import decoder_source
 from .encode import encoder_source
 
-Decoder = Callable[[bytes, int], tuple[Any, int]]
-Encoder = Callable[[Any, Callable[[Any], None]], None]
+Decoder = Callable[..., tuple[Any, int]]
+Encoder = Callable[[Any], bytes]
 
 
-def compile_decoder(message: Any, version: int) -> Decoder:
-    """``(data, start) -> (message, end)``; raises anything at all on bytes that are not the message."""
-    return decoder_source(layout(message, version)).run(f"{message.name}_v{version}_decode")
+def compile_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
+    """``(data, start=0) -> (message, end)``; gives what ``explain`` does on bytes that are not the message."""
+    source = decoder_source(layout(message, version))
+    source.namespace["explain"] = explain
+    return source.run(f"{message.name}_v{version}_decode")
 
 
-def compile_encoder(message: Any, version: int) -> Encoder:
-    """``(message, write)``, where ``write`` takes each piece of bytes; raises anything at all on a wrong message."""
-    return encoder_source(layout(message, version)).run(f"{message.name}_v{version}_encode")
-
+def compile_encoder(message: Any, version: int, explain: Encoder) -> Encoder:
+    """``message -> bytes``; gives what ``explain`` does on a message that the version cannot hold."""
+    source = encoder_source(layout(message, version))
+    source.namespace["explain"] = explain
+    return source.run(f"{message.name}_v{version}_encode")

@@ -70,25 +70,33 @@ def alike_reader(construct: Record) -> Callable[[Shape | None, bytes, int, int, 
     left and the position behind the last record are given back.
     """
     loops: dict[Shape | None, Loop | None] = {}
+    if not any(variable_parts(construct)):
+        return lambda shape, b, p, count, found: fixed_loop(construct, loops)(b, p, count, found)
 
     def read(shape: Shape | None, b: bytes, p: int, count: int, found: list[Any]) -> tuple[int, int]:
         loop = loops.get(shape)
         if loop is None:
-            if count < WORTHWHILE or len(b) < WORTHWHILE_BYTES or shape is None or shape in loops:
+            if shape is None or count < WORTHWHILE or len(b) < WORTHWHILE_BYTES or len(loops) > MOST_LOOPS:
                 return count, p
-            if len(loops) > MOST_LOOPS:
+            if shape in loops:
                 return count, p
             try:
-                loop = LoopWriter().loop(construct, shape)
+                loop = loops[shape] = LoopWriter().loop(construct, shape)
             except Misfit:
                 loops[shape] = None
                 return count, p
-            loops[shape] = loop
-        if shape is not None:
-            loops[None] = loop
+        loops[None] = loop
         return loop(b, p, count, found)
 
     return read
+
+
+def fixed_loop(construct: Record, loops: dict[Shape | None, Loop | None]) -> Loop:
+    """The one loop for records that always have the same width."""
+    loop = loops.get(None)
+    if loop is None:
+        loop = loops[None] = LoopWriter().loop(construct, ())
+    return loop
 
 
 class LoopWriter:
@@ -242,13 +250,7 @@ class LoopWriter:
         count = self.take("B" if length.compact else length.subcon.code, "n")
         self.stretch("q")
         self.opened = True
-        if length.compact:
-            self.body += reading.varint_rest(count, "q")
-        null, end = (0, f"q + {count} - 1") if length.compact else (-1, f"q + {count}")
-        self.body += [f"if {count} > {null}:", f"    e = {end}", f"    {found} = b[q:e]", "    q = e"]
-        if length.nullable:
-            self.body += [f"elif {count} == {null}:", f"    {found} = None"]
-        self.body += ["else:", "    break"]
+        self.body += [*reading.blob_lines(length, found, count, "q"), "    break"]
         return found
 
     def array(self, construct: CountedArray) -> str:

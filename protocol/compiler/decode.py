@@ -1,4 +1,4 @@
-"""Decoders: one function a message version, ``decode(b, p) -> (message, p)``.
+"""Decoders: one function a message version, ``decode(b, p) -> (message, p)``; when it fails it calls ``explain``.
 
 Neighbouring fields of fixed width, with the first byte or bytes of a length behind them, become one ``unpack_from``.
 Slices are taken without looking whether the bytes are there: a cut-off input leaves the position behind the end, which
@@ -37,7 +37,8 @@ def decoder_source(construct: Record) -> Source:
 class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
-    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array.
+    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array. The
+    position is the variable ``base`` plus ``offset``; before a loop or a branch it is settled into ``p``.
     """
 
     def __init__(self) -> None:
@@ -45,17 +46,35 @@ class DecoderWriter:
         self.source.namespace |= reading.NAMES
         self.run: list[tuple[str, str]] = []
         self.lengths: list[str] = []
+        self.base, self.offset = "p", 0
 
     def whole(self, construct: Record) -> Source:
         """The function for the outermost record."""
         source = self.source
-        with source.block("def decode(b, p):"):
-            source.add("size = len(b)")
-            made = self.record(construct)
-            source.add("if p > size:", "    raise Refused", f"return {made}, p")
+        with source.block("def decode(b, p=0):"):
+            source.add("start = p", "size = len(b)")
+            with source.block("try:"):
+                made = self.record(construct)
+                self.settle()
+                source.add("if p > size:", "    raise Refused", f"return {made}, p")
+            source.add("except Exception:", "    return explain(b, start)")
         return source
 
-    # -- runs --------------------------------------------------------------------------------------------------------
+    # -- positions and runs ------------------------------------------------------------------------------------------
+
+    def at(self, further: int = 0) -> str:
+        """The position, and ``further`` bytes, as an expression."""
+        offset = self.offset + further
+        return f"{self.base} + {offset}" if offset > 0 else f"{self.base} - {-offset}" if offset else self.base
+
+    def settle(self) -> None:
+        """Read the run, and have the position in ``p``."""
+        self.flush()
+        if self.base != "p":
+            self.source.add(f"p = {self.at()}")
+        elif self.offset:
+            self.source.add(f"p += {self.offset}")
+        self.base, self.offset = "p", 0
 
     def fixed(self, code: str, stem: str = "v") -> str:
         """Have a field of fixed width read with the present run; give its variable."""
@@ -71,11 +90,11 @@ class DecoderWriter:
         names = ", ".join(name for _, name in self.run)
         self.run = []
         if codes == "B":
-            self.source.add(f"{names} = b[p]", "p += 1")
-            return
-        unpack = self.source.struct("unpack_from", codes)
-        comma = "" if "," in names else ","
-        self.source.add(f"{names}{comma} = {unpack}(b, p)", f"p += {width(codes)}")
+            self.source.add(f"{names} = b[{self.at()}]")
+        else:
+            unpack = self.source.struct("unpack_from", codes)
+            self.source.add(f"{names}{'' if ',' in names else ','} = {unpack}(b, {self.at()})")
+        self.offset += width(codes)
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -91,9 +110,9 @@ class DecoderWriter:
             case Absent():
                 return self.source.literal(construct.default)
             case Text():
-                return self.sized(construct, "string")
+                return self.text(construct)
             case Blob():
-                return self.sized(construct, "bytes")
+                return self.blob(construct)
             case CountedArray():
                 return self.array(construct)
             case NullableRecord():
@@ -102,30 +121,31 @@ class DecoderWriter:
                 return self.record(construct)
         raise NotImplementedError(construct)
 
-    def sized(self, construct: Text | Blob, kind: str) -> str:
-        """A string or bytes behind its length."""
+    def text(self, construct: Text) -> str:
+        """A string behind its length."""
         source, length = self.source, construct.length
-        nullable = "nullable_" if length.nullable else ""
         found, end = source.fresh("s"), source.fresh("e")
-        decode = ".decode()" if kind == "string" else ""
-        if length.compact:
-            count = self.fixed("B", "n")
-            if kind == "string":
-                self.lengths.append(count)
-            self.flush()
-            with source.block(f"if 0 < {count} < 128:"):
-                source.add(f"{end} = p + {count} - 1", f"{found} = b[p:{end}]{decode}", f"p = {end}")
-            source.add("else:", f"    {found}, p = long_{nullable}{kind}(b, p, {count})")
-            return found
-        count = self.fixed(length.subcon.code, "n")
-        if kind == "string":
-            self.lengths.append(count)
+        count = self.fixed("B" if length.compact else length.subcon.code, "n")
+        self.lengths.append(count)
         self.flush()
-        with source.block(f"if {count} >= 0:"):
-            source.add(f"{end} = p + {count}", f"{found} = b[p:{end}]{decode}", f"p = {end}")
-        if length.nullable:
-            source.add(f"elif {count} == -1:", f"    {found} = None")
-        source.add("else:", "    raise Refused")
+        with source.block(f"if 0 < {count} < 128:" if length.compact else f"if {count} >= 0:"):
+            source.add(f"{end} = {self.at(-length.compact)} + {count}", f"{found} = b[{self.at()}:{end}].decode()")
+        if length.compact:
+            long = "long_nullable_string" if length.nullable else "long_string"
+            source.add("else:", f"    {found}, {end} = {long}(b, {self.at()}, {count})")
+        else:
+            if length.nullable:
+                source.add(f"elif {count} == -1:", f"    {found} = None", f"    {end} = {self.at()}")
+            source.add("else:", "    raise Refused")
+        self.base, self.offset = end, 0
+        return found
+
+    def blob(self, construct: Blob) -> str:
+        """Bytes behind their length."""
+        found = self.source.fresh("s")
+        count = self.fixed("B" if construct.length.compact else construct.length.subcon.code, "n")
+        self.settle()
+        self.source.add(*reading.blob_lines(construct.length, found, count, "p"), "    raise Refused")
         return found
 
     def array(self, construct: CountedArray) -> str:
@@ -134,15 +154,14 @@ class DecoderWriter:
         found = source.fresh("a")
         count = self.fixed("B" if length.compact else length.subcon.code, "n")
         self.lengths.append(count)
-        self.flush()
+        self.settle()
         if length.compact:
-            source.add(f"if {count} > 127:", f"    {count}, p = long_varint(b, p, {count})", f"{count} -= 1")
+            source.add(*reading.varint_rest(count, "p"), f"{count} -= 1")
         if length.nullable:
             source.add(f"if {count} == -1:", f"    {found} = None")
-        with source.block("else:") if length.nullable else nullcontext():
+        with source.block("else:") if length.nullable else nullcontext(), self.own_lengths():
             source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
-            with self.own_lengths():
-                self.items(item, found, count)
+            self.items(item, found, count)
         return found
 
     @contextmanager
@@ -179,7 +198,7 @@ class DecoderWriter:
     def item(self, item: Construct) -> str:
         """Read one item; give the expression that holds it."""
         made = self.value(item)
-        self.flush()
+        self.settle()
         return made
 
     def alike_items(self, item: Record, found: str, append: str, count: str) -> None:
@@ -206,13 +225,14 @@ class DecoderWriter:
         found = source.fresh("r")
         mark = self.fixed("B" if construct.compact else "b", "n")
         self.lengths.append(mark)
-        self.flush()
+        self.settle()
         if construct.compact:
-            source.add(f"if {mark} > 127:", f"    {mark}, p = long_varint(b, p, {mark})")
+            source.add(*reading.varint_rest(mark, "p"))
         source.add(f"if {mark} {'== 0' if construct.compact else '< 0'}:", f"    {found} = None")
-        with source.block("else:"):
-            with self.own_lengths():
-                source.add(f"{found} = {self.record(construct.subcon)}")
+        with source.block("else:"), self.own_lengths():
+            made = self.record(construct.subcon)
+            self.settle()
+            source.add(f"{found} = {made}")
         return found
 
     def record(self, construct: Record) -> str:
@@ -233,7 +253,7 @@ class DecoderWriter:
         """The tagged fields, by name; nearly always there are none, so their reader is a function of its own."""
         source = self.source
         count = self.fixed("B", "n")
-        self.flush()
+        self.settle()
         names = {field.name: source.fresh("t") for field in construct.known.values()}
         unknown = source.fresh("t")
         found = ", ".join([*names.values(), unknown])
@@ -265,8 +285,7 @@ def tag_reader(construct: TaggedFields) -> Any:
             branch = "if"
             for tag, field in construct.known.items():
                 with source.block(f"{branch} tag == {tag}:"):
-                    made = writer.value(field.subcon)
-                    writer.flush()
+                    made = writer.item(field.subcon)
                     source.add(f"{names[tag]} = {made}", "if p != end:", "    raise Refused")
                 branch = "elif"
             if construct.known:

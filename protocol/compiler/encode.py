@@ -1,4 +1,4 @@
-"""Encoders: one function a message version, ``encode(m, w)``, where ``w`` takes the pieces of bytes in order.
+"""Encoders: one function a message version, ``encode(m) -> bytes``; when it fails it calls ``explain``.
 
 Neighbouring fields of fixed width, with a length behind them, become one ``pack``. A compact length takes one byte
 nearly always, so the pack that holds it has a twin without, for the long case.
@@ -26,11 +26,15 @@ from .source import Source
 def encoder_source(construct: Record) -> Source:
     """The source of an encoder for ``construct``."""
     writer = EncoderWriter()
-    with writer.source.block("def encode(m, w):"):
-        writer.record(construct, "m")
-        writer.flush()
-        writer.source.add("return")
-    return writer.source
+    source = writer.source
+    with source.block("def encode(m):"):
+        source.add("out = []", "w = out.append")
+        with source.block("try:"):
+            writer.record(construct, "m")
+            writer.flush()
+            source.add("return b''.join(out)")
+        source.add("except Exception:", "    return explain(m)")
+    return source
 
 
 class EncoderWriter:

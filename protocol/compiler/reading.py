@@ -1,10 +1,10 @@
-"""What compiled decoders call for the rare cases: varints of several bytes, long strings, nulls."""
+"""What compiled decoders call for the rare cases: varints of several bytes, long strings, nulls; and shared lines."""
 
 import struct
 from collections.abc import Callable
 from typing import Any
 
-from ..wire import MAX_STRING_BYTES
+from ..wire import MAX_STRING_BYTES, Length
 from .source import Refused
 
 
@@ -43,44 +43,40 @@ def varint_rest(count: str, position: str = "p") -> list[str]:
     ]
 
 
-def long_bytes(b: bytes, p: int, first: int) -> tuple[bytes, int]:
-    """Compact bytes whose length, as its first byte says, is null or takes several bytes."""
-    if not first:
-        raise Refused
-    length, p = long_varint(b, p, first)
-    if not length:
-        raise Refused
-    end = p + length - 1
-    return b[p:end], end
+def blob_lines(length: Length, found: str, count: str, position: str) -> list[str]:
+    """Source lines that read bytes, of length ``count`` as it stands on the wire, into ``found``.
 
-
-def long_nullable_bytes(b: bytes, p: int, first: int) -> tuple[bytes | None, int]:
-    """The same where null is allowed."""
-    if not first:
-        return None, p
-    length, p = long_varint(b, p, first)
-    if not length:
-        return None, p
-    end = p + length - 1
-    return b[p:end], end
+    The last of them is an ``else:`` for lengths that are not allowed.
+    """
+    null, end = (0, f"{position} + {count} - 1") if length.compact else (-1, f"{position} + {count}")
+    lines = varint_rest(count, position) if length.compact else []
+    lines += [f"if {count} > {null}:", f"    e = {end}", f"    {found} = b[{position}:e]", f"    {position} = e"]
+    if length.nullable:
+        lines += [f"elif {count} == {null}:", f"    {found} = None"]
+    return [*lines, "else:"]
 
 
 def long_string(b: bytes, p: int, first: int) -> tuple[str, int]:
     """A compact string whose length, as its first byte says, is null or takes several bytes."""
-    data, p = long_bytes(b, p, first)
-    if len(data) > MAX_STRING_BYTES:
+    if not first:
         raise Refused
-    return data.decode(), p
+    found, p = long_nullable_string(b, p, first)
+    if found is None:
+        raise Refused
+    return found, p
 
 
 def long_nullable_string(b: bytes, p: int, first: int) -> tuple[str | None, int]:
     """The same where null is allowed."""
-    data, p = long_nullable_bytes(b, p, first)
-    if data is None:
+    if not first:
         return None, p
-    if len(data) > MAX_STRING_BYTES:
+    length, p = long_varint(b, p, first)
+    if not length:
+        return None, p
+    if length - 1 > MAX_STRING_BYTES:
         raise Refused
-    return data.decode(), p
+    end = p + length - 1
+    return b[p:end].decode(), end
 
 
 class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
@@ -101,8 +97,6 @@ UNPACKERS = {code: Unpackers(code) for code in "bBhHlLqd?"}
 NAMES = {
     "varint": varint,
     "long_varint": long_varint,
-    "long_bytes": long_bytes,
-    "long_nullable_bytes": long_nullable_bytes,
     "long_string": long_string,
     "long_nullable_string": long_nullable_string,
 }

@@ -1,7 +1,7 @@
 """Source code as it grows: lines, indentation, fresh names, and the objects that it refers to."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -45,10 +45,11 @@ class Source:
         self.count += 1
         return f"{stem}{self.count}"
 
-    def run(self, label: str) -> Any:
+    def run(self, label: str) -> Callable[..., Any]:
         """Compile it, and give the function that it is for."""
         exec(compile(self.text(), f"<{label}>", "exec"), self.namespace)
-        return self.namespace[self.entry]
+        made: Callable[..., Any] = self.namespace[self.entry]
+        return made
 
     def refer(self, stem: str, value: Any) -> str:
         """A name for an object, the same for the same object."""

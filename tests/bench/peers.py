@@ -6,12 +6,11 @@ codec that reads wrongly is not to be measured.
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import protocol
-from protocol import reference
 from protocol.codec import codec
 
 
@@ -38,8 +37,10 @@ Peer = Callable[[Sample], Paths | None]
 def ours(sample: Sample) -> Paths:
     """The compiled codec."""
     prepared = codec(protocol.named_class(sample.name), sample.version)
-    decode, encode, data = prepared.decode, prepared.encode, sample.data
-    message = decode(data)[0]
+    data = sample.data
+    message = prepared.decode(data)[0]
+    prepared.encode(message)
+    decode, encode = prepared.decode, prepared.encode
     return checked(sample, lambda: decode(data), lambda: encode(message))
 
 
