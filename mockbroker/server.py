@@ -235,10 +235,11 @@ class Node:
             host = listener.bind_host if listener.bind_host is not None else listener.host
             port = listener.bind_port if listener.bind_port is not None else listener.port
             bound = bound_socket(host, port)
-            if listener.bind_port is None:
-                listener.port = bound.getsockname()[1]
-            elif listener.bind_port == 0:
-                listener.bind_port = bound.getsockname()[1]
+            given = bound.getsockname()[1]
+            if listener.port == 0:
+                listener.port = given
+            if listener.bind_port == 0:
+                listener.bind_port = given
             self._bound.append((listener, bound))
 
     async def accept(self) -> None:
@@ -274,12 +275,13 @@ class Node:
 class ClientProtocol(asyncio.Protocol):
     """One client's socket, in front of its ``Connection``."""
 
-    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_listener", "_unwritten")
+    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_leaving", "_listener", "_unwritten")
 
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self._listener = node, node.cluster, listener
         self._full = False
         self._unwritten = False
+        self._leaving = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -307,6 +309,8 @@ class ClientProtocol(asyncio.Protocol):
         connection = self.connection
         if connection.output:
             self.transport.write(connection.take_output())
+        if self._leaving:
+            return  # what the client still sends is read and dropped: closing over it would reset the connection
         if connection.closed is not None:
             self.transport.close()
         elif connection.is_full != self._full:
@@ -318,6 +322,7 @@ class ClientProtocol(asyncio.Protocol):
         if self.connection.output:
             self.transport.write(self.connection.take_output())
         self.connection.stopped()
+        self._leaving = True
 
     def close(self, *, linger: bool) -> None:
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""

@@ -1,0 +1,168 @@
+"""``kafka-rack serve`` as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kafka_rack.cli import main
+from protocol.apis.metadata import MetadataRequest
+from tests.unit.mockbroker.wire_client import PATIENCE_S, WireClient
+
+ROOT = Path(__file__).resolve().parents[4]
+METADATA = MetadataRequest(topics=None)
+
+
+@asynccontextmanager
+async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
+    """The process and the lines of its banner."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "kafka_rack.cli",
+        "serve",
+        *options,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        assert process.stdout is not None
+        lines: list[str] = []
+        async with asyncio.timeout(PATIENCE_S):
+            while not any(line.startswith("bootstrap.servers=") for line in lines):
+                line = await process.stdout.readline()
+                assert line, (await process.communicate())[1].decode()
+                lines.append(line.decode().rstrip())
+            if "--control-port" in options:
+                lines.append((await process.stdout.readline()).decode().rstrip())
+        yield process, lines
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def bootstrap(lines: list[str]) -> list[str]:
+    (line,) = (line for line in lines if line.startswith("bootstrap.servers="))
+    return line.removeprefix("bootstrap.servers=").split(",")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+async def test_it_serves_what_its_banner_says_and_ends_cleanly_on_a_signal(tmp_path, ending):
+    file = tmp_path / "bootstrap"
+    options = (
+        "--port",
+        "0",
+        "--brokers",
+        "4",
+        "--racks",
+        "x,y",
+        "--topic",
+        "orders:6:2",
+        "--diskless-topic",
+        "events:3",
+    )
+    async with serving(*options, "--bootstrap-file", str(file)) as (process, lines):
+        assert file.read_text().strip().split(",") == bootstrap(lines)
+        async with WireClient(bootstrap(lines)[3], client_id="diskless_az=y") as client:
+            response = await client.ask(METADATA, 12)
+        assert [(one.node_id, one.rack) for one in response.brokers] == [(0, "x"), (1, "y"), (2, "x"), (3, "y")]
+        events, orders = response.topics
+        assert (len(events.partitions), len(orders.partitions)) == (3, 6)
+        assert events.partitions[0].leader_id in (1, 3)
+        process.send_signal(ending)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await process.wait() == 0
+        assert (await process.stderr.read()) == b""
+        assert not file.exists()
+
+
+async def test_the_control_api_is_where_the_banner_says():
+    async with serving("--port", "0", "--control-port", "0") as (_, lines):
+        url = lines[-1].removeprefix("control API: ")
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.post(url.replace("/cluster", "/racks/b/stop"))).json() == {"brokers": [1]}
+            assert (await http.get(url)).json()["racks"]["b"]["online"] == []
+        async with WireClient(bootstrap(lines)[0]) as client:
+            assert [one.node_id for one in (await client.ask(METADATA, 12)).brokers] == [0, 2]
+
+
+async def test_brokers_come_out_of_properties_files(tmp_path):
+    for node, rack in ((5, "a"), (8, "b")):
+        (tmp_path / f"{node}.properties").write_text(
+            f"node.id={node}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:0\nnum.partitions=2\n"
+        )
+    configs = [word for node in (8, 5) for word in ("--config", str(tmp_path / f"{node}.properties"))]
+    async with serving(*configs) as (_, lines), WireClient(bootstrap(lines)[0]) as client:
+        wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
+        response = await client.ask(wanted, 12)
+        assert [(one.node_id, one.rack) for one in response.brokers] == [(5, "a"), (8, "b")]
+        assert len(response.topics[0].partitions) == 2
+        async with WireClient(f"{response.brokers[1].host}:{response.brokers[1].port}") as other:
+            assert (await other.ask(METADATA, 12)).cluster_id == response.cluster_id
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--brokers", "0"], "--brokers 0, but 1 at least is wanted"),
+        (["--brokers", "many"], "argument --brokers: invalid int value: 'many'"),
+        (["--racks", "a,,b"], "--racks a,,b: a rack has no name"),
+        (["--port", "65534"], "--port 65534, but 0 to 65533 are possible"),
+        (["--control-port", "70000"], "--control-port 70000, but 0 to 65535 are possible"),
+        (["--topic", "orders:x"], "topic 'orders:x': NAME[:PARTITIONS[:RF]] is wanted"),
+        (["--diskless-topic", "events:1:3"], "topic 'events:1:3': NAME[:PARTITIONS] is wanted"),
+        (["--topic", "orders:1:9"], "replication factor 9, but 3 brokers are online"),
+        (["--topic", "a b"], "characters other than letters"),
+        (["--topic", "orders", "--diskless-topic", "orders"], "topic orders is given more than once"),
+        (["--set", "num.partitions"], "--set num.partitions: KEY=VALUE is wanted"),
+        (["--set", "num.partitions=many"], "num.partitions=many: a whole number is wanted"),
+        (["--config", "none.properties"], "none.properties: No such file or directory"),
+        (["--config", "x", "--racks", "a"], "--racks and --config exclude each other"),
+        (["--racks", "", "--listener-per-rack"], "--listener-per-rack needs --racks"),
+        (["--data-dir", "x"], "unrecognized arguments: --data-dir x"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(capsys, options, words):
+    try:
+        code = main(["serve", *options])
+    except SystemExit as ended:
+        code = ended.code
+    error = capsys.readouterr().err
+    assert code == 2
+    assert error.startswith("kafka-rack serve: ")
+    assert words in error
+    assert error.count("\n") == 1
+
+
+async def test_an_address_that_is_taken_is_one_line_and_exit_code_1():
+    async with serving("--port", "0", "--brokers", "1") as (_, lines):
+        port = bootstrap(lines)[0].rsplit(":", 1)[1]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "kafka_rack.cli", "serve", "--brokers", "1", "--port", port),
+            cwd=ROOT,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, error = await process.communicate()
+        assert process.returncode == 1
+        assert error.decode().strip() == f"kafka-rack serve: cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+def test_no_command_shows_the_help_and_an_unknown_one_is_wrong_usage(capsys):
+    assert main([]) == 2
+    assert "serve" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["nonsense"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
