@@ -8,7 +8,8 @@ from typing import Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.group import Group
-from mockbroker.state.group_members import JoinAnswer, Joining, Parked, Protocols, SyncAnswer
+from mockbroker.state.group_answers import JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.group_members import Joining, Protocols
 from mockbroker.state.groups import Groups
 from mockbroker.state.settings import Settings
 from protocol.error_codes import ErrorCode

@@ -17,19 +17,17 @@ from random import Random
 from typing import Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.group_members import (
+from mockbroker.state.group_answers import (
     NO_LEADER,
-    NO_MEMBER_ID,
     JoinAnswer,
-    JoinedMember,
-    Joining,
-    Member,
     Parked,
     SyncAnswer,
-    differ,
-    new_member_id,
-    vote,
+    assignment_of,
+    current_generation,
+    generation_answer,
+    joined_members,
 )
+from mockbroker.state.group_members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
 from mockbroker.state.group_states import NEXT_STATE, Event, State
 from mockbroker.state.group_timers import Timer, TimerKey, Timers
 from protocol.error_codes import ErrorCode
@@ -99,9 +97,9 @@ class Group:
     def _join_again(self, joining: Joining, member: Member, now_ms: int) -> Parked[JoinAnswer]:
         unchanged = member.protocols == joining.protocols
         if self.state is State.COMPLETING and unchanged:
-            return Parked(self._current_generation(member))  # the first answer may have been lost
+            return Parked(current_generation(self, member))  # the first answer may have been lost
         if self.state is State.STABLE and unchanged and member.id != self.leader_id:
-            return Parked(self._current_generation(member))
+            return Parked(current_generation(self, member))
         parked = self._update_member(member, joining)
         self._rebalance(now_ms)
         return parked
@@ -162,9 +160,10 @@ class Group:
     def _same_generation_for(self, member: Member, old_leader: str, skips_assignment: bool) -> JoinAnswer:
         """The generation that runs, told so that a replaced static member does not assign anew (KIP-814)."""
         if not skips_assignment:
-            return self._generation(member, leader=old_leader)
+            return generation_answer(self, member, leader=old_leader)
         is_leader = member.id == self.leader_id
-        return self._generation(member, skip_assignment=is_leader, members=self._joined_members() if is_leader else ())
+        members = joined_members(self) if is_leader else ()
+        return generation_answer(self, member, skip_assignment=is_leader, members=members)
 
     # syncing, heartbeats, leaving
 
@@ -197,7 +196,7 @@ class Group:
         if not self.unsynced:
             self._cancel_timer(Timer.SYNC)
         if self.state is State.STABLE:
-            return Parked(self._assignment_of(member))
+            return Parked(assignment_of(self, member))
         self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
         parked = member.sync = Parked()
         if member_id == self.leader_id:
@@ -306,6 +305,12 @@ class Group:
             else:
                 self._prepare_rebalance(now_ms)
 
+    def restart_sessions(self, now_ms: int) -> None:
+        """Give every member that has been in a generation a whole session from now."""
+        for member in self.members.values():
+            if not member.is_new:
+                self._put_off_session(member, now_ms)
+
     def _end_join_wait(self, now_ms: int) -> None:
         if self._initial_delay is None or not self._member_added or self._initial_delay[1] == 0:
             self._complete_join(now_ms)
@@ -372,7 +377,7 @@ class Group:
         self.protocol_name = vote(self.members.values())
         self._enter(Event.MEMBERS_JOINED)
         for member in self.members.values():
-            self._answer_join(member, self._current_generation(member))
+            self._answer_join(member, current_generation(self, member))
             self._put_off_session(member, now_ms)
             member.is_new = False
             self.unsynced.add(member.id)
@@ -444,33 +449,10 @@ class Group:
 
     # answers
 
-    def _current_generation(self, member: Member) -> JoinAnswer:
-        tells_members = member.id == self.leader_id and self.state is State.COMPLETING
-        return self._generation(member, members=self._joined_members() if tells_members else ())
-
-    def _generation(self, member: Member, leader: str | None = None, **more: Any) -> JoinAnswer:
-        return JoinAnswer(
-            member.id,
-            generation=self.generation,
-            protocol_type=self.protocol_type,
-            protocol_name=self.protocol_name,
-            leader=leader or self.leader_id or NO_LEADER,
-            **more,
-        )
-
-    def _joined_members(self) -> tuple[JoinedMember, ...]:
-        return tuple(
-            JoinedMember(member.id, member.instance_id, member.metadata(self.protocol_name))
-            for member in self.members.values()
-        )
-
-    def _assignment_of(self, member: Member) -> SyncAnswer:
-        return SyncAnswer(ErrorCode.NONE, self.protocol_type, self.protocol_name, member.assignment)
-
     def _answer_syncs(self, now_ms: int, error: ErrorCode = ErrorCode.NONE) -> None:
         for member in self.members.values():
             if member.sync is not None:
-                self._answer_sync(member, SyncAnswer(error) if error else self._assignment_of(member))
+                self._answer_sync(member, SyncAnswer(error) if error else assignment_of(self, member))
                 self._put_off_session(member, now_ms)
 
     def _answer_calls(self, member: Member, error: ErrorCode, member_id: str | None = None) -> None:

@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
-from typing import Generic, TypeVar
 from uuid import UUID
 
-from protocol.error_codes import ErrorCode
+from mockbroker.state.group_answers import JoinAnswer, Parked, SyncAnswer
 
 NO_MEMBER_ID = ""
-NO_GENERATION = -1
-NO_LEADER = ""
 
 Protocols = tuple[tuple[str, bytes], ...]
-Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True, frozen=True)
@@ -39,46 +35,6 @@ class Joining:
     protocols: Protocols
     requires_member_id: bool = True
     skips_assignment: bool = True
-
-
-@dataclass(slots=True, frozen=True)
-class JoinedMember:
-    """What the leader is told of each member, to assign partitions by."""
-
-    id: str
-    instance_id: str | None
-    metadata: bytes
-
-
-@dataclass(slots=True, frozen=True)
-class JoinAnswer:
-    """The generation that a member has joined, or why it has not. ``members`` is for the leader only."""
-
-    member_id: str
-    error: ErrorCode = ErrorCode.NONE
-    generation: int = NO_GENERATION
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    leader: str = NO_LEADER
-    skip_assignment: bool = False
-    members: tuple[JoinedMember, ...] = ()
-
-
-@dataclass(slots=True, frozen=True)
-class SyncAnswer:
-    """A member's assignment in the present generation, or why there is none."""
-
-    error: ErrorCode = ErrorCode.NONE
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    assignment: bytes = b""
-
-
-@dataclass(slots=True, eq=False)
-class Parked(Generic[Answer]):
-    """A join or a sync; ``answer`` is None until the group has one. It is itself the key that is then notified."""
-
-    answer: Answer | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -15,7 +15,8 @@ from typing import Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.group import Group
-from mockbroker.state.group_members import JoinAnswer, Joining, Parked, SyncAnswer
+from mockbroker.state.group_answers import JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.group_members import Joining
 from mockbroker.state.group_states import State
 from mockbroker.state.group_timers import TimerKey, Timers
 from mockbroker.state.offsets import Committed, GroupOffsets, TopicPartition
@@ -215,6 +216,12 @@ class Groups:
         """Carry out what is due at this time: sessions that ended, rebalances that waited long enough."""
         for group_id, timer, member_id in self._timers.due(now_ms):
             self._groups[group_id].time_is_up(timer, member_id, now_ms)
+
+    def restart_sessions(self, group_ids: Iterable[str], now_ms: int) -> None:
+        """Give every member of these groups a whole session, as a coordinator does when it takes a group over."""
+        for group_id in group_ids:
+            if group_id in self._groups:
+                self._groups[group_id].restart_sessions(now_ms)
 
     # inside
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.group import Group
-from mockbroker.state.group_members import Parked
+from mockbroker.state.group_answers import Parked
 from mockbroker.state.group_states import State
 from mockbroker.state.offsets import Committed
 from protocol.error_codes import ErrorCode
