@@ -168,6 +168,7 @@ class Cluster:
         broker.online = False
         self.fetch_sessions.pop(broker_id, None)
         self._brokers_changed()
+        self.groups.restart_sessions([key for key, at in self.coordinators.items() if at == broker_id], now_ms)
         return True
 
     def start_broker(self, broker_id: int, now_ms: int) -> bool:
@@ -175,9 +176,12 @@ class Cluster:
         broker = self.brokers[broker_id]
         if broker.online:
             return False
+        first = not self.online_brokers()
         broker.online = True
         broker.epoch += 1
         self._brokers_changed()
+        if first:
+            self.groups.restart_sessions(self.coordinators, now_ms)
         return True
 
     def stop_rack(self, rack: str, now_ms: int) -> list[int]:
@@ -337,12 +341,13 @@ class Cluster:
         self.woken.append(key)
 
     def next_deadline_ms(self) -> int | None:
-        """When ``tick`` has to run next, None if nothing is due."""
-        return self.groups.next_deadline_ms()
+        """When ``tick`` has to run next, None if nothing is due. Without a broker nobody minds the groups."""
+        return self.groups.next_deadline_ms() if self.online_brokers() else None
 
     def tick(self, now_ms: int) -> None:
         """Carry out what is due at this time."""
-        self.groups.tick(now_ms)
+        if self.online_brokers():
+            self.groups.tick(now_ms)
 
     # inside
 

@@ -228,3 +228,34 @@ def test_a_silent_member_is_removed_when_its_session_ends(members, sim):
     assert leader in sim.cluster.groups.get(READERS).members
     sim.advance(ms=1)
     assert members.heartbeat(leader, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_members_have_a_whole_session_to_find_the_broker_that_takes_their_group_over(members, sim):
+    _, leader = members.enter()
+    members.sync(leader, 1, {leader: b"all"})
+    sim.advance(ms=9_999)
+    sim.cluster.stop_broker(sim.cluster.coordinator_for(READERS).id, sim.now_ms)
+    sim.advance(ms=9_999)
+    assert members.heartbeat(leader, 1) == ErrorCode.NONE
+
+
+def test_a_stopped_broker_that_does_not_coordinate_the_group_prolongs_no_session(members, sim):
+    _, leader = members.enter()
+    members.sync(leader, 1, {leader: b"all"})
+    sim.advance(ms=9_999)
+    sim.cluster.stop_broker((sim.cluster.coordinator_for(READERS).id + 1) % 3, sim.now_ms)
+    sim.advance(ms=1)
+    assert members.heartbeat(leader, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_no_session_ends_while_no_broker_is_up(members, sim):
+    _, leader = members.enter()
+    members.sync(leader, 1, {leader: b"all"})
+    for broker in range(3):
+        sim.cluster.stop_broker(broker, sim.now_ms)
+    sim.advance(ms=60_000)
+    sim.cluster.start_broker(2, sim.now_ms)
+    sim.advance(ms=9_999)
+    assert members.heartbeat(leader, 1) == ErrorCode.NONE
+    sim.advance(ms=10_000)
+    assert members.heartbeat(leader, 1) == ErrorCode.UNKNOWN_MEMBER_ID
