@@ -65,7 +65,7 @@ def judge(outcome: Outcome) -> Verdict:
 
 
 def phase_of(entry: Entry, outcome: Outcome) -> str:
-    """The phase that a request falls into; ``changing`` while brokers stop, and until clients know that they are back."""
+    """The phase that a request falls into; ``changing`` while brokers stop, and until clients know they are back."""
     moments = outcome.moments
     if entry.at_ms < moments.stopping:
         return "before"
