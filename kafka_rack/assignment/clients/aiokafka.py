@@ -1,0 +1,133 @@
+"""Rack-aware assignors for aiokafka.
+
+    AIOKafkaConsumer(
+        "orders",
+        group_id="readers",
+        client_rack="az1",
+        partition_assignment_strategy=[RackAwareRangeAssignor("az1")],
+    )
+
+aiokafka reads subscriptions as version 0, without racks. Making an assignor of this module teaches it the later
+fields, for all its consumers in the process; consumers with other assignors see no difference. aiokafka rebalances
+eagerly only, so there is no cooperative one, and it tells assignors neither generations nor static members' ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from io import BytesIO
+from typing import Any
+
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.protocol import (
+    ConsumerProtocol,
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+
+from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped
+from kafka_rack.assignment.members import Member
+from kafka_rack.assignment.user_data import NO_GENERATION
+from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from protocol.embedded.versioned import read_versioned, write_versioned
+
+
+class Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]  # aiokafka's types are not exported
+    """A subscription of any version; beside aiokafka's fields it has all of Kafka's as ``whole``."""
+
+    whole: ConsumerProtocolSubscription
+
+    @classmethod
+    def of(cls, version: int, whole: ConsumerProtocolSubscription) -> Subscription:
+        made = cls(version, whole.topics, whole.user_data or b"")
+        made.whole = whole
+        return made
+
+    def encode(self) -> bytes:
+        return write_versioned(self.whole, self.version)
+
+    @classmethod
+    def decode(cls, data: BytesIO | bytes) -> Subscription:
+        taken = data if isinstance(data, bytes) else data.read()
+        return cls.of(int.from_bytes(taken[:2], signed=True), read_versioned(ConsumerProtocolSubscription, taken))
+
+
+class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see Subscription
+    """What the assignors below share.
+
+    Args:
+        rack: the member's rack, as its client_rack; None: it has none.
+    """
+
+    name = ""
+
+    def __init__(self, rack: str | None = None) -> None:
+        self.rack = rack
+        self.ownership = Ownership()
+        ConsumerProtocol.METADATA = Subscription
+
+    # aiokafka's own assignors are used as classes; it never asks for that.
+    def metadata(self, topics: Iterable[str]) -> Subscription:
+        """The member's subscription, version 3."""
+        return Subscription.of(
+            VERSION,
+            ConsumerProtocolSubscription(
+                topics=sorted(topics),
+                user_data=self.ownership.user_data(self.name),
+                rack_id=self.rack or None,
+            ),
+        )
+
+    def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
+        """Share the partitions out; subscriptions of older versions just lack racks."""
+        group = [_member(member_id, said) for member_id, said in members.items()]
+        topics = sorted({topic for member in group for topic in member.topics})
+        # The library keeps replicas where only its own code looks.
+        replicas = {
+            topic: {number: partition.replicas for number, partition in cluster._partitions[topic].items()}
+            for topic in topics
+            if topic in cluster._partitions
+        }
+        racks = {broker.nodeId: broker.rack for broker in cluster.brokers()}
+        answer = assign_group(self.name, racks, replicas, group)
+        return {
+            member: ConsumerProtocolMemberAssignment(0, grouped(partitions), b"")
+            for member, partitions in answer.items()
+        }
+
+    def on_assignment(self, assignment: Any) -> None:
+        """Remember what this member has been assigned."""
+        owned = [(part.topic, part.partition) for part in assignment.partitions()]
+        self.ownership.assigned(owned, NO_GENERATION)
+
+
+class RackAwareRangeAssignor(RackAwareAssignor):
+    """Range, within racks where balance and co-partitioning allow."""
+
+    name = "range"
+
+
+class RackAwareRoundRobinAssignor(RackAwareAssignor):
+    """Round robin: it does not look at racks, but lets a group change over to assignors that do."""
+
+    name = "roundrobin"
+
+
+class RackAwareStickyAssignor(RackAwareAssignor):
+    """Sticky: balance before locality before stickiness."""
+
+    name = "sticky"
+
+
+def _member(member_id: str, said: Any) -> Member:
+    whole = getattr(said, "whole", None)
+    if whole is None:  # decoded before the first of our assignors was made
+        return Member(member_id, list(said.subscription), user_data=said.user_data)
+    return Member(
+        member_id,
+        list(whole.topics),
+        rack=whole.rack_id,
+        owned=[(part.topic, list(part.partitions)) for part in whole.owned_partitions],
+        generation=whole.generation_id,
+        user_data=whole.user_data,
+    )
