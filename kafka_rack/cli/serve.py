@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -65,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    gc.disable()  # nothing that starting makes is garbage; `serve` turns it on again
     settings = settings_from(arguments.set)
     topics = [topic_from(text, most_parts=3) for text in arguments.topic]
     diskless_topics = [topic_from(text, most_parts=2) for text in arguments.diskless_topic]
@@ -123,6 +125,8 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             sys.stdout.write(banner(cluster, control))
             sys.stdout.flush()
+        gc.freeze()
+        gc.enable()
         await ended.wait()
     finally:
         if control is not None:

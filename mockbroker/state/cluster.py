@@ -83,7 +83,6 @@ class Cluster:
     settings: Settings
     rng: Random
     id: str
-    groups: Groups
     topics: dict[str, Topic] = field(default_factory=dict)
     topic_by_id: dict[bytes, Topic] = field(default_factory=dict)
     producers: Producers = field(default_factory=Producers)
@@ -92,6 +91,7 @@ class Cluster:
     turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     coordinators: dict[str, int] = field(default_factory=dict)
+    _groups: Groups | None = None
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
     _racks: frozenset[str] = frozenset()
@@ -111,19 +111,14 @@ class Cluster:
         >>> cluster.create_topic("orders", 2, 2).partitions[0].isr
         (0, 1)
         """
-        from mockbroker.state.groups import Groups
-
         rng = Random(seed)
         all_settings = settings if isinstance(settings, Settings) else Settings(settings)
-        woken: list[Hashable] = []
         by_id = {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
         return cls(
             brokers=by_id,
             settings=all_settings,
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
-            groups=Groups(all_settings, woken.append),
-            woken=woken,
             _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
         )
 
@@ -168,7 +163,8 @@ class Cluster:
         broker.online = False
         self.fetch_sessions.pop(broker_id, None)
         self._brokers_changed()
-        self.groups.restart_sessions([key for key, at in self.coordinators.items() if at == broker_id], now_ms)
+        if self._groups is not None:
+            self._groups.restart_sessions([key for key, at in self.coordinators.items() if at == broker_id], now_ms)
         return True
 
     def start_broker(self, broker_id: int, now_ms: int) -> bool:
@@ -181,7 +177,8 @@ class Cluster:
         broker.epoch += 1
         self._brokers_changed()
         if first:
-            self.groups.restart_sessions(self.coordinators, now_ms)
+            if self._groups is not None:
+                self._groups.restart_sessions(self.coordinators, now_ms)
         return True
 
     def stop_rack(self, rack: str, now_ms: int) -> list[int]:
@@ -234,6 +231,15 @@ class Cluster:
             most = self.settings["max.incremental.fetch.session.cache.slots"]
             sessions = self.fetch_sessions[broker_id] = FetchSessions(self.rng, most)
         return sessions
+
+    @property
+    def groups(self) -> Groups:
+        """The consumer groups; loaded when first asked for, since a cluster starts faster without."""
+        if self._groups is None:
+            from mockbroker.state.groups import Groups
+
+            self._groups = Groups(self.settings, self.woken.append)
+        return self._groups
 
     # topics
 
@@ -330,7 +336,8 @@ class Cluster:
         """Remove a topic; whoever waits for its records is woken."""
         del self.topics[topic.name]
         del self.topic_by_id[topic.id]
-        self.groups.forget_topic(topic.name)
+        if self._groups is not None:
+            self._groups.forget_topic(topic.name)
         self.woken.extend(topic.partitions)
         self._changed()
 
@@ -342,12 +349,14 @@ class Cluster:
 
     def next_deadline_ms(self) -> int | None:
         """When ``tick`` has to run next, None if nothing is due. Without a broker nobody minds the groups."""
-        return self.groups.next_deadline_ms() if self.online_brokers() else None
+        if self._groups is None or not self.online_brokers():
+            return None
+        return self._groups.next_deadline_ms()
 
     def tick(self, now_ms: int) -> None:
         """Carry out what is due at this time."""
-        if self.online_brokers():
-            self.groups.tick(now_ms)
+        if self._groups is not None and self.online_brokers():
+            self._groups.tick(now_ms)
 
     # inside
 
