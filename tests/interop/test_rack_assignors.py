@@ -1,0 +1,185 @@
+"""The drop-in assignors at work: live groups whose members get the partitions of their racks.
+
+Twelve partitions of one replica each go round three racks, so plain range, which deals runs of neighbours, would put
+two thirds of them into other racks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kafka_rack.assignment import assign
+from mockbroker import MockCluster
+
+RACKS = ("a", "b", "c")
+TOPIC, PARTITIONS = "orders", 12
+WITHIN_S, STEP_S = 30.0, 0.05
+JOIN_GROUP = 11
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+@pytest.fixture
+async def cluster():
+    async with MockCluster(3, RACKS, topics={TOPIC: (PARTITIONS, 1)}) as running:
+        yield running
+
+
+def partitions_in(cluster: MockCluster, rack: str) -> set[int]:
+    """The partitions whose replica is in a rack."""
+    return {
+        number
+        for number, replicas in enumerate(layout_of(cluster)["topics"][TOPIC])
+        if cluster.state.brokers[replicas[0]].rack == rack
+    }
+
+
+def layout_of(cluster: MockCluster) -> dict:
+    partitions = cluster.state.topics[TOPIC].partitions
+    return {
+        "nodes": [[broker.id, broker.rack] for broker in cluster.state.brokers.values()],
+        "topics": {TOPIC: [list(partition.replicas) for partition in partitions]},
+    }
+
+
+async def settled(read, expected) -> None:
+    """Wait until what ``read`` gives is as expected."""
+    for _ in range(int(WITHIN_S / STEP_S)):
+        if read() == expected:
+            return
+        await asyncio.sleep(STEP_S)
+    assert read() == expected
+
+
+class AioMember:
+    """An aiokafka consumer in this loop."""
+
+    def __init__(self, cluster: MockCluster, kind: str, rack: str) -> None:
+        aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+        from kafka_rack.assignment.clients import aiokafka as assignors
+
+        self.consumer = aiokafka.AIOKafkaConsumer(
+            TOPIC,
+            bootstrap_servers=cluster.bootstrap_servers,
+            group_id="readers",
+            client_rack=rack,
+            heartbeat_interval_ms=200,
+            partition_assignment_strategy=[getattr(assignors, f"RackAware{kind}Assignor")(rack)],
+        )
+
+    async def start(self) -> None:
+        await self.consumer.start()
+
+    def partitions(self) -> set[int]:
+        return {part.partition for part in self.consumer.assignment()}
+
+    def member_id(self) -> str:
+        return self.consumer._coordinator.member_id
+
+    async def stop(self) -> None:
+        await self.consumer.stop()
+
+
+class ThreadMember:
+    """A kafka-python consumer, polled in a thread of its own."""
+
+    def __init__(self, cluster: MockCluster, kind: str, rack: str) -> None:
+        pytest.importorskip("kafka", reason="kafka-python is not installed")
+        from kafka_rack.assignment.clients import kafka_python as assignors
+
+        self._settings = {
+            "bootstrap_servers": cluster.bootstrap_servers,
+            "group_id": "readers",
+            "client_rack": rack,
+            "heartbeat_interval_ms": 200,
+            "partition_assignment_strategy": [getattr(assignors, f"RackAware{kind}Assignor")(rack)],
+        }
+        self._over = threading.Event()
+        self._partitions: set[int] = set()
+
+    async def start(self) -> None:
+        self._work = asyncio.create_task(asyncio.to_thread(self._poll))
+
+    def partitions(self) -> set[int]:
+        return self._partitions
+
+    def _poll(self) -> None:
+        from kafka import KafkaConsumer
+
+        consumer = KafkaConsumer(TOPIC, **self._settings)
+        try:
+            while not self._over.is_set():
+                consumer.poll(50)
+                self._partitions = {part.partition for part in consumer.assignment()}
+        finally:
+            consumer.close()
+
+    async def stop(self) -> None:
+        self._over.set()
+        await self._work
+
+
+@asynccontextmanager
+async def group(*members) -> AsyncIterator[None]:
+    """The members at work, one joining after the other."""
+    started = []
+    try:
+        for member in members:
+            await member.start()
+            started.append(member)
+        yield
+    finally:
+        for member in started:
+            await member.stop()
+
+
+@pytest.mark.parametrize(
+    ("client", "kind"),
+    [
+        (AioMember, "Range"),
+        (AioMember, "Sticky"),
+        (ThreadMember, "Range"),
+        (ThreadMember, "Sticky"),
+        (ThreadMember, "CooperativeSticky"),
+    ],
+)
+async def test_each_member_of_a_live_group_gets_the_partitions_of_its_rack(cluster, client, kind):
+    members = [client(cluster, kind, rack) for rack in ("c", "a", "b")]
+    async with group(*members):
+        wanted = [partitions_in(cluster, rack) for rack in ("c", "a", "b")]
+        await settled(lambda: [member.partitions() for member in members], wanted)
+
+
+async def test_both_clients_share_a_group_whoever_leads(cluster):
+    members = [AioMember(cluster, "Range", "b"), ThreadMember(cluster, "Range", "c"), AioMember(cluster, "Range", "a")]
+    async with group(*members):
+        wanted = [partitions_in(cluster, rack) for rack in ("b", "c", "a")]
+        await settled(lambda: [member.partitions() for member in members], wanted)
+
+
+async def test_a_live_group_gets_what_assign_forecasts(cluster):
+    racks = ["a", "a", "b", "c", None]
+    members = [AioMember(cluster, "Range", rack) for rack in racks]
+    async with group(*members):
+        await settled(lambda: sorted(len(member.partitions()) for member in members), [2, 2, 2, 3, 3])
+        described = {
+            member.member_id(): {"topics": [TOPIC], "rack": rack} for member, rack in zip(members, racks, strict=True)
+        }
+        forecast = assign("range", layout_of(cluster), described)
+        found = {member.member_id(): sorted((TOPIC, number) for number in member.partitions()) for member in members}
+        assert found == forecast
+
+
+async def test_when_a_member_leaves_its_partitions_go_to_the_others_and_the_rest_stays_in_rack(cluster):
+    stays, also_stays, leaves = (ThreadMember(cluster, "CooperativeSticky", rack) for rack in RACKS)
+    async with group(stays, also_stays):
+        async with group(leaves):
+            await settled(leaves.partitions, partitions_in(cluster, "c"))
+        await settled(lambda: len(stays.partitions() | also_stays.partitions()), PARTITIONS)
+        assert stays.partitions() >= partitions_in(cluster, "a")
+        assert also_stays.partitions() >= partitions_in(cluster, "b")
