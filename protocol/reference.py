@@ -39,6 +39,7 @@ def encode(message: Any, version: int) -> bytes:
         built: bytes = construct.build(as_container(construct, message))
     except Malformed as fault:
         raise EncodeError(fault.reason, kind.name, version, fault.where) from None
-    except ConstructError as fault:
-        raise EncodeError(str(fault), kind.name, version) from None
+    except (ConstructError, AttributeError, LookupError, TypeError, ValueError) as fault:
+        # A value of a type that no construct here expects, as bytes where a record belongs.
+        raise EncodeError(f"{type(fault).__name__}: {fault}", kind.name, version) from None
     return built

@@ -24,7 +24,7 @@ from ..wire import (
     UuidConstruct,
 )
 from . import reading
-from .alike import FEWEST, alike_reader, repeats
+from .alike_decode import FEWEST, alike_reader, repeats
 from .sizes import least_size, width
 from .source import Source
 
@@ -278,9 +278,10 @@ def tag_reader(construct: TaggedFields) -> Any:
         source.add("size = len(b)", "unknown = []", "seen = set()")
         for tag, field in construct.known.items():
             source.add(f"{names[tag]} = {source.tagged_default(field.subcon, construct.defaults[field.name])}")
-        source.add("if count > 127:", "    count, p = long_varint(b, p, count)")
+        source.add(*reading.varint_rest("count", "p"))
         with source.block("for _ in range(count):"):
-            source.add("tag, p = varint(b, p)", "length, p = varint(b, p)", "end = p + length")
+            source.add("tag = b[p]", "p += 1", *reading.varint_rest("tag", "p"))
+            source.add("length = b[p]", "p += 1", *reading.varint_rest("length", "p"), "end = p + length")
             source.add("if end > size or tag in seen:", "    raise Refused", "seen.add(tag)")
             branch = "if"
             for tag, field in construct.known.items():

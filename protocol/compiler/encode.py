@@ -4,6 +4,7 @@ Neighbouring fields of fixed width, with a length behind them, become one ``pack
 nearly always, so the pack that holds it has a twin without, for the long case.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 from construct import Construct
@@ -13,6 +14,7 @@ from ..wire import (
     Blob,
     CountedArray,
     Fixed,
+    Length,
     NullableRecord,
     Record,
     TaggedFields,
@@ -20,6 +22,8 @@ from ..wire import (
     UuidConstruct,
 )
 from . import writing
+from .alike_decode import FEWEST
+from .alike_encode import alike_writer, packs_whole
 from .source import Source
 
 
@@ -38,12 +42,16 @@ def encoder_source(construct: Record) -> Source:
 
 
 class EncoderWriter:
-    """Emits the encoder of a record and all that nests in it; ``run`` gathers values of fixed width."""
+    """Emits the encoder of a record and all that nests in it.
+
+    ``run`` gathers values of fixed width, ``lengths`` the variables that tell the shape of a record in an array.
+    """
 
     def __init__(self) -> None:
         self.source = Source("encode")
         self.source.namespace |= writing.NAMES
         self.run: list[tuple[str, str]] = []
+        self.lengths: list[str] = []
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
@@ -56,30 +64,30 @@ class EncoderWriter:
         pack = self.source.struct("pack", "".join(code for code, _ in run))
         return f"{pack}({', '.join(value for _, value in run)})"
 
-    def flush(self) -> None:
-        """Write the run."""
-        if self.run:
-            self.source.add(f"w({self.packed(self.run)})")
-            self.run = []
-
-    def compact_length(self, count: str) -> None:
-        """Write the run, then ``count`` (a variable, null is -1) plus one as a varint."""
-        source, run = self.source, self.run
+    def flush(self, *further: tuple[str, str]) -> None:
+        """Write the run, and ``further`` values with it."""
+        run = [*self.run, *further]
         self.run = []
-        with source.block(f"if {count} < 127:"):
-            source.add(f"w({self.packed([*run, ('B', f'{count} + 1')])})")
-        with source.block("else:"):
-            if run:
-                source.add(f"w({self.packed(run)})")
-            source.add(f"w(varint({count} + 1))")
+        if run == [("B", "0")]:
+            self.source.add(r"w(b'\0')")
+        elif run:
+            self.source.add(f"w({self.packed(run)})")
 
-    def length(self, construct: Any, count: str) -> None:
-        """Write the run and the length ``count``."""
-        if construct.compact:
-            self.compact_length(count)
-        else:
-            self.fixed(construct.subcon.code, count)
+    def length(self, length: Length, count: str) -> None:
+        """Write the run and the length ``count``, a variable, with it; null is -1."""
+        source, run = self.source, self.run
+        if not length.compact:
+            self.flush((length.subcon.code, count))
+            return
+        with source.block(f"if {count} < 127:"):
+            if run:
+                self.flush(("B", f"{count} + 1"))
+            else:
+                source.add(f"w(short_length[{count}])")
+        with source.block("else:"):
+            self.run = run
             self.flush()
+            source.add(f"w(varint({count} + 1))")
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -115,42 +123,88 @@ class EncoderWriter:
 
     def sized(self, construct: Text | Blob, value: str) -> None:
         """A string or bytes behind its length."""
-        source, length = self.source, construct.length
+        source, length, run = self.source, construct.length, self.run
         data, count = source.fresh("s"), source.fresh("n")
-        encode = ".encode()" if isinstance(construct, Text) else ""
+        self.lengths.append(count)
+        source.add(f"{data} = {value}")
         if length.nullable:
-            source.add(f"{data} = {value}")
-            source.add(f"if {data} is None:", f"    {count} = -1", f"    {data} = b''")
-            with source.block("else:"):
-                if encode:
-                    source.add(f"{data} = {data}{encode}")
-                source.add(f"{count} = len({data})")
-        else:
-            source.add(f"{data} = {value}{encode}", f"{count} = len({data})")
-        if isinstance(construct, Text) and length.compact:
-            source.add(f"if {count} > {writing.MAX_STRING_BYTES}:", "    raise Refused")
-        self.length(length, count)
-        source.add(f"w({data})")
+            with source.block(f"if {data} is None:"):
+                source.add(f"{count} = -1")
+                self.flush(("B", "0") if length.compact else (length.subcon.code, "-1"))
+            self.run = run
+        with source.block("else:") if length.nullable else nullcontext():
+            if isinstance(construct, Text):
+                source.add(f"{data} = {data}.encode()")
+            source.add(f"{count} = len({data})")
+            if isinstance(construct, Text) and length.compact:
+                source.add(f"if {count} > {writing.MAX_STRING_BYTES}:", "    raise Refused")
+            self.length(length, count)
+            source.add(f"w({data})")
 
     def array(self, construct: CountedArray, value: str) -> None:
         """Items behind their count."""
         source, length, item = self.source, construct.length, construct.subcon
         items, count = source.fresh("a"), source.fresh("n")
+        self.lengths.append(count)
         source.add(f"{items} = {value}")
+        source.add(f"if type({items}) is not list:", f"    {items} = sequence({items}, {length.nullable})")
         if length.nullable:
             source.add(f"if {items} is None:", f"    {count} = -1", f"    {items} = ()", "else:")
             source.add(f"    {count} = len({items})")
         else:
             source.add(f"{count} = len({items})")
-        self.length(length, count)
         if isinstance(item, Fixed):
-            packers = source.refer("packers", writing.PACKERS[item.code])
-            source.add(f"if {count} > 0:", f"    w({packers}[{count}](*{items}))")
+            self.numbers(length, item, items, count)
             return
-        one = source.fresh("i")
-        with source.block(f"for {one} in {items}:"):
-            self.value(item, one)
+        self.length(length, count)
+        outer, self.lengths = self.lengths, []
+        if isinstance(item, Record) and packs_whole(item):
+            self.alike_items(item, items, count)
+        else:
+            one = source.fresh("i")
+            with source.block(f"for {one} in {items}:"):
+                self.item(item, one)
+        self.lengths = outer
+
+    def numbers(self, length: Length, item: Fixed, items: str, count: str) -> None:
+        """The run, the count and the numbers themselves in one ``pack``, which depends on their count."""
+        source, run = self.source, self.run
+        self.run = []
+        codes = "".join(code for code, _ in run) + ("B" if length.compact else length.subcon.code)
+        before = "".join(f"{value}, " for _, value in run)
+        packers = source.refer("packers", writing.Packers(codes, item.code))
+        if not length.compact:
+            source.add(f"w({packers}[{count}]({before}{count}, *{items}))")
+            return
+        source.add(f"if {count} < 127:", f"    w({packers}[{count}]({before}{count} + 1, *{items}))")
+        with source.block("else:"):
+            self.run = run
             self.flush()
+            bare = source.refer("packers", writing.Packers("", item.code))
+            source.add(f"w(varint({count} + 1))", f"w({bare}[{count}](*{items}))")
+
+    def item(self, item: Construct, one: str) -> None:
+        """Write one item of an array."""
+        if isinstance(item, Record):
+            self.record(item, one)
+        else:
+            self.value(item, one)
+        self.flush()
+
+    def alike_items(self, item: Record, items: str, count: str) -> None:
+        """Write records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
+        source = self.source
+        index, one, last, shape = (source.fresh(stem) for stem in ("index", "r", "last", "shape"))
+        write = source.refer("alike", alike_writer(item))
+        source.add(f"{index} = 0", f"{last} = None")
+        with source.block(f"while {index} < {count}:"):
+            source.add(f"{one} = {items}[{index}]", f"{index} += 1")
+            self.item(item, one)
+            with source.block(f"if {count} > {FEWEST}:"):
+                source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
+                with source.block(f"if {shape} == {last}:"):
+                    source.add(f"{index} = {write}({shape}, {items}, {index}, {count}, w)")
+                source.add(f"{last} = {shape}")
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -159,15 +213,15 @@ class EncoderWriter:
         source = self.source
         name = source.fresh("r")
         code, null = ("B", 0) if construct.compact else ("b", -1)
-        self.flush()
         source.add(f"{name} = {value}")
+        run = self.run
         with source.block(f"if {name} is None:"):
-            self.fixed(code, str(null))
-            self.flush()
+            self.flush((code, str(null)))
         with source.block("else:"):
-            self.fixed(code, "1")
-            self.record(construct.subcon, name)
-            self.flush()
+            self.run = [*run, (code, "1")]
+            outer, self.lengths = self.lengths, []
+            self.item(construct.subcon, name)
+            self.lengths = outer
 
     def record(self, construct: Record, name: str) -> None:
         """Every field, then the tagged ones."""
@@ -200,13 +254,12 @@ class EncoderWriter:
     def tag_count(self, condition: str, tags: str) -> None:
         """Write the run with a zero behind it, or the run and then the tagged fields."""
         source, run = self.source, self.run
-        self.run = []
         with source.block(condition):
-            if run:
-                source.add(f"w({self.packed(run)})")
+            self.flush()
             source.add(f"w({tags})")
         with source.block("else:"):
-            source.add(f"w({self.packed([*run, ('B', '0')])})")
+            self.run = run
+            self.flush(("B", "0"))
 
 
 def tag_writer(construct: Construct) -> Any:

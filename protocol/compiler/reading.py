@@ -8,14 +8,8 @@ from ..wire import MAX_STRING_BYTES, Length
 from .source import Refused
 
 
-def varint(b: bytes, p: int) -> tuple[int, int]:
-    """An unsigned varint of 32 bits at ``p``, and the position behind it."""
-    first = b[p]
-    return (first, p + 1) if first < 128 else long_varint(b, p + 1, first)
-
-
 def long_varint(b: bytes, p: int, first: int) -> tuple[int, int]:
-    """The same where its first byte, above 127, is read already and ``p`` stands behind it."""
+    """An unsigned varint of 32 bits whose ``first`` byte, above 127, is read, and the position behind it."""
     value = first & 0x7F
     for shift in (7, 14, 21, 28):
         byte = b[p]
@@ -70,12 +64,16 @@ def long_nullable_string(b: bytes, p: int, first: int) -> tuple[str | None, int]
     """The same where null is allowed."""
     if not first:
         return None, p
-    length, p = long_varint(b, p, first)
-    if not length:
+    if b[p] < 128:
+        end = p + first - 128 + (b[p] << 7)
+        p += 1
+    else:
+        length, p = long_varint(b, p, first)
+        end = p + length - 1
+    if end < p:
         return None, p
-    if length - 1 > MAX_STRING_BYTES:
+    if end - p > MAX_STRING_BYTES:
         raise Refused
-    end = p + length - 1
     return b[p:end].decode(), end
 
 
@@ -95,7 +93,6 @@ class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
 
 UNPACKERS = {code: Unpackers(code) for code in "bBhHlLqd?"}
 NAMES = {
-    "varint": varint,
     "long_varint": long_varint,
     "long_string": long_string,
     "long_nullable_string": long_nullable_string,

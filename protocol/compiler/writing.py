@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Collection
+from typing import Any
 
 from ..wire import MAX_STRING_BYTES, unsigned_varint
 from .source import Refused
@@ -12,6 +13,13 @@ def varint(value: int) -> bytes:
     if value >> 32:
         raise Refused
     return unsigned_varint(value)
+
+
+def sequence(items: Any, nullable: bool) -> Any:
+    """``items`` if that may stand for a list: a tuple, or None where null is allowed."""
+    if isinstance(items, (list, tuple)) or (items is None and nullable):
+        return items
+    raise Refused
 
 
 def tagged_fields(
@@ -29,19 +37,20 @@ def tagged_fields(
 
 
 class Packers(dict[int, Callable[..., bytes]]):
-    """``packers[n](*numbers)`` writes n numbers of one width; small ones are kept."""
+    """``packers[n](*before, *numbers)`` writes n numbers of one width behind others; those for small n are kept."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, before: str, code: str) -> None:
         super().__init__()
-        self.code = code
+        self.before, self.code = before, code
 
     def __missing__(self, count: int) -> Callable[..., bytes]:
-        pack = struct.Struct(f">{count}{self.code}").pack
+        pack = struct.Struct(f">{self.before}{max(count, 0)}{self.code}").pack
         if count < 256:
             self[count] = pack
         return pack
 
 
-PACKERS = {code: Packers(code) for code in "bBhHlLqd"}
-NAMES = {"varint": varint, "tagged_fields": tagged_fields}
-__all__ = ["MAX_STRING_BYTES", "NAMES", "PACKERS"]
+# short_length[n] is the compact form of the length n, 0-126; -1, null, is the last entry and so found as well.
+SHORT_LENGTH = (*(bytes([length + 1]) for length in range(127)), b"\0")
+NAMES = {"varint": varint, "sequence": sequence, "tagged_fields": tagged_fields, "short_length": SHORT_LENGTH}
+__all__ = ["MAX_STRING_BYTES", "NAMES", "Packers"]

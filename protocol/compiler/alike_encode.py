@@ -1,0 +1,170 @@
+"""Arrays of records that repeat the shape of their predecessor, written by a loop made for that shape.
+
+The mirror of :mod:`.alike_decode`: once two neighbours agree in the lengths of all their strings and arrays, a loop for
+those lengths goes on, which needs a single ``pack`` a record. It stops before the first record that differs.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from construct import Construct
+
+from ..wire import (
+    Absent,
+    Blob,
+    CountedArray,
+    Fixed,
+    NullableRecord,
+    Record,
+    TaggedFields,
+    Text,
+    UuidConstruct,
+    unsigned_varint,
+)
+from .alike_decode import MOST_LOOPS, MOST_VALUES, WORTHWHILE, Misfit, Shape
+from .source import Source
+
+Loop = Callable[[Sequence[Any], int, int, Callable[[bytes], None]], int]
+
+
+def packs_whole(construct: Record) -> bool:
+    """Whether records of this construct can be written by one ``pack`` each: all but those with long bytes in them."""
+    return not any(
+        isinstance(sub.subcon, Blob)
+        or (isinstance(sub.subcon, Record) and not packs_whole(sub.subcon))
+        or (isinstance(sub.subcon, CountedArray) and isinstance(sub.subcon.subcon, Record))
+        for sub in construct.subcons
+    )
+
+
+def alike_writer(construct: Record) -> Callable[[Shape, Sequence[Any], int, int, Callable[[bytes], None]], int]:
+    """``(shape, records, index, count, write) -> index``: writes records of a shape as long as they come."""
+    loops: dict[Shape, Loop | None] = {}
+
+    def write_alike(
+        shape: Shape, records: Sequence[Any], index: int, count: int, write: Callable[[bytes], None]
+    ) -> int:
+        loop = loops.get(shape)
+        if loop is None:
+            if count - index < WORTHWHILE or len(loops) > MOST_LOOPS or shape in loops:
+                return index
+            try:
+                loop = loops[shape] = LoopWriter().loop(construct, shape)
+            except Misfit:
+                loops[shape] = None
+                return index
+        return loop(records, index, count, write)
+
+    return write_alike
+
+
+class LoopWriter:
+    """Emits the loop for one shape; ``codes`` and ``values`` are what each record packs."""
+
+    def __init__(self) -> None:
+        self.source = Source("alike")
+        self.body: list[str] = []
+        self.codes: list[str] = []
+        self.values: list[str] = []
+        self.constant = b""
+
+    def loop(self, construct: Record, shape: Shape) -> Loop:
+        """The loop, compiled."""
+        source, self.shape = self.source, iter(shape)
+        self.record(construct, "r")
+        self.end_constant()
+        if len(self.values) > MOST_VALUES:
+            raise Misfit
+        pack = source.struct("pack", "".join(self.codes))
+        with source.block("def alike(records, index, count, write):"):
+            with source.block("for index in range(index, count):"):
+                source.add("r = records[index]", *self.body, f"write({pack}({', '.join(self.values)}))")
+            source.add("else:", "    return count", "return index")
+        return source.run("alike")
+
+    def pack(self, code: str, value: str) -> None:
+        """Have a value packed."""
+        self.end_constant()
+        self.codes.append(code)
+        self.values.append(value)
+
+    def end_constant(self) -> None:
+        """Have the bytes that are the same in every record packed as few numbers."""
+        data, self.constant = self.constant, b""
+        while data:
+            width = next(width for width in (8, 4, 2, 1) if width <= len(data))
+            self.codes.append({8: "Q", 4: "L", 2: "H", 1: "B"}[width])
+            self.values.append(str(int.from_bytes(data[:width])))
+            data = data[width:]
+
+    def value(self, construct: Construct, value: str) -> None:
+        """Have one value packed, given as an expression."""
+        match construct:
+            case Fixed():
+                self.pack(construct.code, value)
+            case UuidConstruct():
+                name = self.named(value)
+                self.body += [f"if len({name}) != 16:", "    raise Refused"]
+                self.pack("16s", name)
+            case Absent():
+                if not construct.ignorable:
+                    self.body += [f"if {value} != {self.source.literal(construct.default)}:", "    raise Refused"]
+            case Text() | CountedArray():
+                self.sized(construct, value)
+            case NullableRecord():
+                self.leave_unless(f"{value} is None")
+                self.constant += bytes([0]) if construct.compact else b"\xff"
+            case Record():
+                self.record(construct, self.named(value))
+            case _:
+                raise Misfit
+
+    def named(self, value: str) -> str:
+        """A variable for a value."""
+        name = self.source.fresh("v")
+        self.body.append(f"{name} = {value}")
+        return name
+
+    def leave_unless(self, condition: str) -> None:
+        """End the loop before a record that differs."""
+        self.body += [f"if not ({condition}):", "    break"]
+
+    def sized(self, construct: Text | CountedArray, value: str) -> None:
+        """A string, or an array of numbers or uuids, of known length."""
+        length, count = construct.length, next(self.shape)
+        prefix = unsigned_varint(count + 1) if length.compact else count.to_bytes(length.subcon.length, "big", signed=True)
+        if count < 0:
+            self.leave_unless(f"{value} is None")
+            self.constant += prefix
+            return
+        name = self.named(value)
+        if isinstance(construct, Text):
+            if length.nullable:
+                self.leave_unless(f"{name} is not None")
+            self.body.append(f"{name} = {name}.encode()")
+            self.leave_unless(f"len({name}) == {count}")
+        else:
+            self.leave_unless(f"type({name}) is list and len({name}) == {count}")
+        self.constant += prefix
+        if isinstance(construct, Text):
+            if count:
+                self.pack(f"{count}s", name)
+        elif count:
+            if not isinstance(construct.subcon, (Fixed, UuidConstruct)) or count > MOST_VALUES:
+                raise Misfit
+            items = [self.source.fresh("v") for _ in range(count)]
+            self.body.append(f"{', '.join(items)}, = {name}")
+            for item in items:
+                self.value(construct.subcon, item)
+
+    def record(self, construct: Record, name: str) -> None:
+        """Every field; tagged ones must be absent."""
+        for sub in construct.subcons:
+            if not isinstance(sub.subcon, TaggedFields):
+                self.value(sub.subcon, f"{name}.{sub.name}")
+                continue
+            for field in sub.subcon.known.values():
+                default = self.source.tagged_default(field.subcon, sub.subcon.defaults[field.name])
+                self.leave_unless(f"{name}.{field.name} == {default}")
+            self.leave_unless(f"not {name}.unknown_tagged_fields")
+            self.constant += b"\0"
