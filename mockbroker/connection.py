@@ -11,6 +11,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
+from kafka_rack import diskless
 from mockbroker.call import Call, Client
 from mockbroker.engine import Engine, Parked, top_level_error
 from mockbroker.handlers import MODULE_OF_API
@@ -53,6 +54,7 @@ class Connection:
         "output",
         "_buffer",
         "_client",
+        "_client_rack",
         "_most_bytes",
         "_parked",
         "_pumping",
@@ -79,6 +81,7 @@ class Connection:
         self.now_ms = 0
         self._buffer = bytearray()
         self._client: Client | None = None
+        self._client_rack: str | None = None  # as its client.id or its listener say
         self._most_bytes: int = engine.cluster.settings["socket.request.max.bytes"]
         self._parked: Parked | None = None
         self._pumping = False
@@ -161,6 +164,7 @@ class Connection:
         if client is None or client.id != header.client_id:
             client = Client(header.client_id, self.listener_rack, self.address, self.listener, self.number)
             self._client = client
+            self._client_rack = diskless.client_rack(None, header.client_id, self.listener_rack)
         engine = self.engine
         call = Call(engine.cluster, self.broker, client, version, self.now_ms, engine.rng, api_key, len(frame))
         self._waiting = True
@@ -207,7 +211,7 @@ class Connection:
             self._end(call.close_reason)
             return
         if self.journal is not None:
-            rack = call.client_rack or call.client.rack
+            rack = call.client_rack or self._client_rack
             sizes = (call.size, size)
             self._note(call.now_ms, call.client.id, rack, call.api_key, call.version, sizes, call.traffic)
         if not self._pumping:

@@ -70,6 +70,7 @@ class Read(NamedTuple):
 @handles(FetchRequest)
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
+    call.client_rack = request.rack_id or None
     session, full, wanted = open_session(call, request)
     reading = Reading(
         wanted,

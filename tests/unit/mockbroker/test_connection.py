@@ -284,6 +284,27 @@ def test_every_answered_call_is_in_the_journal(sim):
     assert produced.response_bytes > 0
 
 
+@pytest.mark.parametrize(
+    ("rack_id", "client_id", "listener_rack", "found"),
+    [("a", "diskless_az=b", "c", "a"), ("", "diskless_az=b", "c", "b"), ("", "app", "c", "c"), ("", "app", None, None)],
+)
+def test_the_journal_knows_a_consumers_rack_by_its_fetch_its_client_id_or_its_listener(
+    sim, rack_id, client_id, listener_rack, found
+):
+    journal = Journal()
+    client = Client(sim, journal=journal, listener_rack=listener_rack)
+    client.ask(fetch_request(rack_id=rack_id), 12, client_id=client_id)
+    assert [one.client_rack for one in journal] == [found]
+
+
+def test_the_journal_knows_a_producers_rack_by_its_client_id(sim):
+    journal = Journal()
+    client = Client(sim, journal=journal)
+    client.ask(produce_request(batch(b"a")), 12, client_id="app,diskless_az=b")
+    client.ask(produce_request(batch(b"b")), 12, client_id="app")
+    assert [one.client_rack for one in journal] == ["b", None]
+
+
 def test_the_journal_keeps_the_last_calls_and_finds_what_came_after_a_mark():
     journal = Journal(most=3)
     sim = Simulation()
