@@ -108,7 +108,7 @@ class LoopWriter:
                 self.pack("16s", name)
             case Absent():
                 if not construct.ignorable:
-                    self.body += [f"if {value} != {self.source.literal(construct.default)}:", "    raise Refused"]
+                    self.body += [f"if {value} != {self.source.constant(construct, construct.default)}:", "    raise Refused"]
             case Text() | CountedArray():
                 self.sized(construct, value)
             case NullableRecord():
@@ -164,7 +164,7 @@ class LoopWriter:
                 self.value(sub.subcon, f"{name}.{sub.name}")
                 continue
             for field in sub.subcon.known.values():
-                default = self.source.tagged_default(field.subcon, sub.subcon.defaults[field.name])
+                default = self.source.constant(field.subcon, sub.subcon.defaults[field.name])
                 self.leave_unless(f"{name}.{field.name} == {default}")
             self.leave_unless(f"not {name}.unknown_tagged_fields")
             self.constant += b"\0"

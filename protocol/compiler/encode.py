@@ -118,7 +118,7 @@ class EncoderWriter:
     def absent(self, construct: Absent, value: str) -> None:
         """A field that the version lacks has its default, or may be dropped."""
         if not construct.ignorable:
-            default = self.source.literal(construct.default)
+            default = self.source.constant(construct, construct.default)
             self.source.add(f"if {value} != {default}:", "    raise Refused")
 
     def sized(self, construct: Text | Blob, value: str) -> None:
@@ -185,7 +185,7 @@ class EncoderWriter:
 
     def item(self, item: Construct, one: str) -> None:
         """Write one item of an array."""
-        if isinstance(item, Record):
+        if isinstance(item, Record) and one.isidentifier():
             self.record(item, one)
         else:
             self.value(item, one)
@@ -233,43 +233,28 @@ class EncoderWriter:
 
     def tagged(self, construct: TaggedFields, name: str) -> None:
         """The tagged fields; nearly always there are none, and one zero byte ends the run."""
-        source = self.source
-        unknown = source.fresh("t")
-        source.add(f"{unknown} = {name}.unknown_tagged_fields")
-        if not construct.known:
-            self.tag_count(f"if {unknown}:", f"tagged_fields({unknown}, (), ())")
-            return
-        chosen = source.fresh("t")
-        source.add(f"{chosen} = []")
-        for tag, field in construct.known.items():
-            value = source.fresh("v")
-            default = source.tagged_default(field.subcon, construct.defaults[field.name])
-            source.add(f"{value} = {name}.{field.name}")
-            with source.block(f"if {value} != {default}:"):
-                writer = source.refer("tag", tag_writer(field.subcon))
-                source.add(f"{chosen}.append(({tag}, {writer}({value})))")
-        known = tuple(construct.known)
-        self.tag_count(f"if {chosen} or {unknown}:", f"tagged_fields({unknown}, {chosen}, {known})")
-
-    def tag_count(self, condition: str, tags: str) -> None:
-        """Write the run with a zero behind it, or the run and then the tagged fields."""
         source, run = self.source, self.run
-        with source.block(condition):
+        present = [f"{name}.{field.name} != {source.constant(field.subcon, construct.defaults[field.name])}"
+                   for field in construct.known.values()]
+        with source.block(f"if {' or '.join([f'{name}.unknown_tagged_fields', *present])}:"):
             self.flush()
-            source.add(f"w({tags})")
+            source.add(f"w({source.refer('tags', tags_writer(construct))}({name}))")
         with source.block("else:"):
             self.run = run
             self.flush(("B", "0"))
 
 
-def tag_writer(construct: Construct) -> Any:
-    """A function that gives the bytes of a tagged field's value."""
+def tags_writer(construct: TaggedFields) -> Any:
+    """A function that gives the bytes of a record's tagged fields, of which there are some."""
     writer = EncoderWriter()
     source = writer.source
-    with source.block("def tag(v):"):
-        source.add("out = []", "w = out.append")
-        writer.value(construct, "v")
-        writer.flush()
-        source.add("return b''.join(out)")
-    source.entry = "tag"
-    return source.run("tag")
+    source.entry = "write_tags"
+    with source.block("def write_tags(r):"):
+        source.add("chosen = []")
+        for tag, field in construct.known.items():
+            with source.block(f"if r.{field.name} != {source.constant(field.subcon, construct.defaults[field.name])}:"):
+                source.add("out = []", "w = out.append")
+                writer.item(field.subcon, f"r.{field.name}")
+                source.add(f"chosen.append(({tag}, b''.join(out)))")
+        source.add(f"return tagged_fields(r.unknown_tagged_fields, chosen, {tuple(construct.known)})")
+    return source.run("write_tags")

@@ -83,3 +83,13 @@ class Source:
         """An expression for the default of a tagged field, which a layout holds as a container."""
         record = construct.subcon if isinstance(construct, NullableRecord) else construct
         return self.literal(record.record() if isinstance(record, Record) and default is not None else default)
+
+    def constant(self, construct: Construct, default: Any) -> str:
+        """The same to compare with: one object for all times, so not to be given away."""
+        if isinstance(construct, NullableRecord):
+            construct = construct.subcon
+        if isinstance(construct, Record) and default is not None:
+            default = construct.record()
+        if default is None or type(default) in (bool, int, str):
+            return repr(default)
+        return self.refer("default", list(default) if isinstance(default, (list, tuple)) else default)

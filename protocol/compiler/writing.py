@@ -10,6 +10,8 @@ from .source import Refused
 
 def varint(value: int) -> bytes:
     """``value`` as an unsigned varint of 32 bits."""
+    if 0 <= value < 127:
+        return SHORT_LENGTH[value - 1]
     if value >> 32:
         raise Refused
     return unsigned_varint(value)
@@ -25,14 +27,19 @@ def sequence(items: Any, nullable: bool) -> Any:
 def tagged_fields(
     unknown: Collection[tuple[int, bytes]], chosen: Collection[tuple[int, bytes]], known: tuple[int, ...]
 ) -> bytes:
-    """Tagged fields in rising order of their tags, behind their number; ``unknown`` ones may not use a known tag."""
-    by_tag = dict(unknown)
-    if len(by_tag) != len(unknown) or not by_tag.keys().isdisjoint(known):
-        raise Refused
-    by_tag.update(chosen)
-    pieces = [varint(len(by_tag))]
-    for tag, data in sorted(by_tag.items()):
-        pieces += [varint(tag), varint(len(data)), data]
+    """Tagged fields in rising order of their tags, behind their number.
+
+    The ``chosen`` come in that order; ``unknown`` ones may not use a ``known`` tag.
+    """
+    if unknown:
+        by_tag = dict(unknown)
+        if len(by_tag) != len(unknown) or not by_tag.keys().isdisjoint(known):
+            raise Refused
+        by_tag.update(chosen)
+        chosen = sorted(by_tag.items())
+    pieces = [varint(len(chosen))]
+    for tag, data in chosen:
+        pieces += (varint(tag), varint(len(data)), data)
     return b"".join(pieces)
 
 
