@@ -53,7 +53,7 @@ class Member:
         if not isinstance(plain, Mapping):
             raise InputError(f"{where}: {plain!r}, but an object with topics is needed")
         topics = plain.get("topics")
-        if not isinstance(topics, list | tuple) or not all(isinstance(topic, str) for topic in topics):
+        if not isinstance(topics, list | tuple) or not set(map(type, topics)) <= {str}:
             raise InputError(f"{where}.topics: {topics!r}, but a list of topic names is needed")
         for name in ("rack", "instance_id"):
             if not isinstance(plain.get(name), str | None):

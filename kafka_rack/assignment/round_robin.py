@@ -6,6 +6,7 @@ Source: RoundRobinAssignor, Apache Kafka 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from kafka_rack.assignment.members import Assignment, Member, static_first, subscribed_topics
 from kafka_rack.assignment.topology import Topology
@@ -28,8 +29,6 @@ def assign_round_robin(topology: Topology, members: Sequence[Member]) -> Assignm
         first = next((place for place, index in enumerate(subscribers) if index >= turn), 0)
         takers = subscribers[first:] + subscribers[:first]
         for place, index in enumerate(takers):
-            assignment[circle[index].member_id] += [
-                (topic, partition) for partition in range(place, count, len(takers))
-            ]
+            assignment[circle[index].member_id] += zip(repeat(topic), range(place, count, len(takers)))
         turn = (takers[(count - 1) % len(takers)] + 1) % len(circle)
     return assignment

@@ -6,6 +6,7 @@ Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, Apache Kafka 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from kafka_rack.assignment.members import Assignment, Member, static_first, subscribed_topics
 from kafka_rack.assignment.topology import Topology
@@ -27,6 +28,6 @@ def assign_server_range(topology: Topology, members: Sequence[Member]) -> Assign
         start = 0
         for place, member in enumerate(subscribers):
             end = start + share + (place < extra)
-            assignment[member.member_id] += [(topic, partition) for partition in range(start, end)]
+            assignment[member.member_id] += zip(repeat(topic), range(start, end))
             start = end
     return assignment

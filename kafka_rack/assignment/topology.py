@@ -154,6 +154,8 @@ def _check_partitions(topic: object, partitions: object) -> None:
         raise InputError(f"cluster.topics: {topic!r} is no topic name")
     if not isinstance(partitions, list | tuple):
         raise InputError(f"cluster.topics.{topic}: {partitions!r}, but a list of replica lists is needed")
+    if set(map(type, partitions)) <= {list, tuple}:
+        return
     for index, replicas in enumerate(partitions):
         if not isinstance(replicas, list | tuple):
             raise InputError(f"cluster.topics.{topic}[{index}]: {replicas!r} is no list of broker ids")
