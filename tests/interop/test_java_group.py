@@ -1,0 +1,83 @@
+"""A live group of Java consumers gets exactly what `kafka-rack assign` forecasts for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from kafka_rack.cli import main
+from mockbroker import MockCluster
+from tests.interop.java_assignors import SOURCES, JavaMissingError, jars
+
+TOPICS = {"orders": (14, 1), "users": (14, 2), "clicks": (5, 1)}
+JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 4_000}
+PACKAGE = "org.apache.kafka.clients.consumer"
+CLASSES = {
+    "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
+    "sticky": "StickyAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+async def java_group(cluster: MockCluster, assignor: str, racks: list[str]) -> dict[str, tuple[str, list]]:
+    """Member id -> (rack, its partitions as [topic, [partitions]]) once the group is quiet."""
+    try:
+        classes = await asyncio.to_thread(jars)
+    except JavaMissingError as missing:
+        pytest.skip(str(missing))
+    process = await asyncio.create_subprocess_exec(
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{classes}/*",
+        str(SOURCES / "LiveGroup.java"),
+        cluster.bootstrap_servers,
+        ",".join(TOPICS),
+        f"{PACKAGE}.{CLASSES[assignor]}",
+        ",".join(racks),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        printed, complaints = await process.communicate()
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    assert process.returncode == 0, complaints.decode()[-2000:]
+    found = {}
+    for line in printed.decode().splitlines():
+        member, rack, *parts = line.split()
+        owned: dict[str, list[int]] = {}
+        for part in parts:
+            topic, _, number = part.rpartition("-")
+            owned.setdefault(topic, []).append(int(number))
+        found[member] = rack, [[topic, sorted(numbers)] for topic, numbers in sorted(owned.items())]
+    return found
+
+
+@pytest.mark.parametrize("assignor", CLASSES)
+@pytest.mark.parametrize("racks", ["a,b,c,a", "b,b,c,-", "-,-,-"])
+async def test_java_consumers_get_what_assign_forecasts(assignor, racks, tmp_path, capsys):
+    async with MockCluster(6, ("a", "b", "c"), topics=TOPICS, settings=JOIN_TOGETHER) as cluster:
+        found = await java_group(cluster, assignor, racks.split(","))
+        layout = {
+            "nodes": [[broker.id, broker.rack] for broker in cluster.state.brokers.values()],
+            "topics": {
+                topic: [list(partition.replicas) for partition in cluster.state.topics[topic].partitions]
+                for topic in TOPICS
+            },
+        }
+    members = {
+        member: {"topics": list(TOPICS), "rack": None if rack == "-" else rack} for member, (rack, _) in found.items()
+    }
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps({"assignor": assignor, "cluster": layout, "members": members}))
+    assert main(["assign", str(path), "--format", "json"]) == 0
+    forecast = json.loads(capsys.readouterr().out)["assignment"]
+    assert {member: owned for member, (_, owned) in found.items()} == forecast
