@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from mockbroker.connection import Connection
 from mockbroker.engine import Engine
@@ -284,8 +284,7 @@ class ClientProtocol(asyncio.Protocol):
         self._leaving = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
         peer = transport.get_extra_info("peername")
         self.connection = Connection(
             self.cluster.engine,
