@@ -12,7 +12,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Arguments: bootstrap servers, topics between commas, assignor class, racks between commas.
  */
 public class LiveGroup {
-    static final long QUIET_MS = 2_000;
+    static final long QUIET_MS = 1_500;
     static final long PATIENCE_MS = 60_000;
 
     static class Member implements Runnable {
