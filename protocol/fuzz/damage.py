@@ -1,12 +1,12 @@
 """Damage done to good bytes: cut off, changed, or with lengths made huge."""
 
 from collections.abc import Iterator
-from typing import Any
-
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
+from typing import TYPE_CHECKING, Any
 
 from ..explain import explain
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 # By how many bytes a length takes: the largest, and below null; a varint of one byte grows into several.
 HUGE = {
@@ -29,8 +29,10 @@ def huge_lengths(message: Any, version: int, data: bytes) -> Iterator[bytes]:
                 yield data[: span.offset] + huge + data[span.offset + len(span.data) :]
 
 
-def damaged(data: bytes) -> SearchStrategy[bytes]:
+def damaged(data: bytes) -> "SearchStrategy[bytes]":
     """One to three bytes changed, dropped or added, anywhere."""
+    from hypothesis import strategies as st
+
     return st.lists(
         st.tuples(st.integers(0, max(0, len(data) - 1)), st.sampled_from(["set", "drop", "add"]), st.integers(0, 255)),
         min_size=1,

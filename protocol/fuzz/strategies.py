@@ -1,6 +1,15 @@
-"""Hypothesis strategies for any message and version, drawn from the declarations."""
+"""Hypothesis strategies for any message and version, drawn from the declarations.
 
-from collections.abc import Callable
+What leaves are made of is a :class:`Draws`; whoever fuzzes a program with names and limits of its own gives another:
+
+>>> from hypothesis import strategies as st
+>>> import protocol
+>>> own = Draws(texts=st.sampled_from(["orders", "payments"]), most_items=1)
+>>> request = messages(protocol.named_class("MetadataRequest"), 1, own)
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,28 +33,59 @@ from ..wire import (
     UuidConstruct,
 )
 
-MOST_ITEMS = 3  # arrays nest; a few items each already make every kind of neighbour
-INTEGERS = {
-    "b": st.integers(-(2**7), 2**7 - 1),
-    "h": st.integers(-(2**15), 2**15 - 1),
-    "l": st.integers(-(2**31), 2**31 - 1),
-    "q": st.integers(-(2**63), 2**63 - 1),
-    "B": st.integers(0, 2**8 - 1),
-    "H": st.integers(0, 2**16 - 1),
-    "L": st.integers(0, 2**32 - 1),
-}
-TEXTS = st.one_of(
-    st.sampled_from(["", "a", "az-a", "events", "räck", "機架", "x" * 126, "x" * 127, "x" * 128, "x" * 300]),
-    st.text(st.characters(codec="utf-8"), max_size=20),
-)
-BLOBS = st.one_of(st.binary(max_size=20), st.sampled_from([b"\x00" * 126, b"\x00" * 127, b"\x00" * 200]))
-UUIDS = st.one_of(st.just(ZERO_UUID), st.binary(min_size=16, max_size=16))
-UNKNOWN_TAGS = st.one_of(
-    st.just(()),
-    st.dictionaries(st.integers(10_000, 2**31 - 1), st.binary(max_size=12), min_size=1, max_size=2).map(
-        lambda tags: tuple(sorted(tags.items()))
-    ),
-)
+# Numbers by the letters of the struct module: bits, and whether there are negative ones.
+WIDTHS = {"b": (8, True), "h": (16, True), "l": (32, True), "q": (64, True), "B": (8, False), "H": (16, False)}
+WIDTHS["L"] = (32, False)
+SIMPLE_LENGTHS = 30  # arrays as drawn, for each that is repeated until its count takes two bytes
+LONG = [126, 127, 128, 300]  # lengths where a compact length grows to two bytes, and one beyond
+
+
+def numbers(bits: int, *, signed: bool) -> SearchStrategy[int]:
+    """Whole numbers of so many bits, those at the edges of this and of narrower types more often than others."""
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    near = [edge + step for width in (0, 7, 8, 15, 16, 31, 32, 63) for edge in (1 << width,) for step in (-1, 0)]
+    edges = sorted({one for edge in near for one in (edge, -edge) if low <= one <= high} | {low, high, 0})
+    edges.sort(key=abs)
+    return st.one_of(st.sampled_from(edges), st.integers(low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What the leaves of a message are drawn from.
+
+    ``integers`` has a strategy for each of ``b h l q`` (int8 to int64) and ``B H L`` (uint8 to uint32). Arrays have up
+    to ``most_items``; now and then, where ``long_arrays``, an item is repeated until its compact count takes two bytes.
+    """
+
+    texts: SearchStrategy[str] = field(
+        default_factory=lambda: st.one_of(
+            st.sampled_from(["", "a", "az-a", "events", "räck", "機架", *("x" * length for length in LONG)]),
+            st.text(st.characters(codec="utf-8"), max_size=20),
+        )
+    )
+    blobs: SearchStrategy[bytes] = field(
+        default_factory=lambda: st.one_of(st.binary(max_size=20), st.sampled_from([bytes(length) for length in LONG]))
+    )
+    uuids: SearchStrategy[bytes] = field(
+        default_factory=lambda: st.one_of(st.just(ZERO_UUID), st.binary(min_size=16, max_size=16))
+    )
+    floats: SearchStrategy[float] = field(default_factory=lambda: st.floats(allow_nan=False))
+    integers: Mapping[str, SearchStrategy[int]] = field(
+        default_factory=lambda: {code: numbers(bits, signed=signed) for code, (bits, signed) in WIDTHS.items()}
+    )
+    unknown_tags: SearchStrategy[tuple[tuple[int, bytes], ...]] = field(
+        default_factory=lambda: st.one_of(
+            st.just(()),
+            st.dictionaries(st.integers(10_000, 2**31 - 1), st.binary(max_size=12), min_size=1, max_size=2).map(
+                lambda tags: tuple(sorted(tags.items()))
+            ),
+        )
+    )
+    most_items: int = 3  # arrays nest; a few items each already make every kind of neighbour
+    long_arrays: bool = True
+
+
+ANYTHING = Draws()
 
 
 def versions(message: Any) -> SearchStrategy[int]:
@@ -54,24 +94,26 @@ def versions(message: Any) -> SearchStrategy[int]:
 
 
 @cache
-def messages(message: Any, version: int) -> SearchStrategy[Any]:
-    """Messages that ``version`` can hold in full: what it lacks is at its default."""
-    return record_values(layout(message, version))
+def messages(message: Any, version: int, draws: Draws = ANYTHING) -> SearchStrategy[Any]:
+    """Messages that ``version`` can hold in full: what it lacks is at its default.
+
+    Raises: UnsupportedVersionError.
+    """
+    return record_values(layout(message, version), draws)
 
 
-def versioned_messages(message: Any) -> SearchStrategy[tuple[int, Any]]:
+def versioned_messages(message: Any, draws: Draws = ANYTHING) -> SearchStrategy[tuple[int, Any]]:
     """A version, and a message that it can hold in full."""
-    return versions(message).flatmap(lambda version: st.tuples(st.just(version), messages(message, version)))
+    return versions(message).flatmap(lambda version: st.tuples(st.just(version), messages(message, version, draws)))
 
 
-@cache
-def wild_messages(message: Any) -> SearchStrategy[Any]:
-    """Messages with fields of every version set at once, so that each version has something to drop or refuse."""
-    choices = [messages(message, version) for version in message.valid_versions]
-    return st.tuples(*choices).flatmap(lambda drawn: mixed(list(drawn)))
+def wild_messages(message: Any, draws: Draws = ANYTHING) -> SearchStrategy[Any]:
+    """Messages with fields of several versions set at once, so that each version has something to drop or refuse."""
+    pair = st.tuples(versions(message), versions(message))
+    return pair.flatmap(lambda pair: st.tuples(*(messages(message, version, draws) for version in pair)).flatmap(mixed))
 
 
-def mixed(drawn: list[Any]) -> SearchStrategy[Any]:
+def mixed(drawn: tuple[Any, ...]) -> SearchStrategy[Any]:
     """One message that takes each top-level field from one of several messages of its class."""
     kind = type(drawn[0])
     picks = {
@@ -81,23 +123,23 @@ def mixed(drawn: list[Any]) -> SearchStrategy[Any]:
     return st.builds(kind, **picks)
 
 
-def record_values(construct: Record) -> SearchStrategy[Any]:
+def record_values(construct: Record, draws: Draws) -> SearchStrategy[Any]:
     """Typed records that ``construct`` writes."""
     values: dict[str, SearchStrategy[Any]] = {}
     for sub in construct.subcons:
         if isinstance(sub.subcon, TaggedFields):
-            values |= {field.name: value(field.subcon) for field in sub.subcon.known.values()}
-            values[TAGS] = UNKNOWN_TAGS
+            values |= {field.name: value(field.subcon, draws) for field in sub.subcon.known.values()}
+            values[TAGS] = draws.unknown_tags
         elif not isinstance(sub.subcon, Absent):
-            values[sub.name] = value(sub.subcon)
+            values[sub.name] = value(sub.subcon, draws)
     return st.builds(construct.record, **values)
 
 
-def value(construct: Construct) -> SearchStrategy[Any]:
+def value(construct: Construct, draws: Draws) -> SearchStrategy[Any]:
     """Typed values that ``construct`` writes."""
     for kind, make in STRATEGIES.items():
         if isinstance(construct, kind):
-            return make(construct)
+            return make(construct, draws)
     raise NotImplementedError(construct)
 
 
@@ -106,13 +148,41 @@ def nullable(construct: Any, values: SearchStrategy[Any]) -> SearchStrategy[Any]
     return st.none() | values if construct.length.nullable else values
 
 
-STRATEGIES: dict[Any, Callable[[Any], SearchStrategy[Any]]] = {
-    Boolean: lambda _: st.booleans(),
-    Fixed: lambda construct: st.floats(allow_nan=False) if construct.code == "d" else INTEGERS[construct.code],
-    UuidConstruct: lambda _: UUIDS,
-    Text: lambda construct: nullable(construct, TEXTS),
-    Blob: lambda construct: nullable(construct, BLOBS),
-    CountedArray: lambda construct: nullable(construct, st.lists(value(construct.subcon), max_size=MOST_ITEMS)),
-    NullableRecord: lambda construct: st.none() | record_values(construct.subcon),
+def arrays(construct: CountedArray, draws: Draws) -> SearchStrategy[Any]:
+    """Short arrays, and now and then a long one of one item; not of items with arrays inside, which would multiply."""
+    short = st.lists(value(construct.subcon, draws), max_size=draws.most_items)
+    if not draws.long_arrays or has_arrays(construct.subcon):
+        return nullable(construct, short)
+    times = st.sampled_from([1] * SIMPLE_LENGTHS + LONG)
+    return nullable(construct, st.builds(lambda items, times: items if times == 1 else items[:1] * times, short, times))
+
+
+def has_arrays(construct: Construct) -> bool:
+    """Whether any part of what ``construct`` writes is an array."""
+    match construct:
+        case CountedArray():
+            return True
+        case Record():
+            return any(has_arrays(sub.subcon) for sub in construct.subcons)
+        case TaggedFields():
+            return any(has_arrays(field.subcon) for field in construct.known.values())
+        case NullableRecord():
+            return has_arrays(construct.subcon)
+    return False
+
+
+def fixed(construct: Fixed, draws: Draws) -> SearchStrategy[Any]:
+    """Numbers of fixed width."""
+    return draws.floats if construct.code == "d" else draws.integers[construct.code]
+
+
+STRATEGIES: dict[Any, Callable[[Any, Draws], SearchStrategy[Any]]] = {
+    Boolean: lambda _, __: st.booleans(),
+    Fixed: fixed,
+    UuidConstruct: lambda _, draws: draws.uuids,
+    Text: lambda construct, draws: nullable(construct, draws.texts),
+    Blob: lambda construct, draws: nullable(construct, draws.blobs),
+    CountedArray: arrays,
+    NullableRecord: lambda construct, draws: st.none() | record_values(construct.subcon, draws),
     Record: record_values,
 }
