@@ -18,6 +18,7 @@ from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS, METADATA_MAX_AGE_MS, PAR
 from mockbroker import MockCluster
 from mockbroker.journal import Entry
 
+ALL_JOIN_WITHIN_MS = 1000  # each member that joins a new group extends it; so all get their partitions at once
 ASSIGNED_WITHIN_S = 30.0
 DRAINED_WITHIN_S = 15.0
 FINISHED_WITHIN_S = 15.0
@@ -114,6 +115,7 @@ async def play(
                 racks,
                 topics={CLASSIC: (PARTITIONS, min(3, len(racks)))},
                 diskless_topics={DISKLESS: PARTITIONS},
+                settings={"group.initial.rebalance.delay.ms": ALL_JOIN_WITHIN_MS},
             )
         )
         say(f"{brokers} brokers in racks {', '.join(racks)} are up; topics: {CLASSIC} (classic), {DISKLESS} (diskless)")

@@ -32,6 +32,10 @@ def run(plan: Plan, ledger: Ledger) -> None:
         group_id=plan.group,
         auto_offset_reset="earliest",
     )
+    for topic in TOPICS:
+        # A member that joins before it knows the partitions joins again once it does; if a poll times out in the midst
+        # of that, kafka-python 3.0.12 takes itself for joined and neither reads nor sends heartbeats any more.
+        consumer.partitions_for_topic(topic)
     while not ledger.finish.is_set():
         for records in consumer.poll(timeout_ms=100).values():
             for record in records:
