@@ -155,13 +155,15 @@ class DecoderWriter:
         count = self.fixed("B" if length.compact else length.subcon.code, "n")
         self.lengths.append(count)
         self.settle()
-        if length.compact:
-            source.add(*reading.varint_rest(count, "p"), f"{count} -= 1")
-        if length.nullable:
-            source.add(f"if {count} == -1:", f"    {found} = None")
-        with source.block("else:") if length.nullable else nullcontext(), self.own_lengths():
-            source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
-            self.items(item, found, count)
+        with source.block(f"if {count} == {int(length.compact)}:"):
+            source.add(f"{count} = 0", f"{found} = []")
+        with source.block("else:"), self.own_lengths():
+            if length.compact:
+                source.add(*reading.varint_rest(count, "p"), f"{count} -= 1")
+            if length.nullable:
+                source.add(f"if {count} == -1:", f"    {found} = None")
+            with source.block("else:") if length.nullable else nullcontext():
+                self.items(item, found, count)
         return found
 
     @contextmanager
@@ -172,13 +174,14 @@ class DecoderWriter:
         self.lengths = outer
 
     def items(self, item: Construct, found: str, count: str) -> None:
-        """Read ``count`` items, known to have their least size in bytes, into the list ``found``."""
+        """Read ``count`` items, at least one, into the list ``found``."""
         source = self.source
         if isinstance(item, Fixed):
             code = "?" if isinstance(item, Boolean) else item.code
             unpackers = source.refer("unpackers", reading.UNPACKERS[code])
             source.add(f"{found} = list({unpackers}[{count}](b, p))", f"p += {count} * {item.length}")
-            return
+            return  # an impossible count is refused by struct
+        source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
         if isinstance(item, UuidConstruct):
             position, end = source.fresh("q"), source.fresh("e")
             source.add(
