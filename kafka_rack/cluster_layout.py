@@ -1,0 +1,263 @@
+"""A cluster as the tools look at it: brokers with their racks, and which brokers hold each partition.
+
+It comes from a live cluster or from a JSON file, of which this module reads the content:
+  {"brokers": [{"id": 0, "rack": "a"}, [1, "b"]],
+   "topics": {"orders": [[0, 1], [1, 0]],
+              "events": {"partitions": [{"partition": 0, "replicas": [0, 1], "leader": 0, "isr": [0]}],
+                         "min_insync_replicas": 2}}}
+or the JSON of Kafka's own reassignment tool, which names no brokers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from kafka_rack.errors import InputError
+from kafka_rack.placement import UsableBroker
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The brokers of one partition, preferred leader first; leader and in-sync replicas where they are known."""
+
+    replicas: tuple[int, ...]
+    leader: int | None = None
+    isr: tuple[int, ...] | None = None
+
+    @property
+    def leading(self) -> int:
+        """Who leads, as far as is known: else the preferred leader."""
+        return self.replicas[0] if self.leader is None else self.leader
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic's partitions, from 0 up; min.insync.replicas where it is known."""
+
+    partitions: tuple[Partition, ...]
+    min_insync_replicas: int | None = None
+    internal: bool = False
+
+    @property
+    def replication_factor(self) -> int:
+        """That of the partition with most replicas."""
+        return max((len(partition.replicas) for partition in self.partitions), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLayout:
+    """Brokers sorted by id, and topics sorted by name. A fenced broker is known but not up."""
+
+    brokers: tuple[UsableBroker, ...]
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+
+    @property
+    def rack_of(self) -> dict[int, str | None]:
+        return {broker.id: broker.rack for broker in self.brokers}
+
+    @property
+    def racks(self) -> list[str]:
+        """The racks by name."""
+        return sorted({broker.rack for broker in self.brokers if broker.rack is not None})
+
+    def replicas_by_topic(self) -> dict[str, list[list[int]]]:
+        """Topic -> the replicas of partition 0, 1, ..."""
+        return {
+            name: [list(partition.replicas) for partition in topic.partitions] for name, topic in self.topics.items()
+        }
+
+    def each_partition(self) -> Iterator[tuple[str, int, Partition]]:
+        """Every partition with its topic and number, in order."""
+        for name, topic in self.topics.items():
+            for number, partition in enumerate(topic.partitions):
+                yield name, number, partition
+
+    def unknown_brokers(self) -> dict[int, list[tuple[str, int]]]:
+        """Brokers that hold replicas but are not in the cluster: id -> the partitions."""
+        known = self.rack_of
+        found: dict[int, list[tuple[str, int]]] = {}
+        for name, number, partition in self.each_partition():
+            for broker in partition.replicas:
+                if broker not in known:
+                    found.setdefault(broker, []).append((name, number))
+        return dict(sorted(found.items()))
+
+    def only(self, wanted: Iterable[str]) -> ClusterLayout:
+        """The same with these topics alone.
+
+        Raises: InputError: a topic that is not there.
+        """
+        names = sorted(set(wanted))
+        missing = [name for name in names if name not in self.topics]
+        if missing:
+            raise InputError(f"topic {missing[0]}: there is no such topic")
+        return ClusterLayout(self.brokers, {name: self.topics[name] for name in names})
+
+
+def make_layout(brokers: Iterable[UsableBroker], topics: Mapping[str, Topic]) -> ClusterLayout:
+    """A layout in order, its brokers checked.
+
+    Raises: InputError: a broker that is given twice.
+    """
+    ordered = sorted(brokers, key=lambda broker: broker.id)
+    for one, other in pairwise(ordered):
+        if one.id == other.id:
+            racks = (
+                "" if one.rack == other.rack else f", in rack {one.rack or 'none'} and in rack {other.rack or 'none'}"
+            )
+            raise InputError(f"broker {one.id} is given twice{racks if one.rack != other.rack else ''}")
+    return ClusterLayout(tuple(ordered), {name: topics[name] for name in sorted(topics)})
+
+
+def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> ClusterLayout:
+    """The layout that a file's content gives.
+
+    Args:
+        brokers: where the file names none.
+
+    Raises: InputError: says what is wrong, and in which topic, partition or broker.
+
+    >>> layout_of_json({"brokers": [[0, "a"]], "topics": {"orders": [[0]]}}).topics["orders"].partitions
+    (Partition(replicas=(0,), leader=None, isr=None),)
+    """
+    if not isinstance(said, dict):
+        raise InputError("an object with brokers and topics is due")
+    by_name = said.get("topics", said.get("current"))
+    if isinstance(said.get("partitions"), list):
+        topics = topics_of_reassignment(said)
+    elif isinstance(by_name, dict):
+        topics = {name: topic_of_json(name, topic) for name, topic in by_name.items()}
+    else:
+        raise InputError("topics are due, as an object of topics or as a list of partitions")
+    inside = [broker_of_json(at, entry) for at, entry in enumerate(said.get("brokers") or [])]
+    if inside and brokers is not None:
+        raise InputError("it names brokers, and they are given beside it as well: give them once")
+    given = inside if brokers is None else list(brokers)
+    if not given:
+        raise InputError("it names no brokers: add them, or give them beside it")
+    layout = make_layout(given, topics)
+    unknown = layout.unknown_brokers()
+    for broker, partitions in unknown.items():
+        name, number = partitions[0]
+        raise InputError(f"{name}-{number} is on broker {broker}, which is not among the brokers")
+    return layout
+
+
+def broker_of_json(at: int, entry: Any) -> UsableBroker:
+    """A broker as {"id", "rack", "fenced"}, as [id, rack] or [id, rack, fenced]."""
+    if isinstance(entry, dict):
+        entry = [entry.get("id"), entry.get("rack"), entry.get("fenced", False)]
+    if not isinstance(entry, list) or not 1 <= len(entry) <= 3:
+        raise InputError(f"broker at place {at}: {json.dumps(entry)}, but an object with id and rack is due")
+    number, rack, fenced = [*entry, None, False][:3] if len(entry) == 1 else [*entry, False][:3]
+    if not is_number(number) or number < 0:
+        raise InputError(f"broker at place {at}: id is {json.dumps(number)}, but a number from 0 is due")
+    if rack is not None and not isinstance(rack, str):
+        raise InputError(f"broker {number}: rack is {json.dumps(rack)}, but a text or null is due")
+    if not isinstance(fenced, bool):
+        raise InputError(f"broker {number}: fenced is {json.dumps(fenced)}, but true or false is due")
+    return UsableBroker(number, rack or None, fenced)
+
+
+def topic_of_json(name: str, said: Any) -> Topic:
+    """A topic as a list of partitions, or as an object that holds it."""
+    least, internal = None, False
+    if isinstance(said, dict):
+        least, internal = said.get("min_insync_replicas"), bool(said.get("internal", False))
+        if least is not None and (not is_number(least) or least < 1):
+            raise InputError(f"{name}: min_insync_replicas is {json.dumps(least)}, but a number from 1 is due")
+        said = said.get("partitions")
+    if not isinstance(said, list) or not said:
+        raise InputError(f"{name}: partitions are {json.dumps(said)}, but a list of at least one is due")
+    found: dict[int, Partition] = {}
+    for at, entry in enumerate(said):
+        number = entry.get("partition", at) if isinstance(entry, dict) else at
+        add_partition(found, name, number, partition_of_json(f"{name}-{number}", entry))
+    return Topic(in_order(name, found), least, internal)
+
+
+def topics_of_reassignment(said: Mapping[str, Any]) -> dict[str, Topic]:
+    """The topics of a plan in the form of Kafka's reassignment tool, all partitions of each."""
+    found: dict[str, dict[int, Partition]] = {}
+    for name, number, replicas in reassignment_entries(said):
+        add_partition(found.setdefault(name, {}), name, number, Partition(replicas))
+    return {name: Topic(in_order(name, partitions)) for name, partitions in found.items()}
+
+
+def reassignment_entries(said: Any) -> list[tuple[str, int, tuple[int, ...]]]:
+    """(topic, partition, replicas) of a plan in the form of Kafka's reassignment tool, in its order.
+
+    Raises: InputError: another form, or a partition that comes twice.
+    """
+    if not isinstance(said, dict) or not isinstance(said.get("partitions"), list):
+        raise InputError("a reassignment is due: an object with version and partitions")
+    if said.get("version", 1) != 1:
+        raise InputError(f"version is {json.dumps(said['version'])}, but 1 is due")
+    entries = []
+    seen = set()
+    for at, entry in enumerate(said["partitions"]):
+        name: Any = entry.get("topic") if isinstance(entry, dict) else None
+        number: Any = entry.get("partition") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name or not is_number(number) or number < 0:
+            raise InputError(f"partition at place {at}: topic, partition and replicas are due")
+        if (name, number) in seen:
+            raise InputError(f"{name}-{number} is given twice")
+        seen.add((name, number))
+        entries.append((name, number, partition_of_json(f"{name}-{number}", entry).replicas))
+    return entries
+
+
+def partition_of_json(where: str, entry: Any) -> Partition:
+    """A partition as a list of replicas, or as {"replicas", "leader", "isr"}."""
+    leader, isr = None, None
+    if isinstance(entry, dict):
+        leader, isr = entry.get("leader"), entry.get("isr")
+        entry = entry.get("replicas")
+    replicas = brokers_of_json(where, "replicas", entry)
+    if not replicas:
+        raise InputError(f"{where}: no replicas, but at least one is due")
+    if leader is not None and not is_number(leader):
+        raise InputError(f"{where}: leader is {json.dumps(leader)}, but a broker id or null is due")
+    if leader is not None and leader not in (*replicas, -1):
+        raise InputError(f"{where}: leader is {leader}, which is not among its replicas {list(replicas)}")
+    in_sync = None if isr is None else brokers_of_json(where, "isr", isr)
+    if in_sync is not None and not set(in_sync) <= set(replicas):
+        stranger = min(set(in_sync) - set(replicas))
+        raise InputError(f"{where}: {stranger} is in its isr, but not among its replicas {list(replicas)}")
+    return Partition(replicas, leader, in_sync)
+
+
+def brokers_of_json(where: str, what: str, said: Any) -> tuple[int, ...]:
+    """Broker ids, each once."""
+    if not isinstance(said, list) or not all(is_number(broker) for broker in said):
+        raise InputError(f"{where}: {what} are {json.dumps(said)}, but a list of broker ids is due")
+    twice = [broker for at, broker in enumerate(said) if broker in said[:at]]
+    if twice:
+        raise InputError(f"{where}: broker {twice[0]} is given twice in {what} {said}")
+    return tuple(said)
+
+
+def add_partition(found: dict[int, Partition], name: str, number: Any, partition: Partition) -> None:
+    """File a partition under its number; one that comes twice contradicts itself."""
+    if not is_number(number) or number < 0:
+        raise InputError(f"{name}: partition is {json.dumps(number)}, but a number from 0 is due")
+    if number in found:
+        raise InputError(f"{name}-{number} is given twice")
+    found[number] = partition
+
+
+def in_order(name: str, found: Mapping[int, Partition]) -> tuple[Partition, ...]:
+    """Partitions from 0 up; a gap would shift all behind it."""
+    missing = [number for number in range(len(found)) if number not in found]
+    if missing:
+        raise InputError(f"{name}: partition {missing[0]} is missing, while partition {max(found)} is there")
+    return tuple(found[number] for number in range(len(found)))
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a whole number; true and false are none."""
+    return type(value) is int

@@ -1,0 +1,18 @@
+"""Where replicas should move: Kafka's own proposal, and the fewest moves that mend what racks are for."""
+
+from __future__ import annotations
+
+from kafka_rack.reassignment.generate import propose
+from kafka_rack.reassignment.plan import Entry, current_plan_of, entries_of, plan_json
+from kafka_rack.reassignment.repair import Move, Repair, repair
+
+__all__ = [
+    "Entry",
+    "Move",
+    "Repair",
+    "current_plan_of",
+    "entries_of",
+    "plan_json",
+    "propose",
+    "repair",
+]
