@@ -5,7 +5,7 @@ nearly always, so the pack that holds it has a twin without, for the long case.
 """
 
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from construct import Construct
 
@@ -41,6 +41,23 @@ def encoder_source(construct: Record) -> Source:
     return source
 
 
+class Packed(NamedTuple):
+    """A value of fixed width in a run; or, where it has a ``count``, an array of numbers behind that.
+
+    The ``code`` is as :mod:`struct` has it, of an array ``count*item``, where ``B`` is a compact count.
+    """
+
+    code: str
+    value: str
+    count: str = ""
+
+    def argument(self) -> str:
+        """What ``pack`` is given for it."""
+        if not self.count:
+            return self.value
+        return f"{self.count}{' + 1' * self.code.startswith('B*')}, *{self.value}"
+
+
 class EncoderWriter:
     """Emits the encoder of a record and all that nests in it.
 
@@ -50,38 +67,50 @@ class EncoderWriter:
     def __init__(self) -> None:
         self.source = Source("encode")
         self.source.namespace |= writing.NAMES
-        self.run: list[tuple[str, str]] = []
+        self.run: list[Packed] = []
         self.lengths: list[str] = []
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def fixed(self, code: str, value: str) -> None:
         """Have a value of fixed width written with the present run."""
-        self.run.append((code, value))
+        self.run.append(Packed(code, value))
 
-    def packed(self, run: list[tuple[str, str]]) -> str:
-        """The expression that packs a run."""
-        pack = self.source.struct("pack", "".join(code for code, _ in run))
-        return f"{pack}({', '.join(value for _, value in run)})"
-
-    def flush(self, *further: tuple[str, str]) -> None:
-        """Write the run, and ``further`` values with it."""
+    def flush(self, *further: Packed) -> None:
+        """Write the run, and ``further`` values with it, by one ``pack``."""
         run = [*self.run, *further]
         self.run = []
-        if run == [("B", "0")]:
+        if any(part.count for part in run):
+            self.flush_numbers(run)
+        elif run == [("B", "0", "")]:
             self.source.add(r"w(b'\0')")
         elif run:
-            self.source.add(f"w({self.packed(run)})")
+            pack = self.source.struct("pack", "".join(part.code for part in run))
+            self.source.add(f"w({pack}({', '.join(part.value for part in run)}))")
+
+    def flush_numbers(self, run: list[Packed]) -> None:
+        """The same where arrays of numbers are in the run: their counts say which ``pack`` is meant."""
+        source = self.source
+        packers = source.refer("packers", writing.Packers([part.code for part in run]))
+        counts = [part.count for part in run if part.count]
+        arguments = ", ".join(part.argument() for part in run)
+        short = " and ".join(f"{part.count} < 127" for part in run if part.code.startswith("B*"))
+        with source.block(f"if {short}:") if short else nullcontext():
+            source.add(f"w({packers}[{', '.join(counts)}]({arguments}))")
+        if short:
+            codes = tuple(part.code for part in run)
+            values = ", ".join(f"({part.count}, {part.value})" if part.count else part.value for part in run)
+            source.add("else:", f"    w(long_run({codes}, ({values},)))")
 
     def length(self, length: Length, count: str) -> None:
         """Write the run and the length ``count``, a variable, with it; null is -1."""
         source, run = self.source, self.run
         if not length.compact:
-            self.flush((length.subcon.code, count))
+            self.flush(Packed(length.subcon.code, count))
             return
         with source.block(f"if {count} < 127:"):
             if run:
-                self.flush(("B", f"{count} + 1"))
+                self.flush(Packed("B", f"{count} + 1"))
             else:
                 source.add(f"w(short_length[{count}])")
         with source.block("else:"):
@@ -130,7 +159,7 @@ class EncoderWriter:
         if length.nullable:
             with source.block(f"if {data} is None:"):
                 source.add(f"{count} = -1")
-                self.flush(("B", "0") if length.compact else (length.subcon.code, "-1"))
+                self.flush(Packed("B", "0") if length.compact else Packed(length.subcon.code, "-1"))
             self.run = run
         with source.block("else:") if length.nullable else nullcontext():
             if isinstance(construct, Text):
@@ -154,7 +183,7 @@ class EncoderWriter:
         else:
             source.add(f"{count} = len({items})")
         if isinstance(item, Fixed):
-            self.numbers(length, item, items, count)
+            self.run.append(Packed(f"{'B' if length.compact else length.subcon.code}*{item.code}", items, count))
             return
         self.length(length, count)
         outer, self.lengths = self.lengths, []
@@ -165,23 +194,6 @@ class EncoderWriter:
             with source.block(f"for {one} in {items}:"):
                 self.item(item, one)
         self.lengths = outer
-
-    def numbers(self, length: Length, item: Fixed, items: str, count: str) -> None:
-        """The run, the count and the numbers themselves in one ``pack``, which depends on their count."""
-        source, run = self.source, self.run
-        self.run = []
-        codes = "".join(code for code, _ in run) + ("B" if length.compact else length.subcon.code)
-        before = "".join(f"{value}, " for _, value in run)
-        packers = source.refer("packers", writing.Packers(codes, item.code))
-        if not length.compact:
-            source.add(f"w({packers}[{count}]({before}{count}, *{items}))")
-            return
-        source.add(f"if {count} < 127:", f"    w({packers}[{count}]({before}{count} + 1, *{items}))")
-        with source.block("else:"):
-            self.run = run
-            self.flush()
-            bare = source.refer("packers", writing.Packers("", item.code))
-            source.add(f"w(varint({count} + 1))", f"w({bare}[{count}](*{items}))")
 
     def item(self, item: Construct, one: str) -> None:
         """Write one item of an array."""
@@ -216,9 +228,9 @@ class EncoderWriter:
         source.add(f"{name} = {value}")
         run = self.run
         with source.block(f"if {name} is None:"):
-            self.flush((code, str(null)))
+            self.flush(Packed(code, str(null)))
         with source.block("else:"):
-            self.run = [*run, (code, "1")]
+            self.run = [*run, Packed(code, "1")]
             outer, self.lengths = self.lengths, []
             self.item(construct.subcon, name)
             self.lengths = outer
@@ -241,7 +253,7 @@ class EncoderWriter:
             source.add(f"w({source.refer('tags', tags_writer(construct))}({name}))")
         with source.block("else:"):
             self.run = run
-            self.flush(("B", "0"))
+            self.flush(Packed("B", "0"))
 
 
 def tags_writer(construct: TaggedFields) -> Any:

@@ -1,7 +1,7 @@
 """What compiled encoders call for the rare cases: varints of several bytes, tagged fields, arrays of numbers."""
 
 import struct
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..wire import MAX_STRING_BYTES, unsigned_varint
@@ -43,21 +43,36 @@ def tagged_fields(
     return b"".join(pieces)
 
 
-class Packers(dict[int, Callable[..., bytes]]):
-    """``packers[n](*before, *numbers)`` writes n numbers of one width behind others; those for small n are kept."""
+def long_run(codes: Sequence[str], values: Sequence[Any]) -> bytes:
+    """A run, see ``encode.Packed``, in which an array, here its count and itself, has more than 126 numbers."""
+    pieces = []
+    for code, value in zip(codes, values, strict=True):
+        if "*" not in code:
+            pieces.append(struct.pack(f">{code}", value))
+            continue
+        (count, numbers), (prefix, item) = value, code.split("*")
+        pieces.append(varint(count + 1) if prefix == "B" else struct.pack(f">{prefix}", count))
+        pieces.append(struct.pack(f">{len(numbers)}{item}", *numbers))
+    return b"".join(pieces)
 
-    def __init__(self, before: str, code: str) -> None:
+
+class Packers(dict[Any, Callable[..., bytes]]):
+    """``packers[counts](*values)`` packs a run in which arrays have these counts; the first thousand are kept."""
+
+    def __init__(self, codes: Sequence[str]) -> None:
         super().__init__()
-        self.before, self.code = before, code
+        self.codes = codes
 
-    def __missing__(self, count: int) -> Callable[..., bytes]:
-        pack = struct.Struct(f">{self.before}{max(count, 0)}{self.code}").pack
-        if count < 256:
-            self[count] = pack
+    def __missing__(self, counts: int | tuple[int, ...]) -> Callable[..., bytes]:
+        left = iter(counts if isinstance(counts, tuple) else (counts,))
+        codes = [code.replace("*", str(max(next(left), 0))) if "*" in code else code for code in self.codes]
+        pack = struct.Struct(">" + "".join(codes)).pack
+        if len(self) < 1000:
+            self[counts] = pack
         return pack
 
 
 # short_length[n] is the compact form of the length n, 0-126; -1, null, is the last entry and so found as well.
 SHORT_LENGTH = (*(bytes([length + 1]) for length in range(127)), b"\0")
-NAMES = {"varint": varint, "sequence": sequence, "tagged_fields": tagged_fields, "short_length": SHORT_LENGTH}
+NAMES = {"varint": varint, "long_run": long_run, "sequence": sequence, "tagged_fields": tagged_fields, "short_length": SHORT_LENGTH}
 __all__ = ["MAX_STRING_BYTES", "NAMES", "Packers"]
