@@ -13,6 +13,7 @@ Source: AbstractStickyAssignor.GeneralAssignmentBuilder, Apache Kafka 4.1.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Sequence
 
 from kafka_rack.assignment.claims import Claims, JavaWouldFailError, StickyGroup
@@ -48,6 +49,8 @@ class UnequalShares:
         self._doubled = False
         self._fixed: set[int] = set()
         self._balanced: bool | None = None
+        # How many partitions of each topic a member has, while partitions move.
+        self._held: list[Counter[str]] = []
         self._moves_left = MOVES_PER_PARTITION * (group.total + len(group.names))
         self._movements = Movements(group)
 
@@ -130,6 +133,7 @@ class UnequalShares:
                 self._by_load.remove((len(self.owned[member]), member))
                 self._fixed.add(member)
 
+        self._held = [Counter(group.topic_of[number] for number in numbers) for numbers in self.owned]
         before = [list(numbers) for numbers in self.owned]
         if not self._revoked_some:
             self._move(unassigned)
@@ -185,20 +189,16 @@ class UnequalShares:
         if stale is not None and load > self._load(stale[0]) + 1:
             self._reassign(partition, stale[0])
             return True
+        # Kafka looks for a lighter subscriber in the same racks first, but then moves to the lightest anywhere, so
+        # its racks decide nothing here.
         topic = group.topic_of[partition]
-        mask = group.masks[partition]
-        subscribers = self._subscribers[topic]
-        # Kafka looks for a lighter subscriber in the same racks first, but then moves to the lightest anywhere.
-        if group.rack_aware and group.member_bits[owner] & mask:
-            for other in subscribers:
-                if group.member_bits[other] & mask and load > self._load(other) + 1:
-                    self._reassign(partition, self._lightest(topic))
-                    return True
-        for other in subscribers:
-            if load > self._load(other) + 1:
-                self._reassign(partition, self._lightest(topic))
-                return True
-        return False
+        if not self._fixed.isdisjoint(self._subscribers[topic]):
+            lighter = any(load > self._load(other) + 1 for other in self._subscribers[topic])
+        else:
+            lighter = load > len(self.owned[self._lightest(topic)]) + 1
+        if lighter:
+            self._reassign(partition, self._lightest(topic))
+        return lighter
 
     def _load(self, member: int) -> int:
         if member in self._fixed:
@@ -221,6 +221,9 @@ class UnequalShares:
         self.owned[source].remove(partition)
         self.owned[target].append(partition)
         self._owner[partition] = target
+        topic = self.group.topic_of[partition]
+        self._held[source][topic] -= 1
+        self._held[target][topic] += 1
         self._balanced = None
 
     def _change_load(self, member: int, change: int) -> None:
@@ -244,14 +247,17 @@ class UnequalShares:
         for load, member in reversed(self._by_load):
             if len(heaviest) == len(self._subscribers):
                 break
-            for topic in {self.group.topic_of[partition] for partition in self.owned[member]}:
-                heaviest.setdefault(topic, load)
-        return any(
-            heaviest.get(topic, 0) > load + 1
-            for load, member in self._by_load
-            if load != self._most[member]
-            for topic in self._topic_sets[member]
-        )
+            for topic, held in self._held[member].items():
+                if held:
+                    heaviest.setdefault(topic, load)
+        return any(most > self._lightest_with_room(topic) + 1 for topic, most in heaviest.items())
+
+    def _lightest_with_room(self, topic: str) -> int:
+        """The load of the lightest subscriber that does not have all that it could get; very high if there is none."""
+        for load, member in self._by_load:
+            if load != self._most[member] and topic in self._topic_sets[member]:
+                return load
+        return self.group.total
 
     def _doubled_imbalance(self) -> bool:
         """As ``_can_improve``, literally as Kafka does it, where a partition may have two owners."""
