@@ -152,14 +152,18 @@ async def consume(library: str, topics: Sequence[str], count: int, **settings: A
     order = {"topics": list(topics), "count": count, "settings": settings_for(library, **settings)}
     async with ClientProcess(library, "consume", **order) as client:
         lines = await client.finish()
-    errors = [error for line in lines for error in line.get("errors", ())]
-    assert not errors, errors
+    assert not errors_in(lines)
     return records_in(lines)
 
 
 def records_in(lines: Iterable[Mapping[str, Any]]) -> list[Seen]:
     """The records among a consumer's lines."""
     return [Seen(*record) for line in lines for record in line.get("records", ())]
+
+
+def errors_in(lines: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What a consumer complained of."""
+    return [error for line in lines for error in line.get("errors", ())]
 
 
 def acknowledged_in(lines: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:

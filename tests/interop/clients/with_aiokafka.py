@@ -55,7 +55,7 @@ async def outcome(sent: Any) -> Any:
         metadata = await asyncio.wait_for(sent, GIVE_UP_S)
     except KafkaError as error:
         return f"{type(error).__name__}: {error}"
-    return [metadata.partition, metadata.offset]
+    return None if metadata is None else [metadata.partition, metadata.offset]  # None: acks=0 asks for no answer
 
 
 def produce_steadily(settings: dict[str, Any], topic: str) -> None:

@@ -99,7 +99,11 @@ def consume(settings: dict[str, Any], topics: list[str], count: int | None = Non
         consumer.assign([TopicPartition(*one) for one in known])
     seen, deadline = 0, time.monotonic() + GIVE_UP_S
     while time.monotonic() < deadline and not stopped.is_set():
-        records = [record for some in consumer.poll(timeout_ms=100).values() for record in some]
+        try:
+            records = [record for some in consumer.poll(timeout_ms=100).values() for record in some]
+        except KafkaError as error:
+            say(errors=[type(error).__name__])
+            continue
         if records:
             say(records=[as_record(record) for record in records])
         seen += len(records)
