@@ -5,6 +5,7 @@ The group and the cluster come from a JSON file, or are made up from a few words
    "cluster": {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1], [1, 0]]}},
    "members": {"one": {"topics": ["orders"], "rack": "a"}}}
 Optional: topic_ids, offline and leaders in the cluster; instance_id, owned, generation and user_data in a member.
+A cluster with "brokers", as the other tools have it, will do too.
 
 Examples:
   kafka-rack assign group.json
@@ -24,9 +25,11 @@ from typing import Any
 from kafka_rack.assignment import ASSIGNORS, Assignment, assign, explain
 from kafka_rack.assignment.explanation import Explanation, View
 from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.assign_plot import reads_by_member
 from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, rack_list, read_json
-from kafka_rack.cli.tables import table
-from kafka_rack.errors import KafkaRackError, PartitionAssignorError
+from kafka_rack.cli.tables import table, write_whole
+from kafka_rack.cluster_layout import layout_of_json
+from kafka_rack.errors import InputError, KafkaRackError, PartitionAssignorError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let uniform and server-range look at racks, which Kafka's do not",
     )
     parser.add_argument("--format", choices=["table", "json"], default="table")
+    parser.add_argument("--plot", metavar="FILE", help="write a picture of reads by member, as SVG")
     made_up = parser.add_argument_group("without a file")
     add_broker_arguments(made_up)  # type: ignore[arg-type]
     made_up.add_argument(
@@ -51,12 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.plot and not arguments.plot.lower().endswith(".svg"):
+        raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
     group = group_in_file(arguments.file) if arguments.file else group_of_words(arguments)
     assignor = arguments.assignor or group.get("assignor") or "range"
     cluster, members = group["cluster"], group["members"]
     ours = arguments.our_rack_awareness
     try:
-        if not arguments.explain:
+        if not arguments.explain and not arguments.plot:
             answer = assign(assignor, cluster, members, our_rack_awareness=ours)
             print(
                 assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer)
@@ -67,7 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     except KafkaRackError as error:
         raise UsageError(f"{arguments.file or 'arguments'}: {error}") from error
-    print(explanation_json(explanation) if arguments.format == "json" else explanation_tables(explanation))
+    if arguments.plot:
+        write_whole(arguments.plot, reads_by_member(explanation))
+    if arguments.explain:
+        print(explanation_json(explanation) if arguments.format == "json" else explanation_tables(explanation))
+    else:
+        answer = explanation.with_racks.assignment
+        print(assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer))
     return 0
 
 
@@ -84,9 +96,22 @@ def group_in_file(path: str) -> dict[str, Any]:
         said = said["input"]  # a line of recorded answers
     if not isinstance(said, dict) or not isinstance(said.get("cluster"), dict) or "members" not in said:
         raise UsageError(f"{path}: an object with cluster and members is due")
+    if "brokers" in said["cluster"]:
+        said["cluster"] = cluster_of_layout(said["cluster"], path)
     if "topic_ids" in said:
         said["cluster"] = {**said["cluster"], "topic_ids": said["topic_ids"]}
     return said
+
+
+def cluster_of_layout(said: dict[str, Any], path: str) -> dict[str, Any]:
+    """A cluster as the other tools write it, with brokers and leaders, in the form that assign takes."""
+    try:
+        layout = layout_of_json(said)
+    except InputError as error:
+        raise UsageError(f"{path}: cluster: {error}") from error
+    leaders = {name: [part.leading for part in topic.partitions] for name, topic in layout.topics.items()}
+    nodes = [[broker.id, broker.rack] for broker in layout.brokers if not broker.fenced]
+    return {"nodes": nodes, "topics": layout.replicas_by_topic(), "leaders": leaders}
 
 
 def group_of_words(arguments: argparse.Namespace) -> dict[str, Any]:

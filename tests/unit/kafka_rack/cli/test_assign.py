@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -124,3 +125,36 @@ def test_a_topic_that_does_not_exist_fails_the_work(capsys, tmp_path):
     path.write_text(json.dumps(GROUP | {"assignor": "uniform", "members": {"m": {"topics": ["gone"]}}}))
     code, _, err = run(capsys, str(path))
     assert (code, err) == (1, "kafka-rack assign: members subscribe to topic gone, which does not exist\n")
+
+
+def test_a_picture_shows_each_members_reads_now_and_with_racks(capsys, tmp_path, group_file):
+    target = tmp_path / "reads.svg"
+    assert run(capsys, group_file, "--assignor", "range", "--plot", str(target))[0] == 0
+    picture = ET.fromstring(target.read_text())
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"one", "two", "a", "b", "without racks: 50.0 %", "with racks: 100.0 %"} <= set(texts)
+
+
+def test_a_picture_of_many_members_ends_somewhere(capsys, tmp_path):
+    target = tmp_path / "reads.svg"
+    many = ["--brokers", "1", "--racks", "a", "--topic", "t:1500", "--consumers", "1500", "--plot", str(target)]
+    assert run(capsys, *many)[0] == 0
+    assert "and 500 members more" in target.read_text()
+
+
+def test_a_picture_has_the_ending_of_its_form(capsys):
+    code, _, err = run(capsys, *MADE_UP, "--plot", "reads.png")
+    assert code == 2
+    assert "pictures are SVG" in err
+
+
+def test_a_cluster_in_the_form_of_the_other_tools_will_do(capsys, tmp_path):
+    path = tmp_path / "x.json"
+    layout = {"brokers": [{"id": 0, "rack": "a"}, {"id": 1, "rack": "b"}], "topics": {"orders": [[0], [1], [0], [1]]}}
+    path.write_text(json.dumps(GROUP | {"cluster": layout}))
+    assert json.loads(run(capsys, str(path), "--format", "json")[1])["assignment"] == {
+        "one": [["orders", [1, 3]]],
+        "two": [["orders", [0, 2]]],
+    }
+    path.write_text(json.dumps(GROUP | {"cluster": layout | {"brokers": [[0, 7]]}}))
+    assert run(capsys, str(path))[2].startswith(f"kafka-rack assign: {path}: cluster: broker 0: rack is 7")
