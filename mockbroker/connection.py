@@ -31,6 +31,7 @@ RESPONSE_START = Struct(">ii")  # size, correlation id
 NO_TAGS = b"\0"  # what a flexible response's header has after the correlation id
 SMALLEST_REQUEST = 8
 MOST_WAITING_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
+LARGE = 1 << 16  # bytes from which on a frame's pieces are put together only once, and an answer is written by itself
 
 
 class Connection:
@@ -55,8 +56,10 @@ class Connection:
         "_buffer",
         "_client",
         "_client_rack",
+        "_missing",
         "_most_bytes",
         "_parked",
+        "_pieces",
         "_pumping",
         "_waiting",
     )
@@ -83,7 +86,9 @@ class Connection:
         self._client: Client | None = None
         self._client_rack: str | None = None  # as its client.id or its listener say
         self._most_bytes: int = engine.cluster.settings["socket.request.max.bytes"]
+        self._missing = 0  # bytes of a large frame whose pieces are being gathered
         self._parked: Parked | None = None
+        self._pieces: list[bytes] = []
         self._pumping = False
         self._waiting = False
 
@@ -91,10 +96,13 @@ class Connection:
         """Take bytes from the client, in any cut; answers that are there at once are in ``output`` afterwards."""
         if self.closed is not None:
             return
-        self._buffer += data
         self.now_ms = now_ms
-        if not self._waiting:
-            self._pump()
+        if self._missing:
+            data = self._gather(data)
+        if data:
+            self._buffer += data
+            if not self._waiting:
+                self._pump()
 
     def stopped(self) -> None:
         """The client or the broker has gone: a call that waits is dropped, and nothing more is read or answered."""
@@ -109,12 +117,41 @@ class Connection:
         """Whether enough requests wait behind the present one, so that no more should be read for now."""
         return self._waiting and len(self._buffer) > MOST_WAITING_BYTES
 
-    def take_output(self) -> bytes:
-        """All frames to be sent, as one piece."""
-        output = self.output
-        whole = output[0] if len(output) == 1 else b"".join(output)
-        output.clear()
-        return whole
+    def take_output(self) -> list[bytes]:
+        """All that is to be sent, in few pieces: small ones are joined, large ones stay as they are."""
+        output, self.output = self.output, []
+        if len(output) == 1:
+            return output
+        pieces: list[bytes] = []
+        small: list[bytes] = []
+        for piece in output:
+            if len(piece) < LARGE:
+                small.append(piece)
+                continue
+            if small:
+                pieces.append(b"".join(small))
+                small = []
+            pieces.append(piece)
+        if small:
+            pieces.append(b"".join(small))
+        return pieces
+
+    def _gather(self, data: bytes) -> bytes:
+        """Take the next piece of a large frame, which runs once it is whole; gives what lies behind it."""
+        missing = self._missing
+        self._pieces.append(data if len(data) <= missing else data[:missing])
+        if len(data) < missing:
+            self._missing -= len(data)
+            return b""
+        frame = b"".join(self._pieces)
+        self._pieces.clear()
+        self._missing = 0
+        self._pumping = True
+        try:
+            self._run(frame)
+        finally:
+            self._pumping = False
+        return data[missing:]
 
     def _pump(self) -> None:
         """Run the frames that are complete, until one waits or none is left."""
@@ -131,6 +168,10 @@ class Connection:
                     self._end(f"frame of {size} bytes, but {SMALLEST_REQUEST} to {self._most_bytes} are taken")
                     break
                 if available < 4 + size:
+                    if size >= LARGE:
+                        self._pieces.append(bytes(buffer[position + 4 :]))
+                        self._missing = 4 + size - available
+                        position += available
                     break
                 with memoryview(buffer) as view:
                     frame = bytes(view[position + 4 : position + 4 + size])
@@ -269,11 +310,14 @@ class Connection:
         """Queue a response; gives the bytes of its frame without the length field."""
         message = type(response)
         body = codec(message, version).encode(response)
-        if response_header_version(message.api_key, version):
-            self.output.append(b"".join((RESPONSE_START.pack(5 + len(body), correlation_id), NO_TAGS, body)))
-            return 5 + len(body)
-        self.output.append(RESPONSE_START.pack(4 + len(body), correlation_id) + body)
-        return 4 + len(body)
+        tags = NO_TAGS if response_header_version(message.api_key, version) else b""
+        size = 4 + len(tags) + len(body)
+        start = RESPONSE_START.pack(size, correlation_id) + tags
+        if size < LARGE or message.api_key == KEPT_API:  # what is kept is kept as one piece
+            self.output.append(start + body)
+        else:
+            self.output += (start, body)
+        return size
 
     def _end(self, reason: str) -> None:
         self.closed = reason

@@ -306,8 +306,8 @@ class ClientProtocol(asyncio.Protocol):
     def flush(self) -> None:
         """Write what there is to be sent, all at once, and close where the connection has ended."""
         connection = self.connection
-        if connection.output:
-            self.transport.write(connection.take_output())
+        for piece in connection.take_output():
+            self.transport.write(piece)
         if self._leaving:
             return  # what the client still sends is read and dropped: closing over it would reset the connection
         if connection.closed is not None:
@@ -318,8 +318,8 @@ class ClientProtocol(asyncio.Protocol):
 
     def stop(self) -> None:
         """Write the last answers; what comes from the client from now on is not read as requests."""
-        if self.connection.output:
-            self.transport.write(self.connection.take_output())
+        for piece in self.connection.take_output():
+            self.transport.write(piece)
         self.connection.stopped()
         self._leaving = True
 

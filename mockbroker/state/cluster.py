@@ -176,9 +176,8 @@ class Cluster:
         broker.online = True
         broker.epoch += 1
         self._brokers_changed()
-        if first:
-            if self._groups is not None:
-                self._groups.restart_sessions(self.coordinators, now_ms)
+        if first and self._groups is not None:
+            self._groups.restart_sessions(self.coordinators, now_ms)
         return True
 
     def stop_rack(self, rack: str, now_ms: int) -> list[int]:

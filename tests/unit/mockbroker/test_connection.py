@@ -37,7 +37,7 @@ class Client:
         self.connection.receive(data, self.sim.now_ms)
 
     def frames(self) -> list[bytes]:
-        return self.reader.feed(self.connection.take_output()) if self.connection.output else []
+        return self.reader.feed(b"".join(self.connection.take_output()))
 
     def ask(self, request: Any, version: int, **fields: Any) -> Any:
         self.write(self.frame(request, version, **fields))
@@ -66,12 +66,37 @@ def test_requests_are_answered_however_they_are_cut(sim):
         client = Client(sim)
         for start in range(0, len(whole), cut):
             client.write(whole[start : start + cut])
-        return client.connection.take_output()
+        return b"".join(client.connection.take_output())
 
     once = answers(len(whole))
     assert len(FrameReader().feed(once)) == 3
     assert answers(1) == once
     assert answers(7) == once
+
+
+@pytest.mark.parametrize("cut", [1000, 65_536, 100_000, 10**6])
+def test_large_requests_are_answered_however_they_are_cut(sim, cut):
+    client = Client(sim)
+    small, large = batch(b"a"), batch(b"x" * 200_000)
+    requests = [(METADATA, 3), (produce_request(large), 0), (produce_request(small), 0), (produce_request(large), 0)]
+    whole = b"".join(client.frame(request, 12) for request, _ in requests)
+    for start in range(0, len(whole), cut):
+        client.write(whole[start : start + cut])
+    frames = client.frames()
+    assert [int.from_bytes(frame[:4], "big") for frame in frames] == [1, 2, 3, 4]
+    fetched = client.ask(fetch_request(), 12).responses[0].partitions[0].records
+    assert [len(value) for value in values(fetched)] == [200_000, 1, 200_000]
+
+
+def test_a_large_frame_behind_a_call_that_waits_is_run_after_it(sim, client):
+    client.write(client.frame(fetch_request(max_wait_ms=500), 12))
+    large = client.frame(produce_request(batch(b"x" * 200_000)), 12)
+    client.write(large[:1000])
+    sim.advance(ms=500)
+    assert len(client.frames()) == 1
+    client.write(large[1000:150_000])
+    client.write(large[150_000:] + client.frame(METADATA, 12))
+    assert [int.from_bytes(frame[:4], "big") for frame in client.frames()] == [2, 3]
 
 
 def test_one_request_at_a_time_is_answered_in_order(sim, client):

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mockbroker.call import Call, Client, Wait
-from mockbroker.engine import Engine
+from mockbroker.engine import Engine, top_level_error
 from mockbroker.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from protocol.apis.fetch import FetchRequest, FetchResponse
-from protocol.apis.metadata import DescribeTopicPartitionsRequest
+from protocol.apis.metadata import DescribeTopicPartitionsResponse
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 
@@ -112,12 +112,15 @@ def test_a_handler_that_fails_costs_only_its_own_call(waiting):
     assert [type(error) for error in waiting.failures] == [ZeroDivisionError, ZeroDivisionError]
 
 
-def test_an_error_that_escapes_a_handler_is_the_answers_top_level_error_or_ends_the_connection(sim):
+def test_an_error_that_escapes_a_handler_is_the_answers_top_level_error(sim):
     wrong = FetchRequest(session_id=5, session_epoch=3)
     assert sim.ask(wrong) == FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    cursor = DescribeTopicPartitionsRequest.Cursor(topic_name="x", partition_index=-1)
-    with pytest.raises(ApiError):
-        sim.ask(DescribeTopicPartitionsRequest(cursor=cursor))
+
+
+def test_an_answer_without_a_place_for_an_error_cannot_tell_it():
+    error = ApiError(ErrorCode.INVALID_REQUEST)
+    assert top_level_error(DescribeTopicPartitionsResponse, error) is None
+    assert top_level_error(FetchResponse, ZeroDivisionError()) is None
 
 
 class FetchWaits(RuleBasedStateMachine):
