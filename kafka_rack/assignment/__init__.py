@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_rack.assignment.explanation import Explanation, explain_members
 from kafka_rack.assignment.faultless import assign_range_with_racks, assign_uniform_with_racks
+from kafka_rack.assignment.leader import LeaderWatch
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, in_hash_order, members_from_plain
 from kafka_rack.assignment.range import assign_range
 from kafka_rack.assignment.round_robin import assign_round_robin
@@ -24,6 +25,7 @@ __all__ = [
     "RACK_AWARE_BY_US",
     "Assignment",
     "Explanation",
+    "LeaderWatch",
     "Member",
     "PartitionAssignorError",
     "TopicPartition",
