@@ -14,7 +14,7 @@ from enum import IntEnum
 
 import msgspec
 
-from protocol.records.checksum import crc32, crc32c
+from protocol.records.checksum import crc32, crc32c_of_part
 from protocol.records.compression import Codec, codec_of
 from protocol.records.errors import CorruptRecordError
 
@@ -212,7 +212,7 @@ def check_crc(records: bytes, header: BatchHeader) -> None:
     """Compare a whole batch's or message's checksum with its bytes. Raises: CorruptRecordError."""
     end = header.position + header.size
     if header.magic == 2:
-        crc = crc32c(records[header.position + CRC_COVERS_FROM : end])
+        crc = crc32c_of_part(records, header.position + CRC_COVERS_FROM, end)
     else:
         crc = crc32(memoryview(records)[header.position + MESSAGE_CRC_COVERS_FROM : end])
     if crc != header.crc:

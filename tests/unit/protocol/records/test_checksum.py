@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import lz4.frame
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from protocol.records.checksum import crc32, crc32c, xxhash32_of_few
+from protocol.records.checksum import crc32, crc32c, crc32c_of_part, xxhash32_of_few
 
 
 def test_crc32c_is_castagnolis_and_crc32_is_zlibs():
@@ -30,3 +32,10 @@ def test_xxhash32_agrees_with_lz4_on_every_frame_header():
 def test_more_than_15_bytes_are_not_hashed_by_the_short_form():
     with pytest.raises(AssertionError):
         xxhash32_of_few(bytes(16))
+
+
+@given(st.integers(0, 100), st.integers(0, 300_000))
+def test_the_checksum_of_a_part_is_that_of_its_copy(start, size):
+    data = bytes(range(256)) * 1200
+    end = min(start + size, len(data))
+    assert crc32c_of_part(data, start, end) == crc32c(data[start:end])
