@@ -4,7 +4,7 @@ Reads partitions' logs; writes the broker's fetch sessions.
 Errors: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR at the top (v7+), and per
 partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE,
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE, UNSUPPORTED_COMPRESSION_TYPE.
-Source: KIP-74, KIP-101, KIP-227, KIP-320, KIP-516, KIP-595;
+Source: KIP-74, KIP-101, KIP-227, KIP-320, KIP-392, KIP-516, KIP-595;
 KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
 """
 
@@ -29,6 +29,7 @@ from mockbroker.state.fetch_sessions import (
     TopicKey,
     Wanted,
 )
+from mockbroker.state.replication import check_follower_has, follower_end_offset, preferred_replica
 from mockbroker.state.topics import Partition
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
@@ -55,6 +56,7 @@ class Reading(NamedTuple):
     min_bytes: int
     max_bytes: int
     until_ms: int
+    rack: str
 
 
 class Read(NamedTuple):
@@ -79,6 +81,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         request.min_bytes,
         min(request.max_bytes, call.cluster.settings["fetch.max.bytes"]),
         call.now_ms + max(0, request.max_wait_ms),
+        request.rack_id if call.version >= FOLLOWER_VERSION else "",
     )
     return read(call, reading)
 
@@ -90,7 +93,7 @@ def read(call: Call, reading: Reading) -> FetchResponse | Wait:
     urgent = not reading.wanted
     room = reading.max_bytes
     for wanted in reading.wanted:
-        one = read_partition(call, wanted, room, at_least_one=size == 0)
+        one = read_partition(call, wanted, reading.rack, room, at_least_one=size == 0)
         reads.append(one)
         size += one.size
         room = max(0, room - one.size)
@@ -139,13 +142,19 @@ def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicK
             yield (topic.topic_id if by_topic_id else topic.topic, index)
 
 
-def read_partition(call: Call, wanted: Wanted, room: int, at_least_one: bool) -> Read:
-    """One partition's share of the answer; an error is a share too."""
+def read_partition(call: Call, wanted: Wanted, rack: str, room: int, at_least_one: bool) -> Read:
+    """One partition's share of the answer; an error is a share too, and so is the way to a replica near the reader."""
     partition = None
     try:
         partition = find_partition(call, wanted.topic, wanted.index)
         served_by(call, partition, followers_too=call.version >= FOLLOWER_VERSION)
         check_leader_epoch(partition, wanted.current_leader_epoch)
+        if rack and partition.leader == call.broker.id:
+            near = near_replica(call, partition, rack, wanted.fetch_offset)
+            if near is not None:
+                entry = empty_entry(partition, wanted, partition.log.high_watermark)
+                entry.preferred_read_replica = near
+                return Read(wanted, entry, partition, 0, urgent=True)
         return read_log(call, partition, wanted, room, at_least_one)
     except ApiError as error:
         entry = PartitionResponse(
@@ -161,29 +170,48 @@ def read_partition(call: Call, wanted: Wanted, room: int, at_least_one: bool) ->
 
 def read_log(call: Call, partition: Partition, wanted: Wanted, room: int, at_least_one: bool) -> Read:
     log = partition.log
-    entry = PartitionResponse(
-        partition_index=wanted.index,
-        high_watermark=log.high_watermark,
-        last_stable_offset=log.high_watermark,
-        log_start_offset=log.start_offset,
-        aborted_transactions=None,
-        records=b"",
-    )
+    end_offset = log.end_offset
+    follower = not partition.topic.diskless and partition.leader != call.broker.id
+    if follower:
+        end_offset = follower_end_offset(partition, call.cluster.follower_lags.get(call.broker.id, 0))
+        check_follower_has(partition, wanted.fetch_offset, end_offset)
+    entry = empty_entry(partition, wanted, end_offset)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
-        epoch, end_offset = log.end_of_epoch(wanted.last_fetched_epoch)
+        epoch, epoch_end = log.end_of_epoch(wanted.last_fetched_epoch)
         if epoch < 0 and log.latest_epoch() >= 0:
             raise ApiError(
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"nothing was written up to epoch {wanted.last_fetched_epoch}"
             )
-        if epoch >= 0 and (epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset):
-            entry.diverging_epoch = PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        if epoch >= 0 and (epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset):
+            entry.diverging_epoch = PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=epoch_end)
             return Read(wanted, entry, partition, 0, urgent=True)
-    batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one)
+    batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one, before=end_offset)
     if not batches:
         return Read(wanted, entry, partition, 0, urgent=False)
     records = batches[0] if len(batches) == 1 else b"".join(batches)
     entry.records = records_for(call.version, records, wanted.fetch_offset)
     return Read(wanted, entry, partition, len(records), urgent=False)
+
+
+def empty_entry(partition: Partition, wanted: Wanted, high_watermark: int) -> PartitionResponse:
+    """A partition's share without records; ``high_watermark`` as this replica knows it."""
+    return PartitionResponse(
+        partition_index=wanted.index,
+        high_watermark=high_watermark,
+        last_stable_offset=high_watermark,
+        log_start_offset=partition.log.start_offset,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
+    """Where the leader sends a reader of this rack, None to stay; a diskless partition has no replicas to choose of."""
+    if partition.topic.diskless:
+        return None
+    racks = {broker.id: broker.rack for broker in call.cluster.online_brokers()}
+    cluster = call.cluster
+    return preferred_replica(partition, rack, fetch_offset, racks, cluster.follower_lags, cluster.selector)
 
 
 def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:

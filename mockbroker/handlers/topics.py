@@ -26,7 +26,11 @@ from protocol.apis.topics import (
 from protocol.error_codes import ErrorCode
 
 NO_NUMBER = -1
+UNKNOWN = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 DETAILS_VERSION = 5
+# KIP-660 adds its error in new versions; it never got numbers for them, so the newest that there are know it.
+PLACEMENT_ERROR_VERSION = 7
+PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
 
 @handles(CreateTopicsRequest)
@@ -62,7 +66,8 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             validate_only=validate_only,
         )
     except ApiError as error:
-        return CreateTopicsResponse.Topic(name=wanted.name, error_code=error.code, error_message=error.message)
+        code = known_code(call, error, PLACEMENT_ERROR_VERSION)
+        return CreateTopicsResponse.Topic(name=wanted.name, error_code=code, error_message=error.message)
     entry = CreateTopicsResponse.Topic(
         name=topic.name,
         topic_id=ZERO_UUID if validate_only else topic.id,
@@ -73,6 +78,13 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
     if call.version >= DETAILS_VERSION:
         entry.configs = [config_entry(topic, name) for name in sorted(TOPIC_SETTINGS)]
     return entry
+
+
+def known_code(call: Call, error: ApiError, version: int) -> int:
+    """The error's code; the placer's is UNKNOWN_SERVER_ERROR to clients below ``version``."""
+    if error.code != ErrorCode.REPLICA_PLACEMENT_FAILED:
+        return error.code
+    return int(call.cluster.settings["replica.placement.failed.code"]) if call.version >= version else UNKNOWN
 
 
 def wanted_assignment(wanted: CreateTopicsRequest.Topic) -> list[list[int]] | None:
@@ -134,6 +146,7 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
                 wanted.name, wanted.count, assignment=assignment, validate_only=request.validate_only
             )
         except ApiError as error:
-            entry.error_code, entry.error_message = error.code, error.message
+            entry.error_code = known_code(call, error, PARTITIONS_PLACEMENT_ERROR_VERSION)
+            entry.error_message = error.message
         response.results.append(entry)
     return response

@@ -16,12 +16,15 @@ from zlib import crc32
 from kafka_rack import diskless
 from mockbroker.state.errors import ApiError
 from mockbroker.state.fetch_sessions import FetchSessions
+from mockbroker.state.placing import make_placer, place_partitions
 from mockbroker.state.producers import Producers
 from mockbroker.state.settings import Settings
 from mockbroker.state.topics import NO_LEADER, Partition, Topic, check_topic_name, typed_configs
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from kafka_rack.placement import ReplicaPlacer
+    from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups import Groups
 
 DEFAULT_LISTENER = "PLAINTEXT"
@@ -91,6 +94,9 @@ class Cluster:
     turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     coordinators: dict[str, int] = field(default_factory=dict)
+    follower_lags: dict[int, int] = field(default_factory=dict)  # records behind the leader, by broker
+    _placer: ReplicaPlacer | None = None
+    _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
@@ -240,6 +246,33 @@ class Cluster:
             self._groups = Groups(self.settings, self.woken.append)
         return self._groups
 
+    @property
+    def placer(self) -> ReplicaPlacer:
+        """Who places new replicas, as ``replica.placer.class.name`` says. Raises PlacerSettingsError."""
+        if self._placer is None:
+            self._placer = make_placer(self.settings)
+        return self._placer
+
+    @property
+    def selector(self) -> ReplicaSelector:
+        """Who sends readers to replicas, as ``replica.selector.class`` says. Raises SelectionError."""
+        if self._selector is None:
+            from kafka_rack.selection import find_selector
+
+            self._selector = find_selector(self.settings["replica.selector.class"])
+        return self._selector
+
+    def set_follower_lag(self, broker_id: int, records: int) -> None:
+        """Have the followers on a broker be so many records behind their leaders, still in sync; 0 ends it.
+
+        Raises KeyError: no such broker. ValueError: a lag below 0.
+        """
+        if records < 0:
+            raise ValueError(f"a lag of {records} records, but 0 is the least")
+        self.follower_lags[self.brokers[broker_id].id] = records
+        for topic in self.topics.values():
+            self.woken.extend(partition for partition in topic.partitions if broker_id in partition.isr)
+
     # topics
 
     def find_topic(self, name: str | None, topic_id: bytes | None = None) -> Topic:
@@ -276,7 +309,7 @@ class Cluster:
             validate_only: check everything, create nothing.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
-            INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG.
+            INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, REPLICA_PLACEMENT_FAILED.
         """
         check_topic_name(name)
         if name in self.topics:
@@ -395,7 +428,7 @@ class Cluster:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"replication factor {replication_factor}, but {are_online} online",
             )
-        return place(online, len(topic.partitions), partitions, replication_factor)
+        return place_partitions(self.placer, online, len(topic.partitions), partitions, replication_factor)
 
     def _check_assignment(self, rows: list[tuple[int, ...]]) -> None:
         for row in rows:
@@ -412,18 +445,6 @@ def add_partitions(topic: Topic, rows: list[tuple[int, ...]]) -> None:
     for replicas in rows:
         leader = replicas[0] if replicas else NO_LEADER
         topic.partitions.append(Partition(topic, len(topic.partitions), replicas, leader, replicas))
-
-
-def place(brokers: list[Broker], first_partition: int, partitions: int, replicas: int) -> list[tuple[int, ...]]:
-    """Replicas for new partitions, spread over the racks as Kafka's rack-aware placement does (KIP-36)."""
-    from kafka_rack.placement import UsableBroker
-    from kafka_rack.placement import place as place_replicas
-
-    racks = {broker.rack for broker in brokers}
-    placer = "unaware" if None in racks else "rack-aware"
-    usable = [UsableBroker(broker.id, broker.rack if placer == "rack-aware" else None, False) for broker in brokers]
-    rows = place_replicas(placer, usable, first_partition, partitions, replicas, start_index=0, next_replica_shift=0)
-    return [tuple(row) for row in rows]
 
 
 def random_uuid(rng: Random) -> bytes:

@@ -66,10 +66,11 @@ class Log:
         self.end_offset = last_offset + 1
         return base_offset
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True) -> list[bytes]:
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, before: int | None = None) -> list[bytes]:
         """Whole batches from the one that holds ``offset``, as many as fit into ``max_bytes``.
 
-        With ``at_least_one`` the first is given even if it alone is larger.
+        With ``at_least_one`` the first is given even if it alone is larger. ``before`` leaves out batches with
+        records at that offset or later.
         At the end of the log there is nothing to give. Raises ApiError: OFFSET_OUT_OF_RANGE.
         """
         if not self.start_offset <= offset <= self.end_offset:
@@ -83,7 +84,8 @@ class Log:
         first = bisect_right(self._base_offsets, offset) - 1
         taken = first
         room = max_bytes
-        for index in range(first, len(data)):
+        end = len(data) if before is None or before >= self.end_offset else self._batches_before(before)
+        for index in range(first, end):
             room -= len(data[index])
             if room < 0 and not (at_least_one and index == first):
                 break
@@ -168,6 +170,10 @@ class Log:
             gone += 1
         if gone:
             self.delete_before(self._base_offsets[gone])
+
+    def _batches_before(self, offset: int) -> int:
+        """How many batches lie wholly before an offset within the log."""
+        return max(0, bisect_right(self._base_offsets, offset) - 1)
 
     def _batch(self, index: int) -> Batch:
         following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset

@@ -27,6 +27,8 @@ DEFAULTS: dict[str, Any] = {
     "offset.metadata.max.bytes": 4096,
     "offsets.retention.minutes": 10080,
     "producer.id.expiration.ms": 86400000,
+    "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
+    "replica.selector.class": "",  # as in Kafka: readers stay with the leader
     "socket.request.max.bytes": 104857600,
     "transactional.id.expiration.ms": 604800000,
     "transaction.max.timeout.ms": 900000,
