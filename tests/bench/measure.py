@@ -7,15 +7,14 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from time import perf_counter
 
 ROUNDS = 9
 PEERS = ("kio", "kafka-python", "construct", "msgspec")
 
 
-def side_by_side(
-    calls: Sequence[Callable[[], object]], *, seconds: float = 0.2, rounds: int = ROUNDS
-) -> list[float]:
+def side_by_side(calls: Sequence[Callable[[], object]], *, seconds: float = 0.2, rounds: int = ROUNDS) -> list[float]:
     """The median time of one call of each, in seconds.
 
     Args:
@@ -23,7 +22,6 @@ def side_by_side(
     """
     repeats = [max(1, int(seconds / rounds / warm_time(call))) for call in calls]
     times: list[list[float]] = [[] for _ in calls]
-    0
     gc.freeze()  # what exists already is no part of the work, and would be walked at each full collection
     for _ in range(rounds):
         for call, repeat, found in zip(calls, repeats, times, strict=True):
@@ -58,10 +56,9 @@ def machine() -> str:
 def processor() -> str:
     """The name of the processor where Linux tells it."""
     try:
-        with open("/proc/cpuinfo") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
     except OSError:
         pass
     return platform.processor() or sys.platform

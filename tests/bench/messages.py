@@ -11,10 +11,11 @@ from tests.fixture_data import capture_names, captured_frames, golden_vectors
 from .peers import Sample
 
 RACKS = ("az-a", "az-b", "az-c")
+BROKERS = 6
 SHARE = 12  # captured frames of one message that enter the corpus at the most
 
 
-def metadata(partitions: int, topics: int = 1, replicas: int = 3, version: int = 12) -> Sample:
+def metadata(partitions: int, topics: int = 1, replicas: int = 3, version: int = 12, first_broker: int = 0) -> Sample:
     """A Metadata response: six brokers in three racks, every replica in sync and none offline."""
     topic_names = [f"topic-{index:04}" for index in range(topics)]
     return sample(
@@ -23,18 +24,25 @@ def metadata(partitions: int, topics: int = 1, replicas: int = 3, version: int =
         {
             "throttleTimeMs": 0,
             "brokers": [
-                {"nodeId": node, "host": f"broker-{node}.example.com", "port": 9092, "rack": RACKS[node % 3]}
-                for node in range(6)
+                {
+                    "nodeId": first_broker + node,
+                    "host": f"broker-{node}.example.com",
+                    "port": 9092,
+                    "rack": RACKS[node % 3],
+                }
+                for node in range(BROKERS)
             ],
             "clusterId": "lTgOUfVPRZGBzS8Zlzr5gA",
-            "controllerId": 1,
+            "controllerId": first_broker,
             "topics": [
                 {
                     "errorCode": 0,
                     "name": name,
                     "topicId": uuid_text(index),
                     "isInternal": False,
-                    "partitions": [metadata_partition(number, replicas) for number in range(partitions // topics)],
+                    "partitions": [
+                        metadata_partition(number, replicas, first_broker) for number in range(partitions // topics)
+                    ],
                     "topicAuthorizedOperations": -(2**31),
                 }
                 for index, name in enumerate(topic_names)
@@ -43,9 +51,9 @@ def metadata(partitions: int, topics: int = 1, replicas: int = 3, version: int =
     )
 
 
-def metadata_partition(number: int, replicas: int) -> dict[str, Any]:
+def metadata_partition(number: int, replicas: int, first_broker: int) -> dict[str, Any]:
     """One partition, its leader first among its replicas."""
-    nodes = [(number + step) % 6 for step in range(replicas)]
+    nodes = [first_broker + (number + step) % BROKERS for step in range(replicas)]
     return {
         "errorCode": 0,
         "partitionIndex": number,
@@ -166,9 +174,7 @@ def corpus() -> dict[str, list[Sample]]:
     """Every message with its samples: all golden vectors, and of real frames the first few of each version."""
     found: dict[str, list[Sample]] = defaultdict(list)
     for vector in golden_vectors():
-        found[vector.message].append(
-            Sample(vector.message, vector.api_key, vector.kind, vector.version, vector.body)
-        )
+        found[vector.message].append(Sample(vector.message, vector.api_key, vector.kind, vector.version, vector.body))
     taken: dict[tuple[str, int], int] = defaultdict(int)
     for name in capture_names():
         for frame in captured_frames(name):

@@ -1,0 +1,34 @@
+"""``python -m tests.bench [NAME...]``: the benchmarks by name, all of them without one.
+
+Each is a module here with a ``main()`` that measures and prints; a new one needs its line in ``BENCHMARKS``.
+"""
+
+import sys
+from importlib import import_module
+
+BENCHMARKS = {
+    "codec": "encode and decode beside kio, kafka-python and construct",
+    "memory": "peak allocation of decoding and encoding",
+    "compiling": "import, and compiling what a cluster's first Metadata needs",
+    "records": "record batches beside the clients' own readers and writers",
+    "placement": "replica placement beside Kafka's own classes",
+    "assignment": "partition assignment beside Kafka's own classes",
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks in the order above."""
+    unknown = sorted(set(names) - set(BENCHMARKS))
+    if unknown:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    for name, subject in BENCHMARKS.items():
+        if not names or name in names:
+            print(f"== {name}: {subject}\n", flush=True)
+            import_module(f"{__package__}.{name}").main()
+            print(flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,226 @@
+"""The mock cluster: how soon it answers, and how much it takes and gives, beside the figures of others.
+
+`python -m tests.bench.cluster` prints the table alone. One librdkafka client, 1 KB values, acks=all, three brokers as a
+process of their own. The figures of the others were measured on another day on a machine of two cores (kfake of
+franz-go 1.22, Kafka 4.1 as one node, librdkafka 2.16's own mock): ratios within one column hold better than across.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import NamedTuple
+
+import protocol
+from mockbroker import MockCluster
+from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.metadata import MetadataRequest
+from tests.bench.measure import machine
+
+ROOT = Path(__file__).resolve().parents[2]
+STARTS, ROUNDS = 9, 3
+VALUE_BYTES, VALUES = 1024, 200_000
+TOPIC, PARTITIONS = "orders", 6
+ASKS, IN_FLIGHT = 3000, 32
+API_VERSIONS = protocol.request_frame(ApiVersionsRequest(), 3, correlation_id=1, client_id="bench")
+METADATA = protocol.request_frame(MetadataRequest(topics=None), 12, correlation_id=2, client_id="bench")
+
+
+class Row(NamedTuple):
+    """A figure of ours, a median, and what others had; empty where nobody measured."""
+
+    what: str
+    ours: str
+    kfake: str = ""
+    kafka: str = ""
+    librdkafka_mock: str = ""
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[list[str]]:
+    """The addresses of three brokers that run as a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bootstrap"
+        process = start("--port", "0", "--bootstrap-file", str(file), *options)
+        try:
+            while not file.exists():
+                assert process.poll() is None, "the cluster ended before it served"
+                sleep(0.001)
+            yield file.read_text().strip().split(",")
+        finally:
+            stop(process)
+
+
+def start(*options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--quiet", *options]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def process_start_s() -> float:
+    """From the start of the process to the answers of ApiVersions and Metadata."""
+    port = free_port()
+    before = perf_counter()
+    process = start("--port", str(port))
+    try:
+        while True:
+            try:
+                sock = socket.create_connection(("127.0.0.1", port))
+                break
+            except ConnectionRefusedError:
+                sleep(0.0005)
+        with sock:
+            ask(sock, API_VERSIONS)
+            ask(sock, METADATA)
+        return perf_counter() - before
+    finally:
+        stop(process)
+
+
+def in_process_starts_s() -> list[float]:
+    """From `MockCluster()` to all three brokers accepting, inside a process that has had one before."""
+
+    async def started() -> float:
+        before = perf_counter()
+        async with MockCluster(topics={TOPIC: PARTITIONS}):
+            return perf_counter() - before
+
+    async def several() -> list[float]:
+        return [await started() for _ in range(STARTS + 1)][1:]
+
+    return asyncio.run(several())
+
+
+def ask(sock: socket.socket, frames: bytes, answers: int = 1) -> None:
+    """Send frames and read as many answers."""
+    sock.sendall(frames)
+    received = b""
+    while answers:
+        received += sock.recv(1 << 20)
+        while len(received) >= 4 and len(received) >= 4 + int.from_bytes(received[:4], "big"):
+            received = received[4 + int.from_bytes(received[:4], "big") :]
+            answers -= 1
+
+
+def metadata_per_second(address: str, in_flight: int) -> float:
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as sock:
+        ask(sock, METADATA)
+        before = perf_counter()
+        for _ in range(ASKS // in_flight):
+            ask(sock, METADATA * in_flight, in_flight)
+        return ASKS // in_flight * in_flight / (perf_counter() - before)
+
+
+def produce_mb_per_second(bootstrap: str) -> float:
+    from confluent_kafka import Producer
+
+    value = bytes(VALUE_BYTES)
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "linger.ms": 5,
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": VALUES + 1,
+            "queue.buffering.max.kbytes": 2_000_000,
+        }
+    )
+    producer.list_topics(TOPIC)
+    before = perf_counter()
+    for _ in range(VALUES):
+        producer.produce(TOPIC, value)
+    left = producer.flush(120)
+    assert left == 0, f"{left} records were not acknowledged"
+    return VALUES * VALUE_BYTES / 1e6 / (perf_counter() - before)
+
+
+def consume_mb_per_second(bootstrap: str) -> float:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    before = perf_counter()
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    read = 0
+    while read < VALUES:
+        read += sum(message.error() is None for message in consumer.consume(10_000, 5.0))
+    taken = perf_counter() - before
+    consumer.close()
+    return VALUES * VALUE_BYTES / 1e6 / taken
+
+
+def throughput(*options: str) -> tuple[float, float]:
+    """MB/s produced and consumed, the medians of some rounds with a fresh cluster each."""
+    produced, consumed = [], []
+    for _ in range(ROUNDS):
+        with serving("--topic", f"{TOPIC}:{PARTITIONS}:3", *options) as addresses:
+            produced.append(produce_mb_per_second(",".join(addresses)))
+            consumed.append(consume_mb_per_second(",".join(addresses)))
+    return statistics.median(produced), statistics.median(consumed)
+
+
+def has_uvloop() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("uvloop") is not None
+
+
+def rows() -> list[Row]:
+    """The table, measured now."""
+    process_start = statistics.median(process_start_s() for _ in range(STARTS))
+    in_process = statistics.median(in_process_starts_s())
+    with serving("--topic", f"{TOPIC}:{PARTITIONS}:3") as addresses:
+        one = metadata_per_second(addresses[0], 1)
+        many = metadata_per_second(addresses[0], IN_FLIGHT)
+    found = [
+        Row("process start to first Metadata, ms", f"{process_start * 1e3:.0f}", "7", "2,209", "107"),
+        Row("MockCluster start in a process, ms", f"{in_process * 1e3:.1f}"),
+        Row("Metadata requests/s, one at a time", f"{one:,.0f}", "12,700", "4,800", "19,000"),
+        Row("Metadata requests/s, 32 in flight", f"{many:,.0f}", "35,000", "11,700", "74,000"),
+    ]
+    produced, consumed = throughput()
+    found.append(Row("produce, MB/s", f"{produced:.0f}", "359", "131", "602"))
+    found.append(Row("consume, MB/s", f"{consumed:.0f}", "261", "539"))
+    if has_uvloop():
+        produced, consumed = throughput("--uvloop")
+        found.append(Row("produce with --uvloop, MB/s", f"{produced:.0f}"))
+        found.append(Row("consume with --uvloop, MB/s", f"{consumed:.0f}"))
+    return found
+
+
+def main() -> None:
+    print(machine())
+    heads = Row("", "kafka-rack", "kfake", "Kafka 4.1", "librdkafka's mock")
+    table = [heads, *rows()]
+    widths = [max(len(row[place]) for row in table) for place in range(len(heads))]
+    for row in table:
+        cells = [
+            row.what.ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
+        print("  ".join(cells).rstrip())
+
+
+if __name__ == "__main__":
+    main()
