@@ -5,7 +5,7 @@
 #   make check     within a minute: format, lint, types, import directions, fast tests, doctests
 #   make interop   only the tests that run real clients
 #   make bench     speed and sizes, beside our peers
-#   make fuzz      properties and simulations with fresh seeds for FUZZ_SECONDS
+#   make fuzz      mutated bytes at every message and version, from a fresh seed, for FUZZ_SECONDS
 #   make setup     everything a developer needs, in .venv
 #   make clean     .venv and caches away
 #
@@ -55,14 +55,8 @@ interop: $(DEV_READY)
 bench: $(DEV_READY)
 	@$(BIN)/python -m tests.bench
 
-# New seeds each round until the time is up; a failure prints how to replay it.
 fuzz: $(DEV_READY)
-	@end=$$(($$(date +%s) + $(FUZZ_SECONDS))); \
-	while [ "$$(date +%s)" -lt "$$end" ]; do \
-		seed=$$($(BIN)/python -c 'import random; print(random.randrange(2**32))'); \
-		$(BIN)/python -m pytest --quiet --hypothesis-profile=fuzz --hypothesis-seed="$$seed" \
-			$(wildcard tests/property tests/simulation) || exit 1; \
-	done
+	@$(BIN)/python -m tests.fuzz.mutate --seconds $(FUZZ_SECONDS)
 
 # The newest versions that pyproject.toml allows, worked out without installing them.
 PIN := import json, sys; \

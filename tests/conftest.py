@@ -1,7 +1,7 @@
 """Common ground of all tests: where the fixtures are, and how hard Hypothesis tries.
 
 Hypothesis profiles: ``dev`` (the default), ``ci`` (the same examples each time; taken where CI is set), ``quick`` (few
-of them; ``make check``) and ``fuzz`` (many new ones; ``make fuzz``).
+of them; ``make check``) and ``fuzz`` (many new ones, when asked for).
 Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
 """
 
