@@ -1,4 +1,4 @@
-"""Docstring examples outside tests/: those of the pipeline need Spark's extra, and are left out, said so, without it."""
+"""Docstring examples outside tests/: the pipeline's need the spark extra, and are left out by name without it."""
 
 from __future__ import annotations
 
