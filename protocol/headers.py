@@ -76,7 +76,8 @@ def read_response(data: bytes, api_key: int, version: int, *, trailing: str = "e
     if api_key != API_VERSIONS:
         return header, decode_as(message, version, body, trailing=trailing)
     try:
-        return header, decode_as(message, min(version, message.valid_versions.highest), body, trailing=trailing)
+        known = max(message.valid_versions.lowest, min(version, message.valid_versions.highest))
+        return header, decode_as(message, known, body, trailing=trailing)
     except DecodeError:
         try:
             return header, decode_as(message, 0, body, trailing=trailing)

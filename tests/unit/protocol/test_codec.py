@@ -103,10 +103,11 @@ def test_an_api_versions_answer_always_has_header_version_0():
     assert response_header_version(3, 9) == 1
 
 
-def test_an_answer_to_an_unknown_api_versions_version_is_read_in_version_0_form():
+@pytest.mark.parametrize("asked", [5, 99, -1, -32768])
+def test_an_answer_to_an_unknown_api_versions_version_is_read_in_version_0_form(asked):
     refusal = ApiVersionsResponse(error_code=35, api_keys=[ApiVersionsResponse.ApiVersion(api_key=18, max_version=4)])
     frame = protocol.response_frame(refusal, 0, correlation_id=3)[4:]
-    header, message = protocol.read_response(frame, 18, 5)
+    header, message = protocol.read_response(frame, 18, asked)
     assert (header.correlation_id, message) == (3, refusal)
 
 
