@@ -67,8 +67,13 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     first_name, first_index = "", 0
     if request.cursor is not None:
         first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
-        if first_index < 0:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"the cursor starts at partition {first_index}")
+        if first_index < 0:  # the answer has no place for an error but its topics
+            return DescribeTopicPartitionsResponse(
+                topics=[
+                    DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.INVALID_REQUEST)
+                    for name in sorted({wanted.name for wanted in request.topics})
+                ]
+            )
     room = max(1, min(request.response_partition_limit, MOST_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(name for name in names if name >= first_name)
