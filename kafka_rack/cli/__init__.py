@@ -20,13 +20,15 @@ COMMANDS = {
     "serve": "run a cluster with racks, for any Kafka client",
     "demo": "three racks, real clients, one rack stopped and back: who served whom",
     "place": "place replicas over racks",
-    "reassign": "propose where replicas should move",
+    "reassign": "propose where replicas should move, and start it",
     "assign": "assign partitions to consumers",
     "availability": "what an outage costs",
     "decode": "Kafka messages from bytes to JSON",
     "encode": "Kafka messages from JSON to bytes",
     "messages": "every message, its versions and fields, or how versions differ",
-    "inspect": "look into frames and captures",
+    "inspect": "a live cluster's racks, over the wire",
+    "audit": "what is wrong with a cluster's racks",
+    "topics": "create topics over racks on a live cluster, or describe them",
     "pipeline": "Spark jobs over captures",
 }
 

@@ -13,18 +13,24 @@ LEADER, FOLLOWER, EMPTY, TEXT = "#1f5fa8", "#a9c7e8", "#f1f1f1", "#333333"
 
 
 def partitions_by_rack(
-    rows: Sequence[Sequence[int]], racks: Mapping[int, str | None], title: str, first_partition: int = 0
+    rows: Sequence[Sequence[int]],
+    racks: Mapping[int, str | None],
+    title: str,
+    first_partition: int = 0,
+    labels: Sequence[str] | None = None,
 ) -> str:
     """A grid: a line a partition, a column a broker, brokers by rack; leaders dark, followers light.
 
     Args:
         rows: replicas of each partition, leader first.
         racks: broker id -> rack or None.
+        labels: what stands in front of each line, where partitions are of several topics.
     """
+    left = max(LEFT, *(20 + 6 * len(label) for label in labels)) if labels else LEFT
     ordered = sorted(racks, key=lambda broker: (racks[broker] is not None, racks[broker] or "", broker))
     column: dict[int, int] = {}
     headings: list[tuple[str, int]] = []
-    x = LEFT
+    x = left
     for at, broker in enumerate(ordered):
         if at == 0 or racks[broker] != racks[ordered[at - 1]]:
             x += GAP if at else 0
@@ -32,7 +38,7 @@ def partitions_by_rack(
         column[broker] = x
         x += CELL
     shown = rows[:MOST_ROWS]
-    width, height = max(x + 10, LEFT + 8 * len(title)), TOP + CELL * len(shown) + (24 if len(shown) < len(rows) else 10)
+    width, height = max(x + 10, left + 8 * len(title)), TOP + CELL * len(shown) + (24 if len(shown) < len(rows) else 10)
     size = f'width="{width}" height="{height}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10" fill="{TEXT}">',
@@ -43,7 +49,8 @@ def partitions_by_rack(
     parts += [f'<text x="{at + 2}" y="50" font-size="8">{broker}</text>' for broker, at in column.items()]
     for number, row in enumerate(shown):
         y = TOP + CELL * number
-        parts.append(f'<text x="10" y="{y + 10}">p {first_partition + number}</text>')
+        label = labels[number] if labels else f"p {first_partition + number}"
+        parts.append(f'<text x="10" y="{y + 10}">{escape(label)}</text>')
         for broker, at in column.items():
             colour = LEADER if row[0] == broker else FOLLOWER if broker in row else EMPTY
             parts.append(f'<rect x="{at}" y="{y}" width="{CELL - 2}" height="{CELL - 2}" fill="{colour}"/>')
