@@ -273,6 +273,8 @@ class DecoderWriter:
 
 def tag_reader(construct: TaggedFields) -> Any:
     """A function that reads ``count`` tagged fields: ``(b, p, count) -> (known values..., unknown, p)``."""
+    if not construct.known:
+        return reading.unknown_tagged_fields
     writer = DecoderWriter()
     source = writer.source
     source.entry = "read_tags"
@@ -283,8 +285,7 @@ def tag_reader(construct: TaggedFields) -> Any:
             source.add(f"{names[tag]} = {source.tagged_default(field.subcon, construct.defaults[field.name])}")
         source.add(*reading.varint_rest("count", "p"))
         with source.block("for _ in range(count):"):
-            source.add("tag = b[p]", "p += 1", *reading.varint_rest("tag", "p"))
-            source.add("length = b[p]", "p += 1", *reading.varint_rest("length", "p"), "end = p + length")
+            source.add("tag, p, end = tag_and_end(b, p)")
             source.add("if end > size or tag in seen:", "    raise Refused", "seen.add(tag)")
             branch = "if"
             for tag, field in construct.known.items():
@@ -292,10 +293,6 @@ def tag_reader(construct: TaggedFields) -> Any:
                     made = writer.item(field.subcon)
                     source.add(f"{names[tag]} = {made}", "if p != end:", "    raise Refused")
                 branch = "elif"
-            if construct.known:
-                source.add("else:", "    unknown.append((tag, b[p:end]))", "    p = end")
-            else:
-                source.add("unknown.append((tag, b[p:end]))", "p = end")
+            source.add("else:", "    unknown.append((tag, b[p:end]))", "    p = end")
         source.add(f"return {', '.join([*names.values(), 'tuple(unknown)'])}, p")
     return source.run("read_tags")
-

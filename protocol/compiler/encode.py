@@ -258,6 +258,8 @@ class EncoderWriter:
 
 def tags_writer(construct: TaggedFields) -> Any:
     """A function that gives the bytes of a record's tagged fields, of which there are some."""
+    if not construct.known:
+        return writing.unknown_tagged_fields
     writer = EncoderWriter()
     source = writer.source
     source.entry = "write_tags"

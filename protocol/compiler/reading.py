@@ -77,6 +77,36 @@ def long_nullable_string(b: bytes, p: int, first: int) -> tuple[str | None, int]
     return b[p:end].decode(), end
 
 
+def tag_and_end(b: bytes, p: int) -> tuple[int, int, int]:
+    """The tag of a tagged field at ``p``, where its value starts and where that ends."""
+    tag, length = b[p], b[p + 1]
+    if tag < 128 and length < 128:
+        p += 2
+    else:
+        p += 1
+        if tag > 127:
+            tag, p = long_varint(b, p, tag)
+        length = b[p]
+        p += 1
+        if length > 127:
+            length, p = long_varint(b, p, length)
+    return tag, p, p + length
+
+
+def unknown_tagged_fields(b: bytes, p: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
+    """The tagged fields of a record that knows none; ``p`` stands behind the first byte of their ``count``."""
+    if count > 127:
+        count, p = long_varint(b, p, count)
+    found: dict[int, bytes] = {}
+    for _ in range(count):
+        tag, p, end = tag_and_end(b, p)
+        if end > len(b) or tag in found:
+            raise Refused
+        found[tag] = b[p:end]
+        p = end
+    return tuple(found.items()), p
+
+
 class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
     """``unpackers[n](b, p)`` reads n numbers of one width; small ones are kept."""
 
@@ -94,6 +124,7 @@ class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
 UNPACKERS = {code: Unpackers(code) for code in "bBhHlLqd?"}
 NAMES = {
     "long_varint": long_varint,
+    "tag_and_end": tag_and_end,
     "long_string": long_string,
     "long_nullable_string": long_nullable_string,
 }

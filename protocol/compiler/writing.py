@@ -43,6 +43,11 @@ def tagged_fields(
     return b"".join(pieces)
 
 
+def unknown_tagged_fields(record: Any) -> bytes:
+    """The tagged fields of a record that knows none."""
+    return tagged_fields(record.unknown_tagged_fields, (), ())
+
+
 def long_run(codes: Sequence[str], values: Sequence[Any]) -> bytes:
     """A run, see ``encode.Packed``, in which an array, here its count and itself, has more than 126 numbers."""
     pieces = []
