@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
         raise UsageError(f"--control-port {arguments.control_port}, but 0 to {HIGHEST_PORT} are possible")
     brokers, settings = brokers_from(arguments, settings)
+    from kafka_rack.errors import KafkaRackError
     from mockbroker.server import MockCluster
     from mockbroker.state.errors import ApiError
 
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
             cluster.create_topic(name, partitions, diskless=True)
     except ApiError as error:
         raise UsageError(error.message or str(error)) from None
-    except ValueError as error:
+    except (ValueError, KafkaRackError) as error:
         raise UsageError(str(error)) from None
     if arguments.uvloop:
         try:

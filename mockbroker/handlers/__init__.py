@@ -28,6 +28,8 @@ MODULE_OF_API: dict[int, str] = {
     32: "configs",
     37: "topics",
     42: "groups",
+    45: "reassignments",
+    46: "reassignments",
     47: "group_offsets",
     60: "cluster",
     75: "metadata",

@@ -113,6 +113,8 @@ class Cluster:
     ) -> Cluster:
         """A cluster whose brokers are all online and that has no topics.
 
+        Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
+
         >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")])
         >>> cluster.create_topic("orders", 2, 2).partitions[0].isr
         (0, 1)
@@ -120,13 +122,25 @@ class Cluster:
         rng = Random(seed)
         all_settings = settings if isinstance(settings, Settings) else Settings(settings)
         by_id = {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
-        return cls(
+        cluster = cls(
             brokers=by_id,
             settings=all_settings,
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
         )
+        cluster.check_plugins()
+        return cluster
+
+    def check_plugins(self) -> None:
+        """Load the placer and the selector if the settings name any, so that a wrong name is heard of at once.
+
+        Raises: PlacerSettingsError, SelectionError.
+        """
+        if any(name.startswith("replica.placer.") for name in self.settings):
+            self._placer = make_placer(self.settings)
+        if self.settings["replica.selector.class"]:
+            _ = self.selector
 
     # brokers and racks
 
@@ -290,6 +304,16 @@ class Cluster:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
         return topic
 
+    def find_partition(self, name: str, index: int) -> Partition:
+        """One partition of a topic. Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION."""
+        topic = self.find_topic(name)
+        if not 0 <= index < len(topic.partitions):
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {name} has partitions 0 to {len(topic.partitions) - 1}, not {index}",
+            )
+        return topic.partitions[index]
+
     def create_topic(
         self,
         name: str,
@@ -362,6 +386,24 @@ class Cluster:
             return
         add_partitions(topic, [() for _ in rows] if topic.diskless else rows)
         self._elect(topic)
+        self._changed()
+
+    def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
+        """Move a partition to other brokers, the preferred leader first. The move is done at once.
+
+        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
+        """
+        partition = self.find_partition(name, index)
+        if partition.topic.diskless:
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
+        self._check_assignment([tuple(replicas)])
+        if len(replicas) != len(partition.replicas) and not may_resize:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
+            )
+        partition.move(tuple(replicas), self.online_ids())
+        self.woken.append(partition)
         self._changed()
 
     def delete_topic(self, topic: Topic) -> None:

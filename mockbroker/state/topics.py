@@ -91,6 +91,15 @@ class Partition:
         self.isr, self.leader = isr, leader
         return True
 
+    def move(self, replicas: tuple[int, ...], online: Container[int]) -> None:
+        """Have these replicas from now on; those online are in sync, and the preferred leader leads if it is up."""
+        self.replicas = replicas
+        self.partition_epoch += 1
+        if self.leader not in replicas:
+            self.leader = NO_LEADER
+        self.isr = tuple(replica for replica in replicas if replica in online) or replicas
+        self.elect(online)
+
 
 @dataclass(slots=True, eq=False)
 class Topic:
