@@ -1,0 +1,320 @@
+"""Over the wire: every API and version that a running cluster advertises, well-formed requests and damaged ones.
+
+A well-formed request is answered with a response that decodes in that version, or waits where its API may. A damaged
+one may also have its connection closed, with one logged line that says why. Nothing else is logged, nothing is raised,
+and the cluster goes on serving another connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import protocol
+from mockbroker import MockCluster
+from mockbroker.handlers import MODULE_OF_API
+from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
+from protocol.apis.fetch import FetchRequest
+from protocol.apis.metadata import MetadataRequest
+from protocol.apis.produce import ProduceRequest
+from protocol.framing import frame
+from protocol.fuzz import Draws, damaged, messages
+from protocol.records import Record, build_batch
+from tests.fixture_data import golden_vectors
+
+API_VERSIONS, JOIN_GROUP, PRODUCE = ApiVersionsRequest.api_key, JoinGroupRequest.api_key, ProduceRequest.api_key
+MAY_WAIT = {FetchRequest.api_key, JOIN_GROUP, SyncGroupRequest.api_key, PRODUCE}
+PATIENCE_S = 60.0
+LATER_MS = 3_600_000  # when no call waits any more
+MEMBER = "the member that joined last"  # as a member id, it stands for whatever id the cluster gave
+
+EACH_API = pytest.mark.parametrize(
+    "request_class",
+    [protocol.message_class(key, "request") for key in sorted(MODULE_OF_API)],
+    ids=lambda one: one.name,
+)
+FEW = settings(
+    max_examples=max(2, settings.default.max_examples // 6),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+SOME = settings(FEW, max_examples=settings.default.max_examples)
+
+
+def new_cluster() -> MockCluster:
+    """Three brokers in three racks, a topic of each kind, and the same ids each time."""
+    return MockCluster(topics={"orders": 3}, diskless_topics={"events": 2})
+
+
+@cache
+def draws() -> Draws:
+    """Values that mean something to that cluster, and some that mean nothing anywhere."""
+    cluster = new_cluster()
+    ids = [topic.id for topic in cluster.state.topics.values()]
+    small = st.sampled_from([0, 1, 2, -1, 3, 5, 100])
+    integers = {
+        code: st.one_of(small, st.sampled_from([(1 << bits - 1) - 1, -(1 << bits - 1)]))
+        for code, bits in {"b": 8, "h": 16, "l": 32, "q": 64}.items()
+    }
+    integers |= {code: small.map(abs) for code in "BHL"}
+    integers["l"] |= st.sampled_from([6_000, 10_000])  # session timeouts that pass
+    good = build_batch([Record(value=b"v", timestamp=1_000)])
+    old = build_batch([Record(value=b"v")], magic=0)
+    blobs = st.sampled_from([b"", good, good * 2, old, good[:-1], b"\0" * 70]) | st.binary(max_size=30)
+    names = ["orders", "events", "new", "", "a", MEMBER, "consumer", "range", "retention.ms", "räck", "x" * 300]
+    return Draws(
+        texts=st.sampled_from(names),
+        blobs=blobs,
+        uuids=st.sampled_from([*ids, bytes(16), bytes(range(16))]),
+        integers=integers,
+        long_arrays=False,
+    )
+
+
+class Scene:
+    """A running cluster, connections to it, what it logged, and what went wrong where nobody looked."""
+
+    def __init__(self, cluster: MockCluster) -> None:
+        self.cluster = cluster
+        self.records: list[logging.LogRecord] = []
+        self.raised: list[dict[str, Any]] = []
+        self.lines: list[Line] = []
+
+    @property
+    def closings(self) -> list[str]:
+        """One line for each connection that the cluster ended; asserts that nothing else was logged or raised."""
+        assert self.raised == []
+        lines = [record.getMessage() for record in self.records]
+        for record, line in zip(self.records, lines, strict=True):
+            assert (record.levelno, record.exc_info) == (logging.WARNING, None), line
+            assert " closes the connection of " in line
+            assert "cannot be written" not in line, line
+            assert "\n" not in line
+        return lines
+
+    async def connect(self, broker: int) -> Line:
+        address = self.cluster.state.brokers[broker]
+        line = Line(*await asyncio.open_connection(address.host, address.port))
+        self.lines.append(line)
+        return line
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Scene]:
+    """A cluster of which all that is logged is collected, and all that fails in tasks and callbacks of its loop."""
+    async with new_cluster() as cluster:
+        scene = Scene(cluster)
+        handler = logging.Handler(logging.INFO)
+        handler.emit = scene.records.append  # type: ignore[method-assign]
+        loggers = [logging.getLogger(name) for name in ("mockbroker", "asyncio")]
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: scene.raised.append(context))
+        for logger in loggers:
+            logger.addHandler(handler)
+            logger.propagate = False
+        try:
+            yield scene
+            await still_serves(scene, await scene.connect(2))
+        finally:
+            for logger in loggers:
+                logger.removeHandler(handler)
+                logger.propagate = True
+            for line in scene.lines:
+                line.writer.close()
+                with suppress(ConnectionError):
+                    await line.writer.wait_closed()
+    assert scene.closings == []
+
+
+class Asked(NamedTuple):
+    """What was asked; Produce with acks=0 has no answer."""
+
+    api_key: int
+    version: int
+    may_be_silent: bool
+
+
+class Line:
+    """One connection: what was asked, and what came back by the time that both sides had hung up."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self.asked: list[Asked] = []
+
+    def say(self, request: Any, version: int) -> None:
+        """Write a well-formed request; correlation ids count from 0."""
+        silent = type(request).api_key == PRODUCE and request.acks == 0
+        self.writer.write(framed(request, version, len(self.asked)))
+        self.asked.append(Asked(type(request).api_key, version, silent))
+
+    async def answers(self) -> list[bytes]:
+        """Hang up, and read the frames of all answers that came; an answer cut off would fail here."""
+        received = b""
+        with suppress(OSError):  # the other side may have hung up first
+            self.writer.write_eof()
+        with suppress(ConnectionError):
+            received = await asyncio.wait_for(self.reader.read(), PATIENCE_S)
+        self.writer.close()
+        reader = protocol.FrameReader()
+        frames = reader.feed(received)
+        assert sum(4 + len(one) for one in frames) == len(received)
+        return frames
+
+    async def checked_answers(self) -> list[Any]:
+        """The messages that answered what was said, each in its version, in the order of asking."""
+        found, frames = [], await self.answers()
+        for number, (api_key, version, silent) in enumerate(self.asked):
+            if frames and int.from_bytes(frames[0][:4], "big") == number:
+                header, message = protocol.read_response(frames.pop(0), api_key, version)
+                assert header.correlation_id == number
+                found.append(message)
+            elif not silent:
+                break
+        assert frames == []
+        return found
+
+
+def framed(request: Any, version: int, correlation_id: int) -> bytes:
+    return protocol.request_frame(request, version, correlation_id=correlation_id, client_id="fuzz")
+
+
+async def still_serves(scene: Scene, witness: Line) -> None:
+    """A connection that was there before gets its answer."""
+    witness.writer.write(framed(MetadataRequest(topics=None), 12, 7))
+    size = int.from_bytes(await asyncio.wait_for(witness.reader.readexactly(4), PATIENCE_S), "big")
+    header, answer = protocol.read_response(await witness.reader.readexactly(size), MetadataRequest.api_key, 12)
+    assert header.correlation_id == 7
+    assert len(answer.brokers) == 3
+
+
+def test_the_cluster_advertises_what_is_asked_here():
+    async def main() -> None:
+        async with running() as scene:
+            line = await scene.connect(0)
+            line.say(ApiVersionsRequest(), 0)
+            (answer,) = await line.checked_answers()
+            advertised = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+            asked = {key: protocol.message_class(key, "request").valid_versions for key in MODULE_OF_API}
+            assert advertised == {key: (versions.lowest, versions.highest) for key, versions in asked.items()}
+            assert len(advertised) >= 24
+
+    asyncio.run(main())
+
+
+@EACH_API
+def test_requests_in_kafkas_own_bytes_are_answered(request_class):
+    vectors = golden_vectors(request_class.name)
+    assert vectors
+    read = [(protocol.decode_named(one.message, one.version, one.body), one.version) for one in vectors]
+    asyncio.run(one_each(read))
+
+
+@EACH_API
+@FEW
+@given(st.data())
+def test_well_formed_requests_are_answered_in_their_version(request_class, data):
+    versions = request_class.valid_versions
+    asyncio.run(one_each([(data.draw(messages(request_class, version, draws())), version) for version in versions]))
+
+
+async def one_each(said: list[tuple[Any, int]]) -> None:
+    """Each request, on a connection of its own, is answered, or waits if it may."""
+    async with running() as scene:
+        witness = await scene.connect(1)
+        for turn, (request, version) in enumerate(said):
+            line = await scene.connect(turn % 3)
+            line.say(request, version)
+            answers = await line.checked_answers()
+            (asked,) = line.asked
+            if asked.may_be_silent:
+                assert answers == []
+                scene.records.clear()  # acks=0: an error is told by hanging up
+            else:
+                assert scene.closings == [], (request, version)
+                assert answers or asked.api_key in MAY_WAIT, (request, version)
+        await still_serves(scene, witness)
+
+
+@EACH_API
+@FEW
+@given(st.data())
+def test_damaged_requests_are_answered_or_end_their_connection_with_one_line(request_class, data):
+    streams = []
+    for version in request_class.valid_versions:
+        whole = framed(data.draw(messages(request_class, version, draws())), version, 1)
+        if data.draw(st.booleans(), "damage the length as well"):
+            streams.append(data.draw(damaged(whole)))
+        else:
+            streams.append(frame(data.draw(damaged(whole[4:]))))
+    asyncio.run(each_stream(streams))
+
+
+async def each_stream(streams: list[bytes]) -> None:
+    """Each piece of bytes on a connection of its own brings an answer that decodes, or one line about the end."""
+    async with running() as scene:
+        witness = await scene.connect(1)
+        for turn, stream in enumerate(streams):
+            line = await scene.connect(turn % 3)
+            line.writer.write(stream)
+            answers = await line.answers()
+            assert len(scene.closings) <= 1
+            scene.records.clear()
+            assert len(answers) <= 1
+            for answer in answers:
+                api_key, version = (int.from_bytes(stream[at : at + 2], "big", signed=True) for at in (4, 6))
+                header, _ = protocol.read_response(answer, api_key, version)
+                assert header.correlation_id == int.from_bytes(stream[8:12], "big", signed=True)
+        await still_serves(scene, witness)
+
+
+@st.composite
+def conversations(draw: Any) -> list[tuple[int, Any, int]]:
+    """Requests of any kind in a row, each with the broker it goes to and its version."""
+    said = []
+    for _ in range(draw(st.integers(2, 12))):
+        request_class = protocol.message_class(draw(st.sampled_from(sorted(MODULE_OF_API))), "request")
+        version = draw(st.sampled_from(list(request_class.valid_versions)))
+        request = draw(messages(request_class, version, draws()))
+        if request_class is ProduceRequest and request.acks == 0:
+            request.acks = 1  # errors under acks=0 end the connection, and the conversation with it
+        said.append((draw(st.integers(0, 2)), request, version))
+    return said
+
+
+@SOME
+@given(conversations())
+def test_requests_of_all_kinds_in_a_row_are_all_answered_in_time(said):
+    asyncio.run(in_a_row(said))
+
+
+async def in_a_row(said: list[tuple[int, Any, int]]) -> None:
+    """All in one cluster, on one connection a broker; then an hour passes, and nothing waits any more."""
+    async with running() as scene:
+        witness = await scene.connect(1)
+        lines = [await scene.connect(broker) for broker in range(3)]
+        for broker, request, version in said:
+            if getattr(request, "member_id", None) == MEMBER:
+                request.member_id = last_member(scene.cluster)
+            lines[broker].say(request, version)
+            await still_serves(scene, witness)
+        for hour in range(1, 1 + len(said)):  # behind a call that waited there may be others
+            scene.cluster.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
+        assert scene.cluster.engine.parked_calls == 0
+        for line in lines:
+            answers = await line.checked_answers()
+            assert len(answers) == len(line.asked)
+        assert scene.closings == []
+        await still_serves(scene, witness)
+
+
+def last_member(cluster: MockCluster) -> str:
+    """The id of the member that joined a group last, or one that nobody has."""
+    members = [member for group in cluster.state.groups.select() for member in group.members]
+    return members[-1] if members else "nobody"
