@@ -59,7 +59,7 @@ class ClientProcess:
             sys.executable,
             "-m",
             "tests.interop.clients",
-            PROGRAMS[self.library],
+            ("admin_" if self.order["work"] == "administer" else "") + PROGRAMS[self.library],
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -16,6 +16,8 @@ NAMES = {
     "group": "group.id",
     "acks": "acks",
     "compression": "compression.type",
+    "heartbeat_ms": "heartbeat.interval.ms",
+    "session_ms": "session.timeout.ms",
     "idempotence": "enable.idempotence",
     "metadata_max_age_ms": "topic.metadata.refresh.interval.ms",
     "largest_bytes": "message.max.bytes",

@@ -15,6 +15,8 @@ NAMES = {
     "rack": "client_rack",
     "group": "group_id",
     "compression": "compression_type",
+    "heartbeat_ms": "heartbeat_interval_ms",
+    "session_ms": "session_timeout_ms",
     "idempotence": "enable_idempotence",
     "largest_bytes": "max_request_size",
 }
