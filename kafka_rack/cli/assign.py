@@ -1,6 +1,6 @@
 """Assign partitions to the consumers of a group as Kafka's assignors do, and say who reads inside its rack.
 
-The group and the cluster come from a JSON file, or are made up from a few words:
+The group and the cluster are live, or come from a JSON file, or are made up from a few words. A file says:
   {"assignor": "range",
    "cluster": {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1], [1, 0]]}},
    "members": {"one": {"topics": ["orders"], "rack": "a"}}}
@@ -10,6 +10,7 @@ A cluster with "brokers", as the other tools have it, will do too.
 Examples:
   kafka-rack assign group.json
   kafka-rack assign group.json --assignor cooperative-sticky --explain
+  kafka-rack assign --bootstrap-server localhost:9092 --group readers --rack-of 10.0.1.=az1 --explain
   kafka-rack assign --brokers 3 --racks a,b,c --topic orders:12:1 --consumers 3 --consumer-racks a,b,c --explain
   kafka-rack assign group.json --assignor uniform --our-rack-awareness --explain --format json
 """
@@ -27,6 +28,8 @@ from kafka_rack.assignment.explanation import Explanation, View
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.assign_plot import reads_by_member
 from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, rack_list, read_json
+from kafka_rack.cli.live_cluster import add_cluster_arguments, cluster_of
+from kafka_rack.cli.live_group import live_group
 from kafka_rack.cli.tables import table, write_whole
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import InputError, KafkaRackError, PartitionAssignorError
@@ -43,6 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=["table", "json"], default="table")
     parser.add_argument("--plot", metavar="FILE", help="write a picture of reads by member, as SVG")
+    parser.add_argument(
+        "--rack-of",
+        action="append",
+        default=[],
+        metavar="PREFIX=RACK",
+        help="where members are that name no rack, by the start of their id, client id or address",
+    )
+    add_cluster_arguments(parser, required=False)
+    parser.add_argument("--group", metavar="ID", help="a group of the live cluster: what its next rebalance would give")
     made_up = parser.add_argument_group("without a file")
     add_broker_arguments(made_up)  # type: ignore[arg-type]
     made_up.add_argument(
@@ -57,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and not arguments.plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
-    group = group_in_file(arguments.file) if arguments.file else group_of_words(arguments)
+    group = group_of(arguments)
+    place_members(group["members"], arguments.rack_of)
     assignor = arguments.assignor or group.get("assignor") or "range"
     cluster, members = group["cluster"], group["members"]
     ours = arguments.our_rack_awareness
@@ -72,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     except PartitionAssignorError as error:
         raise CommandError(str(error)) from error
     except KafkaRackError as error:
-        raise UsageError(f"{arguments.file or 'arguments'}: {error}") from error
+        raise UsageError(f"{arguments.file or arguments.group or 'arguments'}: {error}") from error
     if arguments.plot:
         write_whole(arguments.plot, reads_by_member(explanation))
     if arguments.explain:
@@ -81,6 +94,37 @@ def run(arguments: argparse.Namespace) -> int:
         answer = explanation.with_racks.assignment
         print(assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer))
     return 0
+
+
+def group_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The group from where the arguments say."""
+    if bool(arguments.bootstrap_server) != bool(arguments.group):
+        raise UsageError("--bootstrap-server and --group go together")
+    if arguments.file:
+        if arguments.group:
+            raise UsageError("give a FILE or a live group, not both")
+        return group_in_file(arguments.file)
+    if arguments.group:
+        with cluster_of(arguments) as cluster:
+            return live_group(cluster, arguments.group)
+    return group_of_words(arguments)
+
+
+def place_members(members: Any, rules: list[str]) -> None:
+    """Give members that name no rack the one of the first rule that fits."""
+    pairs = []
+    for rule in rules:
+        prefix, equals, rack = rule.rpartition("=")
+        if not equals or not prefix or not rack:
+            raise UsageError(f"--rack-of {rule}: PREFIX=RACK is due")
+        pairs.append((prefix, rack))
+    if not pairs or not isinstance(members, dict):
+        return
+    for name, member in members.items():
+        if isinstance(member, dict) and not member.get("rack"):
+            said = (name, str(member.get("client_id", "")), str(member.get("host", "")))
+            fitting = (rack for prefix, rack in pairs if any(text.startswith(prefix) for text in said))
+            member["rack"] = next(fitting, member.get("rack"))
 
 
 def group_in_file(path: str) -> dict[str, Any]:
@@ -117,7 +161,7 @@ def cluster_of_layout(said: dict[str, Any], path: str) -> dict[str, Any]:
 def group_of_words(arguments: argparse.Namespace) -> dict[str, Any]:
     """A group made up from ``--brokers``, ``--topic`` and ``--consumers``."""
     if not arguments.topic or not arguments.consumers:
-        raise UsageError("give a FILE, or --brokers, --topic and --consumers")
+        raise UsageError("give a FILE, a live group, or --brokers, --topic and --consumers")
     brokers = brokers_of(arguments)
     topics = dict(topic_of(text, brokers) for text in arguments.topic)
     cluster = {"nodes": [[broker.id, broker.rack] for broker in brokers], "topics": topics}

@@ -96,11 +96,14 @@ def test_explain_gives_people_tables_and_findings(capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "give a FILE, or --brokers, --topic and --consumers"),
+        ([], 2, "give a FILE, a live group, or --brokers, --topic and --consumers"),
         (["/nowhere.json"], 2, "/nowhere.json: cannot be read: No such file or directory"),
         ([*MADE_UP, "--topic", "orders"], 2, "--topic orders: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due"),
         ([*MADE_UP, "--topic", "x:1:4"], 2, "--topic x:1:4: "),
         ([*MADE_UP, "--our-rack-awareness"], 2, "rack awareness of ours for range, but only uniform, server-range"),
+        ([*MADE_UP, "--rack-of", "a"], 2, "--rack-of a: PREFIX=RACK is due"),
+        (["--group", "g"], 2, "--bootstrap-server and --group go together"),
+        (["x.json", "--group", "g", "--bootstrap-server", "h:1"], 2, "give a FILE or a live group, not both"),
         (["--brokers", "1", "--topic", "t:1", "--consumers", ":a"], 2, "--consumers :a: a consumer without a name"),
     ],
 )
@@ -158,3 +161,11 @@ def test_a_cluster_in_the_form_of_the_other_tools_will_do(capsys, tmp_path):
     }
     path.write_text(json.dumps(GROUP | {"cluster": layout | {"brokers": [[0, 7]]}}))
     assert run(capsys, str(path))[2].startswith(f"kafka-rack assign: {path}: cluster: broker 0: rack is 7")
+
+
+def test_members_without_a_rack_can_be_given_one_by_the_start_of_their_names(capsys, tmp_path):
+    path = tmp_path / "x.json"
+    members = {"east-1": {"topics": ["orders"]}, "west-1": {"topics": ["orders"], "host": "10.2.0.1"}}
+    path.write_text(json.dumps(GROUP | {"members": members}))
+    out = run(capsys, str(path), "--rack-of", "east=b", "--rack-of", "10.2.=a", "--format", "json")[1]
+    assert json.loads(out)["assignment"] == {"east-1": [["orders", [1, 3]]], "west-1": [["orders", [0, 2]]]}
