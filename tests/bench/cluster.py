@@ -55,7 +55,7 @@ def serving(*options: str) -> Iterator[list[str]]:
         try:
             while not file.exists():
                 assert process.poll() is None, "the cluster ended before it served"
-                sleep(0.001)
+                sleep(0.0005)
             yield file.read_text().strip().split(",")
         finally:
             stop(process)
@@ -71,31 +71,15 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
 def process_start_s() -> float:
-    """From the start of the process to the answers of ApiVersions and Metadata."""
-    port = free_port()
+    """From the start of the process, brokers on free ports, to the answers of ApiVersions and Metadata."""
     before = perf_counter()
-    process = start("--port", str(port))
-    try:
-        while True:
-            try:
-                sock = socket.create_connection(("127.0.0.1", port))
-                break
-            except ConnectionRefusedError:
-                sleep(0.0005)
-        with sock:
+    with serving() as addresses:
+        host, port = addresses[0].rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as sock:
             ask(sock, API_VERSIONS)
             ask(sock, METADATA)
         return perf_counter() - before
-    finally:
-        stop(process)
 
 
 def in_process_starts_s() -> list[float]:
