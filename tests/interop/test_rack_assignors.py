@@ -20,6 +20,7 @@ RACKS = ("a", "b", "c")
 TOPIC, PARTITIONS = "orders", 12
 WITHIN_S, STEP_S = 30.0, 0.05
 JOIN_GROUP = 11
+METADATA_AGE_MS = 300  # how soon a leader learns of new racks
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -59,7 +60,7 @@ async def settled(read, expected) -> None:
 class AioMember:
     """An aiokafka consumer in this loop."""
 
-    def __init__(self, cluster: MockCluster, kind: str, rack: str) -> None:
+    def __init__(self, cluster: MockCluster, kind: str, rack: str, **options: bool) -> None:
         aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
         from kafka_rack.assignment.clients import aiokafka as assignors
 
@@ -69,7 +70,8 @@ class AioMember:
             group_id="readers",
             client_rack=rack,
             heartbeat_interval_ms=200,
-            partition_assignment_strategy=[getattr(assignors, f"RackAware{kind}Assignor")(rack)],
+            metadata_max_age_ms=METADATA_AGE_MS,
+            partition_assignment_strategy=[getattr(assignors, f"RackAware{kind}Assignor")(rack, **options)],
         )
 
     async def start(self) -> None:
@@ -77,6 +79,9 @@ class AioMember:
 
     def partitions(self) -> set[int]:
         return {part.partition for part in self.consumer.assignment()}
+
+    def brokers(self) -> set[int]:
+        return {broker.nodeId for broker in self.consumer._client.cluster.brokers()}
 
     def member_id(self) -> str:
         return self.consumer._coordinator.member_id
@@ -97,16 +102,21 @@ class ThreadMember:
             "group_id": "readers",
             "client_rack": rack,
             "heartbeat_interval_ms": 200,
+            "metadata_max_age_ms": METADATA_AGE_MS,
             "partition_assignment_strategy": [getattr(assignors, f"RackAware{kind}Assignor")(rack)],
         }
         self._over = threading.Event()
         self._partitions: set[int] = set()
+        self._brokers: set[int] = set()
 
     async def start(self) -> None:
         self._work = asyncio.create_task(asyncio.to_thread(self._poll))
 
     def partitions(self) -> set[int]:
         return self._partitions
+
+    def brokers(self) -> set[int]:
+        return self._brokers
 
     def _poll(self) -> None:
         from kafka import KafkaConsumer
@@ -116,6 +126,7 @@ class ThreadMember:
             while not self._over.is_set():
                 consumer.poll(50)
                 self._partitions = {part.partition for part in consumer.assignment()}
+                self._brokers = {broker.node_id for broker in consumer._manager.cluster.brokers()}
         finally:
             consumer.close()
 
@@ -183,3 +194,51 @@ async def test_when_a_member_leaves_its_partitions_go_to_the_others_and_the_rest
         await settled(lambda: len(stays.partitions() | also_stays.partitions()), PARTITIONS)
         assert stays.partitions() >= partitions_in(cluster, "a")
         assert also_stays.partitions() >= partitions_in(cluster, "b")
+
+
+def joins(cluster: MockCluster) -> int:
+    return sum(call.api_key == JOIN_GROUP for call in cluster.journal)
+
+
+@pytest.mark.parametrize("client", [AioMember, ThreadMember])
+async def test_a_replica_that_moves_to_another_rack_brings_a_rebalance(cluster, client):
+    members = [client(cluster, "Range", rack) for rack in RACKS]
+    async with group(*members):
+        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        in_a, in_b = min(partitions_in(cluster, "a")), min(partitions_in(cluster, "b"))
+        replicas = [cluster.state.find_partition(TOPIC, number).replicas for number in (in_a, in_b)]
+        cluster.state.reassign(TOPIC, in_a, list(replicas[1]))
+        cluster.state.reassign(TOPIC, in_b, list(replicas[0]))
+        assert in_a in partitions_in(cluster, "b")
+        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+
+
+@pytest.mark.parametrize("client", [AioMember, ThreadMember])
+async def test_a_broker_that_bounces_brings_none(cluster, client):
+    members = [client(cluster, "Range", rack) for rack in RACKS]
+    async with group(*members):
+        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        coordinator = cluster.state.coordinator_for("readers").id
+        bounced = next(broker for broker in cluster.state.brokers if broker != coordinator)
+        before = joins(cluster)
+        await cluster.stop_broker(bounced)
+        await metadata_is_told(cluster, members, bounced, listed=False)
+        await cluster.start_broker(bounced)
+        await metadata_is_told(cluster, members, bounced, listed=True)
+        assert joins(cluster) == before
+
+
+async def test_by_the_older_rule_a_broker_that_goes_down_brings_one(cluster):
+    members = [AioMember(cluster, "Range", rack, broker_down_is_change=True) for rack in RACKS]
+    async with group(*members):
+        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        coordinator = cluster.state.coordinator_for("readers").id
+        before = joins(cluster)
+        await cluster.stop_broker(next(broker for broker in cluster.state.brokers if broker != coordinator))
+        await settled(lambda: joins(cluster) > before, True)
+
+
+async def metadata_is_told(cluster: MockCluster, members, broker: int, *, listed: bool) -> None:
+    """Wait until each member has seen metadata with the broker, or without it, and time to act on it."""
+    await settled(lambda: [broker in member.brokers() for member in members], [listed] * len(members))
+    await asyncio.sleep(10 * STEP_S)

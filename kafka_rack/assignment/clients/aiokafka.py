@@ -25,7 +25,8 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberMetadata,
 )
 
-from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped
+from kafka_rack.assignment.clients.leading import Leading
+from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped, plain_cluster
 from kafka_rack.assignment.members import Member
 from kafka_rack.assignment.user_data import NO_GENERATION
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
@@ -57,13 +58,15 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
 
     Args:
         rack: the member's rack, as its client_rack; None: it has none.
+        broker_down_is_change: as leader, take a broker that goes down for a change of racks, as Kafka did up to 4.3.
     """
 
     name = ""
 
-    def __init__(self, rack: str | None = None) -> None:
+    def __init__(self, rack: str | None = None, *, broker_down_is_change: bool = False) -> None:
         self.rack = rack
         self.ownership = Ownership()
+        self.leading = Leading(rack, _view, broker_down_is_change=broker_down_is_change)
         ConsumerProtocol.METADATA = Subscription
 
     # aiokafka's own assignors are used as classes; it never asks for that.
@@ -82,14 +85,8 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
         """Share the partitions out; subscriptions of older versions just lack racks."""
         group = [_member(member_id, said) for member_id, said in members.items()]
         topics = sorted({topic for member in group for topic in member.topics})
-        # The library keeps replicas where only its own code looks.
-        replicas = {
-            topic: {number: partition.replicas for number, partition in cluster._partitions[topic].items()}
-            for topic in topics
-            if topic in cluster._partitions
-        }
-        racks = {broker.nodeId: broker.rack for broker in cluster.brokers()}
-        answer = assign_group(self.name, racks, replicas, group)
+        answer = assign_group(self.name, _view(cluster, topics), group)
+        self.leading.assigned(cluster, topics)
         return {
             member: ConsumerProtocolMemberAssignment(0, grouped(partitions), b"")
             for member, partitions in answer.items()
@@ -99,6 +96,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
         """Remember what this member has been assigned."""
         owned = [(part.topic, part.partition) for part in assignment.partitions()]
         self.ownership.assigned(owned, NO_GENERATION)
+        self.leading.joined()
 
 
 class RackAwareRangeAssignor(RackAwareAssignor):
@@ -117,6 +115,16 @@ class RackAwareStickyAssignor(RackAwareAssignor):
     """Sticky: balance before locality before stickiness."""
 
     name = "sticky"
+
+
+def _view(cluster: Any, topics: Iterable[str]) -> dict[str, Any]:
+    """The client's metadata in the plain form. The library keeps replicas where only its own code looks."""
+    replicas = {
+        topic: {number: partition.replicas for number, partition in cluster._partitions[topic].items()}
+        for topic in topics
+        if topic in cluster._partitions
+    }
+    return plain_cluster({broker.nodeId: broker.rack for broker in cluster.brokers()}, replicas)
 
 
 def _member(member_id: str, said: Any) -> Member:

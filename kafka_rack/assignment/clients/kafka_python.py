@@ -16,7 +16,8 @@ from typing import Any
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped
+from kafka_rack.assignment.clients.leading import Leading
+from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped, plain_cluster
 from kafka_rack.assignment.members import Member
 
 
@@ -25,13 +26,15 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
 
     Args:
         rack: the member's rack, as its client_rack; None: it has none.
+        broker_down_is_change: as leader, take a broker that goes down for a change of racks, as Kafka did up to 4.3.
     """
 
     name = ""
 
-    def __init__(self, rack: str | None = None) -> None:
+    def __init__(self, rack: str | None = None, *, broker_down_is_change: bool = False) -> None:
         self.rack = rack
         self.ownership = Ownership()
+        self.leading = Leading(rack, _view, broker_down_is_change=broker_down_is_change)
 
     def metadata(self, topics: Iterable[str]) -> Any:
         """The member's subscription, version 3."""
@@ -52,14 +55,8 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
         """Share the partitions out; subscriptions of older versions just lack racks."""
         group = [_member(member) for member in members]
         topics = sorted({topic for member in group for topic in member.topics})
-        # The library keeps replicas where only its own code looks.
-        replicas = {
-            topic: {number: partition.replica_nodes for number, partition in cluster._partitions[topic].items()}
-            for topic in topics
-            if topic in cluster._partitions
-        }
-        racks = {broker.node_id: broker.rack for broker in cluster.brokers()}
-        answer = assign_group(self.name, racks, replicas, group)
+        answer = assign_group(self.name, _view(cluster, topics), group)
+        self.leading.assigned(cluster, topics)
         return {
             member: ConsumerProtocolAssignment(0, grouped(partitions), b"") for member, partitions in answer.items()
         }
@@ -67,6 +64,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
     def on_assignment(self, assignment: Any, generation: int) -> None:
         """Remember what this member has been assigned."""
         self.ownership.assigned([(part.topic, part.partition) for part in assignment.partitions()], generation)
+        self.leading.joined()
 
 
 class RackAwareRangeAssignor(RackAwareAssignor):
@@ -94,6 +92,16 @@ class RackAwareCooperativeStickyAssignor(RackAwareAssignor):
 
     def supported_protocols(self) -> list[Any]:
         return [RebalanceProtocol.COOPERATIVE]
+
+
+def _view(cluster: Any, topics: Iterable[str]) -> dict[str, Any]:
+    """The client's metadata in the plain form. The library keeps replicas where only its own code looks."""
+    replicas = {
+        topic: {number: partition.replica_nodes for number, partition in cluster._partitions[topic].items()}
+        for topic in topics
+        if topic in cluster._partitions
+    }
+    return plain_cluster({broker.node_id: broker.rack for broker in cluster.brokers()}, replicas)
 
 
 def _member(joined: Any) -> Member:

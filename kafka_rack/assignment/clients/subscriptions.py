@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kafka_rack.assignment.faultless import assign_faultless
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, in_hash_order
@@ -52,21 +53,23 @@ def grouped(partitions: Iterable[TopicPartition]) -> Grouped:
     return list(by_topic.items())
 
 
-def assign_group(
-    assignor: str,
-    racks: Mapping[int, str | None],
-    replicas: Mapping[str, Mapping[int, Sequence[int]]],
-    members: Sequence[Member],
-) -> Assignment:
-    """The leader's work.
+def plain_cluster(
+    racks: Mapping[int, str | None], replicas: Mapping[str, Mapping[int, Sequence[int]]]
+) -> dict[str, Any]:
+    """A client's metadata in the plain form.
 
     Args:
         racks: broker id -> rack, of the brokers that metadata lists.
         replicas: topic -> partition -> replica ids; topics that do not exist are left out.
-        members: as the coordinator lists them.
     """
     topics = {
         topic: [list(partitions.get(number, ())) for number in range(max(partitions, default=-1) + 1)]
         for topic, partitions in replicas.items()
     }
-    return assign_faultless(assignor, Topology(racks, topics), in_hash_order(members))
+    return {"nodes": [[broker, rack] for broker, rack in racks.items()], "topics": topics}
+
+
+def assign_group(assignor: str, cluster: Mapping[str, Any], members: Sequence[Member]) -> Assignment:
+    """The leader's work; ``members`` as the coordinator lists them."""
+    topology = Topology(dict(map(tuple, cluster["nodes"])), cluster["topics"])
+    return assign_faultless(assignor, topology, in_hash_order(members))
