@@ -22,7 +22,9 @@ HIGHEST_PORT = 65535
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--brokers", type=int, metavar="N", help="how many brokers; 3 unless there are --config files")
     parser.add_argument("--racks", metavar="A,B,...", help='their racks, in turn; "a,b,c" by default, "" for none')
-    parser.add_argument("--host", help="where to listen, and what clients are told; 127.0.0.1 by default")
+    parser.add_argument(
+        "--host", help="where to listen, and what clients are told (127.0.0.1 for 0.0.0.0); 127.0.0.1 by default"
+    )
     parser.add_argument("--port", type=int, help="of broker 0; 9092 by default, 0 for free ports")
     parser.add_argument(
         "--control-port", type=int, metavar="PORT", help="serve the control API on loopback; 0 for a free port"
