@@ -171,6 +171,12 @@ class Log:
         if gone:
             self.delete_before(self._base_offsets[gone])
 
+    def batch_start(self, offset: int) -> int:
+        """Where the batch starts that holds ``offset``; the offset itself at either end of the log."""
+        if not self._data or offset >= self.end_offset:
+            return offset
+        return max(self.start_offset, self._base_offsets[max(0, bisect_right(self._base_offsets, offset) - 1)])
+
     def _batches_before(self, offset: int) -> int:
         """How many batches lie wholly before an offset within the log."""
         return max(0, bisect_right(self._base_offsets, offset) - 1)

@@ -16,8 +16,13 @@ from protocol.error_codes import ErrorCode
 
 
 def follower_end_offset(partition: Partition, lag: int) -> int:
-    """Where the log of a follower ends that is ``lag`` records behind; its high watermark is there too."""
-    return max(partition.log.start_offset, partition.log.end_offset - lag)
+    """Where the log of a follower ends that is ``lag`` records behind, and its high watermark with it.
+
+    Followers copy whole batches, so it may be further behind by what else is in the batch.
+    """
+    if lag == 0:
+        return partition.log.end_offset
+    return partition.log.batch_start(max(partition.log.start_offset, partition.log.end_offset - lag))
 
 
 def preferred_replica(
