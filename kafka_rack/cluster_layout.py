@@ -126,6 +126,9 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
     """
     if not isinstance(said, dict):
         raise InputError("an object with brokers and topics is due")
+    forms = [key for key in ("topics", "current", "partitions") if key in said]
+    if len(forms) > 1:
+        raise InputError(f"{' and '.join(forms)} are both there: give the topics once")
     by_name = said.get("topics", said.get("current"))
     if isinstance(said.get("partitions"), list):
         topics = topics_of_reassignment(said)

@@ -165,8 +165,8 @@ def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told])
 
 
 def as_tables(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told]) -> str:
-    controller = "not told" if snapshot.controller_id is None else f"broker {snapshot.controller_id}"
-    head = f"Cluster {snapshot.cluster_id or 'without id'}, controller {controller}."
+    controller = "a broker that is not told" if snapshot.controller_id is None else f"broker {snapshot.controller_id}"
+    head = f"Cluster {snapshot.cluster_id or 'without id'}; what is for the controller goes to {controller}."
     brokers = table(
         ["broker", "rack", "listeners", "replica selector", ""],
         [

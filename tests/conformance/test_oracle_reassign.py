@@ -1,0 +1,24 @@
+"""Whole proposals of Kafka's reassignment tool, of one topic or several, as the tool's own class makes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_rack.placement import UsableBroker
+from kafka_rack.reassignment import entries_of, plan_json, propose
+from tests.fixture_data import oracle
+
+LINES = [line for line in oracle("placement") if line["kind"] == "reassign"]
+
+
+def test_there_are_proposals_for_one_topic_and_for_several():
+    assert {len(line["input"]["current"]) > 1 for line in LINES} == {True, False}
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: "+".join(line["input"]["current"]))
+def test_each_proposal_is_kafkas_byte_for_byte_whatever_the_number_of_topics(line):
+    said = line["input"]
+    brokers = [UsableBroker(broker, rack) for broker, rack in said["brokers"]]
+    proposed = propose(said["current"], brokers, seed=said["seed"])
+    assert plan_json(entries_of(said["current"])) == line["expect"]["current_json"]
+    assert plan_json(entries_of(proposed)) == line["expect"]["proposed_json"]

@@ -1,0 +1,109 @@
+"""What holds for every repair of rack violations, held against all ways there are in small clusters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, permutations, product
+from math import prod
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_rack.cluster_layout import layout_of_json
+from kafka_rack.rack_spread import spread_of, usable_racks
+from kafka_rack.reassignment import repair
+
+MOST_WAYS = 3_000
+
+
+@st.composite
+def layouts(draw, brokers=6, partitions=4, replicas=4):
+    racks = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=brokers))
+    down = draw(st.lists(st.booleans(), min_size=len(racks), max_size=len(racks)))
+    everyone = [
+        [broker, rack, draw(st.booleans()) and gone]
+        for broker, (rack, gone) in enumerate(zip(racks, down, strict=True))
+    ]
+    row = st.lists(st.integers(0, len(racks) - 1), min_size=1, max_size=min(replicas, len(racks)), unique=True)
+    rows = draw(st.lists(row, min_size=1, max_size=partitions))
+    entries = [{"replicas": row, "leader": draw(st.sampled_from(row))} if draw(st.booleans()) else row for row in rows]
+    return layout_of_json({"brokers": everyone, "topics": {"t": entries}})
+
+
+def rows_of(layout, said=None):
+    rows = layout.replicas_by_topic()["t"]
+    for entry in said.entries if said else ():
+        rows[entry.partition] = list(entry.replicas)
+    return rows
+
+
+def misplaced(layout, row):
+    return spread_of(row, layout.rack_of, usable_racks(layout)).misplaced
+
+
+def mended(layout):
+    return repair(layout) if usable_racks(layout) else None
+
+
+@given(layouts(brokers=12, partitions=12, replicas=7))
+def test_no_violation_is_left_and_no_move_was_needless(layout):
+    said = mended(layout)
+    if said is None:
+        return
+    before, after = rows_of(layout), rows_of(layout, said)
+    assert [misplaced(layout, row) for row in after] == [0] * len(after)
+    moved = Counter(move.partition for move in said.moves)
+    assert [moved[number] for number in range(len(before))] == [misplaced(layout, row) for row in before]
+    assert [entry.partition for entry in said.entries] == sorted(moved)
+
+
+@given(layouts(brokers=12, partitions=12, replicas=7))
+def test_replicas_keep_their_number_and_places_and_preferred_leaders_stay(layout):
+    said = mended(layout)
+    if said is None:
+        return
+    up = {broker.id for broker in layout.brokers if not broker.fenced}
+    for before, after in zip(rows_of(layout), rows_of(layout, said), strict=True):
+        assert len(set(after)) == len(after) == len(before)
+        assert after[0] == before[0]
+        assert {new for old, new in zip(before, after, strict=True) if old != new} <= up
+    assert said.after == {
+        **dict.fromkeys(said.before, 0),
+        **Counter(broker for row in rows_of(layout, said) for broker in row),
+    }
+
+
+@given(layouts(brokers=12, partitions=12, replicas=7))
+def test_a_second_repair_moves_nothing(layout):
+    said = mended(layout)
+    if said is not None:
+        brokers = [list(broker) for broker in layout.brokers]
+        assert repair(layout_of_json({"brokers": brokers, "topics": {"t": rows_of(layout, said)}})).moves == ()
+
+
+@given(layouts())
+def test_no_other_choice_of_as_few_moves_is_more_even_or_moves_fewer_leaders(layout):
+    said = mended(layout)
+    if said is None:
+        return
+    partitions = layout.topics["t"].partitions
+    choices = [ways(layout, partition) for partition in partitions]
+    fewest = sum(min(led for _, led in ways_of_one) for ways_of_one in choices)
+    assert sum(move.takes_leader for move in said.moves) == fewest
+    gentle = [{row for row, led in one if led == min(led for _, led in one)} for one in choices]
+    if prod(map(len, gentle)) <= MOST_WAYS:
+        best = min(sum(count**2 for count in Counter(sum(rows, ())).values()) for rows in product(*gentle))
+        assert sum(count**2 for count in said.after.values()) == best
+
+
+def ways(layout, partition):
+    """Every row that the fewest moves can make of a partition, with whether the leader of now goes."""
+    row, due = partition.replicas, misplaced(layout, partition.replicas)
+    others = [broker.id for broker in layout.brokers if not broker.fenced and broker.id not in row]
+    found = set()
+    for gone in combinations(row[1:], due):
+        for new in permutations(others, due):
+            kept = tuple(sorted({*row, *new} - set(gone)))
+            if misplaced(layout, kept) == 0:
+                found.add((kept, partition.leader in gone))
+    return found
