@@ -1,0 +1,48 @@
+"""``kafka-rack demo`` as a user runs it, only shorter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_S = 120
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+def demo(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kafka_rack.cli", "demo", "--phase-seconds", "2", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=MOST_S, check=False)
+
+
+def test_the_demo_shows_who_served_whom_and_keeps_its_promises():
+    done = demo()
+    assert done.returncode == 0, done.stdout + done.stderr
+    for library in ("confluent-kafka", "aiokafka", "kafka-python"):
+        rows = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == [library]]
+        racks = {(rack, request) for _, rack, request, *_ in rows}
+        assert racks == {(rack, request) for rack in "abc" for request in ("produce", "fetch")}, library
+    assert done.stdout.count("crossed") >= 2, "one matrix a topic"
+    assert "none came twice" in done.stdout
+    assert "broken" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_demo_as_json_holds_the_same_for_another_rack_and_one_library():
+    done = demo("--format", "json", "--libraries", "aiokafka", "--stop", "c", "--brokers", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["holds"] is True
+    assert told["stopped_rack"] == "c"
+    assert told["acknowledged"] > 100
+    assert (told["missing"], told["doubled"], told["crossings"]) == ([], [], [])
+    diskless = [one for one in told["served"] if one["topic"] == "events" and one["phase"] == "before"]
+    assert {(one["rack"], one["broker_rack"]) for one in diskless} == {(rack, rack) for rack in "abc"}
+    fled = {one["broker_rack"] for one in told["served"] if (one["rack"], one["phase"]) == ("c", "during")}
+    assert fled
+    assert fled <= {"a", "b"}
