@@ -1,0 +1,201 @@
+"""Decode captures into tables: Parquet below --out, partitioned by API; docs/tables.md has the columns.
+
+IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng, plain or gzip.
+Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.tables import table
+
+if TYPE_CHECKING:
+    from kafka_rack.pipeline.job import Summary
+
+MOST_APIS = 12
+US = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, or folders of them")
+    parser.add_argument("--out", required=True, metavar="DIR", help="where the tables are or shall be")
+    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; recognised if not given")
+    parser.add_argument(
+        "--brokers",
+        metavar="ID[@RACK]=[HOST]:PORT,...",
+        help="which broker listens where in packets;\nlearned from Metadata if not given",
+    )
+    parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; by the files' sizes if not given")
+    parser.add_argument("--stream", action="store_true", help="follow growing folders, until SIGINT")
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="where a stream keeps its place; OUT/_checkpoint if not given"
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
+    add_spark_arguments(parser)
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every job has."""
+    parser.add_argument("--master", default="local[*]", help="Spark's master; local[*] by default")
+    parser.add_argument("--driver-memory", default="2g", metavar="SIZE", help="of Spark's driver; 2g by default")
+    parser.add_argument(
+        "--spark-log", default="ERROR", metavar="LEVEL", help="of Spark's log on stderr; ERROR by default"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.partitions is not None and arguments.partitions < 1:
+        raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
+    options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
+    from kafka_rack.pipeline.captures import Options
+
+    try:
+        Options.parse(arguments.ports, arguments.brokers)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for given in arguments.inputs:
+        if not Path(given).exists():
+            raise UsageError(f"{given}: no such file or folder")
+    from kafka_rack.pipeline.session import SparkMissing
+
+    try:
+        from kafka_rack.pipeline import job
+        from kafka_rack.pipeline.writing import SchemaMismatch
+    except ImportError as error:
+        from kafka_rack.pipeline.session import INSTALL_SPARK
+
+        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
+    try:
+        with spark_for(arguments) as spark:
+            out = Path(arguments.out)
+            if arguments.stream:
+                follow(spark, arguments, options)
+                return DONE
+            summary = with_progress(
+                spark,
+                lambda: job.decode(
+                    spark, arguments.inputs, out, partitions=arguments.partitions, source_options=options
+                ),
+            )
+    except (SparkMissing, SchemaMismatch) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or arguments.out}: {error.strerror or error}") from None
+    sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
+    return DONE
+
+
+class spark_for:  # noqa: N801 - reads as what it is, a with statement
+    """A session for the time of a job."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.spark: Any = None
+
+    def __enter__(self) -> Any:
+        from kafka_rack.pipeline.session import spark_session
+
+        given = self.arguments
+        self.spark = spark_session(given.master, driver_memory=given.driver_memory, log_level=given.spark_log)
+        return self.spark
+
+    def __exit__(self, *_: object) -> None:
+        self.spark.stop()
+
+
+def with_progress(spark: Any, work: Callable[[], Any]) -> Any:
+    """Run a job with a bar of its tasks, where a person looks on. Gives what the job gives, or raises what it raises."""
+    if not sys.stderr.isatty():
+        return work()
+    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import TimeoutError as NotYet
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    status = spark.sparkContext.statusTracker()
+    with ThreadPoolExecutor(1) as pool, Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("decoding", total=None)
+        future = pool.submit(work)
+        while True:
+            try:
+                return future.result(timeout=0.3)
+            except NotYet:
+                stages = [status.getStageInfo(stage) for stage in status.getActiveStageIds()]
+                total = sum(stage.numTasks for stage in stages if stage is not None)
+                if total:
+                    done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+                    progress.update(bar, total=total, completed=done)
+
+
+def follow(spark: Any, arguments: argparse.Namespace, options: dict[str, str]) -> None:
+    """Stream until SIGINT or an error; a line for each batch with something new."""
+    from kafka_rack.pipeline import job
+
+    out = Path(arguments.out)
+    checkpoint = Path(arguments.checkpoint) if arguments.checkpoint else out / "_checkpoint"
+
+    def told(batch: int, summary: Summary) -> None:
+        if arguments.format == "json":
+            sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
+        else:
+            frames = summary.tables.get("frames", 0)
+            sys.stdout.write(f"batch {batch}: {frames} frames of {summary.files} files\n")
+        sys.stdout.flush()
+
+    query = job.decode_stream(spark, arguments.inputs, out, checkpoint, source_options=options, on_batch=told)
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        query.stop()
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    return {
+        "out": summary.out,
+        "files": summary.files,
+        "blocks": summary.blocks,
+        "tables": dict(sorted(summary.tables.items())),
+        "apis": {api: {"frames": found[0], "bytes": found[1]} for api, found in sorted(summary.frames.items())},
+        "first_ts": summary.first_ts,
+        "last_ts": summary.last_ts,
+        "problems": summary.tables.get("problems", 0),
+    }
+
+
+def as_json(summary: Summary) -> str:
+    return json.dumps(summary_json(summary), indent=2) + "\n"
+
+
+def as_text(summary: Summary) -> str:
+    """One screen: what was read, the busiest APIs, the tables."""
+    frames = sum(found[0] for found in summary.frames.values())
+    size = sum(found[1] for found in summary.frames.values())
+    lines = [f"{frames} frames, {size} bytes of {summary.files} captures{span(summary)}", ""]
+    busiest = sorted(summary.frames.items(), key=lambda item: (-item[1][1], item[0]))
+    shown = [[api, *found] for api, found in busiest[:MOST_APIS]]
+    rest = busiest[MOST_APIS:]
+    if rest:
+        shown.append([f"{len(rest)} others", sum(one[0] for _, one in rest), sum(one[1] for _, one in rest)])
+    lines += [table(["API", "frames", "bytes"], shown), ""]
+    lines += [table(["table", "rows"], sorted([name, rows] for name, rows in summary.tables.items())), ""]
+    problems = summary.tables.get("problems", 0)
+    if problems:
+        lines.append(f"{problems} places could not be read: see the table problems")
+    lines.append(f"tables below {summary.out}")
+    return "\n".join(lines) + "\n"
+
+
+def span(summary: Summary) -> str:
+    if summary.first_ts is None or summary.last_ts is None:
+        return ""
+    first, last = (datetime.fromtimestamp(ts / US, UTC) for ts in (summary.first_ts, summary.last_ts))
+    return f", {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"

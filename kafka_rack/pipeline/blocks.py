@@ -1,0 +1,121 @@
+"""Captures cut into blocks that workers read on their own.
+
+A large file that is not compressed is walked once, headers only, and each block is given what reading up to its start
+had brought: open connections, requests that wait, names and leaders. So the cuts never show in the rows.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from kafka_rack.pipeline.captures import Options, Place, beginning, read_frames
+from kafka_rack.pipeline.files import CaptureFile
+from kafka_rack.pipeline.learning import learn_from
+from kafka_rack.pipeline.reading import Filters
+from kafka_rack.pipeline.values import Problem
+
+DEFAULT_BLOCK_BYTES = 32 << 20
+SMALLEST_BLOCK_BYTES = 1 << 12
+
+
+class Block(msgspec.Struct):
+    """Bytes ``start`` to before ``end`` of a file; ``place`` is a pickled Place, None at a file's beginning.
+
+    ``refused``: why nothing can be read, for a file that is no capture.
+    """
+
+    file: CaptureFile
+    start: int
+    end: int
+    place: bytes | None = None
+    refused: str | None = None
+
+    def opened(self) -> Place | None:
+        place: Place | None = None if self.place is None else pickle.loads(self.place)  # noqa: S301 - our own
+        return place
+
+
+def plan(
+    files: Sequence[CaptureFile],
+    options: Options,
+    *,
+    partitions: int | None = None,
+    block_bytes: int = DEFAULT_BLOCK_BYTES,
+    filters: Filters | None = None,
+) -> list[list[Block]]:
+    """Blocks, and which of them go together; at most ``partitions`` lists, each in the files' order.
+
+    With ``partitions`` blocks get so small that there is one for each, as far as the files can be cut.
+    """
+    if partitions is not None:
+        total = sum(file.size for file in files)
+        block_bytes = max(SMALLEST_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
+    blocks = [block for file in files for block in cut(file, options, block_bytes, filters)]
+    return packed(blocks, partitions if partitions is not None else len(blocks), block_bytes)
+
+
+def packed(blocks: Sequence[Block], most: int, block_bytes: int) -> list[list[Block]]:
+    """Neighbours together, as evenly as their sizes allow, so that small files do not each cost a task."""
+    total = sum(block.end - block.start for block in blocks)
+    share = max(-(-total // max(most, 1)), block_bytes // 2 if most >= len(blocks) else 0, 1)
+    groups: list[list[Block]] = []
+    filled = 0
+    for block in blocks:
+        size = block.end - block.start
+        if not groups or (filled + size / 2 > share and len(groups) < most):
+            groups.append([])
+            filled = 0
+        groups[-1].append(block)
+        filled += size
+    return groups
+
+
+def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters | None = None) -> Iterator[Block]:
+    """A file's blocks."""
+    if not file.splittable or file.size <= block_bytes * 3 // 2:
+        yield Block(file, 0, file.size)
+        return
+    yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters)
+
+
+def cut_from(
+    file: CaptureFile,
+    place: Place,
+    options: Options,
+    block_bytes: int,
+    end: int,
+    filters: Filters | None = None,
+) -> Iterator[Block]:
+    """The blocks from a place to ``end``, walking there; at last ``place`` stands at ``end``.
+
+    Blocks without any frame in the time that filters want are left out.
+    """
+    while place.start < end:
+        start, packed_place = place.start, pickle.dumps(place)
+        last = start + block_bytes * 3 // 2 >= end
+        times = walk(file, place, options, end if last else start + block_bytes)
+        if place.start <= start or last:
+            last, place.start = True, end
+        if filters is None or times is None or wanted(filters, times):
+            yield Block(file, start, place.start, packed_place)
+
+
+def wanted(filters: Filters, times: tuple[int, int]) -> bool:
+    too_early = filters.since is not None and times[1] < filters.since
+    too_late = filters.until is not None and times[0] >= filters.until
+    return not (too_early or too_late)
+
+
+def walk(file: CaptureFile, place: Place, options: Options, end: int) -> tuple[int, int] | None:
+    """Bring a place to the first start of a line or packet at ``end`` or later; gives the first and last time."""
+    first = last = None
+    problems: list[Problem] = []  # told by the worker that reads the same again
+    for frame in read_frames(file, place, options, problems, end):
+        learn_from(frame, place.state.known)
+        if frame.index >= 0:
+            first = frame.ts if first is None else min(first, frame.ts)
+            last = frame.ts if last is None else max(last, frame.ts)
+    return None if first is None or last is None else (first, last)

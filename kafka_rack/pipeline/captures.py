@@ -1,0 +1,121 @@
+"""The frames of a capture file, of whatever kind, from its start or from a place that was planned before."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import msgspec
+
+from kafka_rack.pipeline.conversations import Traffic
+from kafka_rack.pipeline.files import CaptureFile, Damage, Source, capture_name
+from kafka_rack.pipeline.learning import learn_from
+from kafka_rack.pipeline.lines import read_lines
+from kafka_rack.pipeline.packets import Format, read_format, read_packets
+from kafka_rack.pipeline.segments import LINK_TYPES, segment_of
+from kafka_rack.pipeline.values import Frame, Known, Problem, State
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What a user may say about packets: the brokers' ports, and which broker listens where.
+
+    ``brokers``: (broker id, rack or None, host or None, port).
+    """
+
+    ports: frozenset[int] = frozenset()
+    brokers: tuple[tuple[int, str | None, str | None, int], ...] = ()
+
+    @classmethod
+    def parse(cls, ports: str | None, brokers: str | None) -> Options:
+        """Read ``9092,9093`` and ``0@az-a=host:9092,1@az-b=:9093``. Raises ValueError.
+
+        >>> Options.parse(None, "0@az-a=:9092").brokers
+        ((0, 'az-a', None, 9092),)
+        """
+        known = []
+        for text in filter(None, (part.strip() for part in (brokers or "").split(","))):
+            name, equals, address = text.partition("=")
+            number, _, rack = name.partition("@")
+            host, colon, port = address.rpartition(":")
+            if not (equals and colon and number.isdigit() and port.isdigit()):
+                raise ValueError(f"broker {text!r}: ID[@RACK]=[HOST]:PORT is wanted")
+            known.append((int(number), rack or None, host or None, int(port)))
+        numbers = [part.strip() for part in (ports or "").split(",") if part.strip()]
+        if not all(number.isdigit() and 0 < int(number) < 65536 for number in numbers):
+            raise ValueError(f"ports {ports!r}: numbers with commas between are wanted")
+        return cls(frozenset([*map(int, numbers)]), tuple(known))
+
+    def known(self) -> Known:
+        known = Known()
+        for broker, rack, host, port in self.brokers:
+            known.racks[broker] = rack
+            known.endpoints[host or "", port] = broker
+        return known
+
+
+class Place(msgspec.Struct):
+    """A place in a file that reading can begin at. ``traffic`` and ``format`` are for packets."""
+
+    start: int = 0
+    state: State = msgspec.field(default_factory=State)
+    traffic: Traffic | None = None
+    format: Format | None = None
+
+
+def beginning(file: CaptureFile, options: Options) -> Place:
+    """The start of a file; of packets, with what all of it tells about the brokers, since nothing else does."""
+    known = options.known()
+    if file.kind == "packets":
+        told = skim(file, Place(state=State(capture_name(file.path), known=options.known())), options)
+        known.racks = {**told.racks, **known.racks}
+        known.endpoints = {**told.endpoints, **known.endpoints}
+    return Place(state=State(capture_name(file.path), known=known))
+
+
+def skim(file: CaptureFile, place: Place, options: Options) -> Known:
+    """What a whole file tells, without its tables."""
+    for frame in read_frames(file, place, options, []):
+        learn_from(frame, place.state.known)
+    return place.state.known
+
+
+def read_frames(
+    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None = None
+) -> Iterator[Frame]:
+    """The frames from ``place`` to before ``end``; the place goes along and stands at the end afterwards.
+
+    A frame with index -1 is none: it only brings the requests that a connection's end leaves without an answer.
+    """
+    if file.kind == "lines":
+        place.start = yield from read_lines(file.path, place.state, problems, place.start, end)
+    else:
+        place.start = yield from packet_frames(file, place, options, problems, end)
+
+
+def packet_frames(
+    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None
+) -> Generator[Frame, None, int]:
+    path, capture = file.path, place.state.capture
+    if place.traffic is None:
+        place.traffic = Traffic(place.state, options.ports)
+    traffic = place.traffic
+    seen: dict[str, int] = {}
+    at_the_end = end is None or end >= file.size
+    position = place.start
+    try:
+        with Source(path, position) as source:
+            if place.format is None:
+                place.format = read_format(source)
+            for packet in read_packets(source, place.format, None if at_the_end else end):
+                if packet.link_type not in LINK_TYPES:
+                    seen.setdefault(f"link type {packet.link_type} is not known here", packet.offset)
+                segment = segment_of(packet)
+                if segment is not None:
+                    yield from traffic.take(segment, problems, path)
+            position = source.position
+    except Damage as damage:
+        problems.append(Problem(capture, path, damage.offset, damage.reason))
+        position, at_the_end = damage.offset, True
+    problems += [Problem(capture, path, offset, reason) for reason, offset in seen.items()]
+    if at_the_end:
+        yield from traffic.finish(problems, path)
+    return position

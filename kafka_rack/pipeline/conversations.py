@@ -1,0 +1,331 @@
+"""Kafka's frames out of TCP: which side is the broker, where frames begin, what to do where bytes are missing.
+
+A connection is Kafka's where its server port was given, where another connection to the same server was recognised, or
+where what one side sends first reads as a request. Reading that begins in the middle, or goes on behind a gap, looks
+for the next place that can only be the start of a frame: a plausible request header, for responses the correlation id
+of a request that waits. What lies before is told as a problem, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from kafka_rack.pipeline.reassembly import Direction, Piece
+from kafka_rack.pipeline.segments import ACK, FIN, RST, SYN, Endpoint, Segment
+from kafka_rack.pipeline.values import Connection, Frame, Problem, State, client_id_of
+from protocol.errors import ProtocolError
+from protocol.registry import message_class
+
+MOST_FRAME_BYTES = 128 << 20
+MOST_UNDECIDED = 64
+MOST_HELD = 1000
+NEWEST_API_VERSIONS = 32
+VERSIONS: dict[int, tuple[int, int] | None] = {}
+
+
+class Half(msgspec.Struct):
+    """One side's bytes that are not a whole frame yet. ``synced``: the next byte begins a frame."""
+
+    direction: Direction = msgspec.field(default_factory=Direction)
+    buffer: bytearray = msgspec.field(default_factory=bytearray)
+    synced: bool = False
+    skipped: int = 0
+
+
+class Conversation(msgspec.Struct):
+    """A TCP connection; ``client`` and ``server`` once it is known who is who."""
+
+    number: int
+    client: Endpoint | None = None
+    server: Endpoint | None = None
+    connection: Connection | None = None
+    undecided: list[Segment] = msgspec.field(default_factory=list)
+    requests: Half = msgspec.field(default_factory=Half)
+    responses: Half = msgspec.field(default_factory=Half)
+    held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
+    other: bool = False
+
+
+class Traffic(msgspec.Struct):
+    """All connections of a file so far.
+
+    ``ports``: those of brokers, empty to recognise them. ``brokers``: given as port or (host, port) -> broker id.
+    """
+
+    state: State
+    ports: frozenset[int] = frozenset()
+    conversations: dict[tuple[Endpoint, Endpoint], Conversation] = msgspec.field(default_factory=dict)
+    servers: set[Endpoint] = msgspec.field(default_factory=set)
+    numbers: int = 0
+
+    def take(self, segment: Segment, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """The frames that a segment completes."""
+        pair = (segment.source, segment.target)
+        key = pair if segment.source <= segment.target else (segment.target, segment.source)
+        found = self.conversations.get(key)
+        opening = segment.flags & (SYN | ACK) == SYN
+        if found is not None and opening and found.server is not None and is_new(found, segment):
+            yield from self.end(found, problems, path)  # the same ports again
+            found = None
+        if found is None:
+            self.numbers += 1
+            found = self.conversations[key] = Conversation(self.numbers)
+        if found.other:
+            return
+        if found.server is None:
+            if not self.decide(found, segment):
+                if segment.size or segment.flags & SYN:
+                    found.undecided.append(segment)
+                if len(found.undecided) > MOST_UNDECIDED:
+                    found.other = True
+                    found.undecided.clear()
+                return
+            earlier, found.undecided = found.undecided, []
+            for one in earlier:
+                yield from self.feed(found, one, problems, path)
+        yield from self.feed(found, segment, problems, path)
+
+    def decide(self, found: Conversation, segment: Segment) -> bool:
+        """Find out who is the broker, if this segment or those before it tell."""
+        for server, client in ((segment.target, segment.source), (segment.source, segment.target)):
+            if self.ports:
+                known = server[1] in self.ports and client[1] not in self.ports
+            else:
+                known = server in self.servers and client not in self.servers
+            if known:
+                self.settle(found, client, server)
+                return True
+        if self.ports:
+            found.other = True
+        elif segment.data and plausible_request(segment.data, 0):
+            server, client = segment.target, segment.source
+            opened_by = next((one.source for one in found.undecided if one.flags & (SYN | ACK) == SYN), None)
+            if opened_by is None or opened_by == client:
+                self.servers.add(server)
+                self.settle(found, client, server)
+                return True
+        return False
+
+    def settle(self, found: Conversation, client: Endpoint, server: Endpoint) -> None:
+        found.client, found.server = client, server
+        name = f"[{client[0]}]:{client[1]}" if ":" in client[0] else f"{client[0]}:{client[1]}"
+        found.connection = self.state.connections[found.number] = Connection(found.number, client=name)
+
+    def feed(self, found: Conversation, segment: Segment, problems: list[Problem], path: str) -> Iterator[Frame]:
+        from_client = segment.source == found.client
+        half = found.requests if from_client else found.responses
+        if segment.flags & SYN:
+            half.synced = True
+        for piece in half.direction.take(segment):
+            yield from self.bytes_came(found, half, piece, problems, path)
+        other = found.responses if from_client else found.requests
+        for late in (half, other):
+            for piece in late.direction.overdue(segment.ts):
+                yield from self.bytes_came(found, late, piece, problems, path)
+        if segment.flags & RST or (segment.flags & FIN and not half.direction.waiting and not segment.size):
+            yield from self.release(found)
+
+    def bytes_came(
+        self, found: Conversation, half: Half, piece: Piece, problems: list[Problem], path: str
+    ) -> Iterator[Frame]:
+        connection = found.connection
+        assert connection is not None
+        assert found.server is not None
+        if connection.broker is None:
+            broker = self.state.known.endpoints.get(found.server)
+            if broker is None:
+                broker = broker_by_port(self.state.known.endpoints, found.server[1])
+            if broker is not None:
+                connection.broker, connection.rack = broker, self.state.known.racks.get(broker)
+        is_request = half is found.requests
+        if piece.gap:
+            side = "requests" if is_request else "responses"
+            cut = f", within a frame of which {len(half.buffer)} bytes are here" if half.buffer else ""
+            reason = f"{piece.gap} bytes of {side} on connection {found.number} are missing{cut}"
+            problems.append(Problem(self.state.capture, path, piece.offset, reason))
+            half.buffer.clear()
+            half.synced = False
+        half.buffer += piece.data
+        yield from self.frames(found, half, piece, problems, path)
+        if is_request and found.held:
+            yield from self.match_held(found)
+        if is_request and not found.responses.synced and found.responses.buffer:
+            yield from self.frames(found, found.responses, piece, problems, path)
+
+    def frames(
+        self, found: Conversation, half: Half, piece: Piece, problems: list[Problem], path: str
+    ) -> Iterator[Frame]:
+        """The whole frames in a half's buffer."""
+        connection = found.connection
+        assert connection is not None
+        is_request = half is found.requests
+        buffer = half.buffer
+        while True:
+            if not half.synced:
+                at = find_request(buffer, connection) if is_request else find_response(buffer, connection)
+                if at is None:
+                    keep = MOST_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
+                    if len(buffer) > keep:
+                        half.skipped += len(buffer) - 13
+                        del buffer[:-13]
+                    return
+                half.skipped += at
+                del buffer[:at]
+                half.synced = True
+                if half.skipped:
+                    reason = (
+                        f"{half.skipped} bytes of {'requests' if is_request else 'responses'} on connection "
+                        f"{found.number} before the first whole frame"
+                    )
+                    problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                    half.skipped = 0
+            if len(buffer) < 4:
+                return
+            size = int.from_bytes(buffer[:4], "big", signed=True)
+            fits = (8 if is_request else 4) <= size <= MOST_FRAME_BYTES
+            if not fits or (is_request and len(buffer) >= 14 and not plausible_request(buffer, 0, strict=False)):
+                reason = f"no frame begins here on connection {found.number}: {bytes(buffer[:14]).hex()}"
+                problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                half.synced = False
+                half.skipped += 1
+                del buffer[:1]
+                continue
+            if len(buffer) < 4 + size:
+                return
+            data = bytes(buffer[4 : 4 + size])
+            del buffer[: 4 + size]
+            if not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
+                found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
+                if len(found.held) > MOST_HELD:
+                    yield from self.release(found)
+                continue
+            yield self.state.frame(piece.ts, connection, is_request, data, piece.offset)
+
+    def match_held(self, found: Conversation) -> Iterator[Frame]:
+        """Responses whose requests have come by now."""
+        assert found.connection is not None
+        still: list[tuple[int, int, bytes]] = []
+        for ts, offset, data in found.held:
+            if int.from_bytes(data[:4], "big", signed=True) in found.connection.asked:
+                yield self.state.frame(ts, found.connection, False, data, offset)
+            else:
+                still.append((ts, offset, data))
+        found.held = still
+
+    def release(self, found: Conversation) -> Iterator[Frame]:
+        """Responses that no request was seen for, as such."""
+        held, found.held = found.held, []
+        for ts, offset, data in held:
+            assert found.connection is not None
+            yield self.state.frame(ts, found.connection, False, data, offset)
+
+    def end(self, found: Conversation, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """All that a connection still holds, at its end or the file's."""
+        connection = found.connection
+        if connection is None:
+            return
+        for half in (found.requests, found.responses):
+            for piece in half.direction.give_up():
+                yield from self.bytes_came(found, half, piece, problems, path)
+        yield from self.release(found)
+        for half, side in ((found.requests, "requests"), (found.responses, "responses")):
+            left = len(half.buffer) + half.skipped
+            if left:
+                reason = f"{left} bytes of {side} on connection {found.number} are no whole frame"
+                problems.append(Problem(self.state.capture, path, 0, reason))
+                half.buffer.clear()
+                half.skipped = 0
+        if connection.asked:
+            unanswered = tuple(connection.asked.values())
+            connection.asked = {}
+            yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)
+
+    def finish(self, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """The same for every connection, at the end of the file."""
+        for found in self.conversations.values():
+            yield from self.end(found, problems, path)
+
+
+def is_new(found: Conversation, segment: Segment) -> bool:
+    """Whether a SYN begins another connection rather than repeats the one that is there."""
+    half = found.requests if segment.source == found.client else found.responses
+    following = half.direction.following
+    if following is None or not half.direction.began:
+        return bool(found.responses.direction.following)
+    return bool(half.buffer or found.responses.direction.began) and (segment.sequence + 1) % (1 << 32) != following
+
+
+def broker_by_port(endpoints: dict[tuple[str, int], int], port: int) -> int | None:
+    """The broker with this port where only one has it: on loopback, behind a proxy, under another name."""
+    brokers = {broker for (_, known), broker in endpoints.items() if known == port}
+    return next(iter(brokers)) if len(brokers) == 1 else None
+
+
+def versions_of(api_key: int) -> tuple[int, int] | None:
+    """The versions that a request of this API may have; None: there is no such API."""
+    if api_key not in VERSIONS:
+        try:
+            valid = message_class(api_key, "request").valid_versions
+            highest = max(valid.highest, NEWEST_API_VERSIONS) if api_key == 18 else valid.highest
+            VERSIONS[api_key] = (0 if api_key == 18 else valid.lowest, highest)
+        except ProtocolError:
+            VERSIONS[api_key] = None
+    return VERSIONS[api_key]
+
+
+def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) -> bool:
+    """Whether a request, length first, may begin here; ``strict``: its version is one that exists."""
+    if len(data) < at + 14:
+        return False
+    size = int.from_bytes(data[at : at + 4], "big")
+    if not 10 <= size <= MOST_FRAME_BYTES:
+        return size == 8 and data[at + 4 : at + 8] == b"\0\x07\0\0"
+    versions = versions_of(int.from_bytes(data[at + 4 : at + 6], "big"))
+    version = int.from_bytes(data[at + 6 : at + 8], "big")
+    if not strict:
+        return True
+    if versions is None or not versions[0] <= version <= versions[1]:
+        return False
+    length = int.from_bytes(data[at + 12 : at + 14], "big", signed=True)
+    if length < -1 or length + 10 > size:
+        return False
+    return bytes(data[at + 14 : at + 14 + max(length, 0)]).decode("utf-8", "replace").isprintable()
+
+
+def find_request(buffer: bytearray, connection: Connection) -> int | None:
+    """Where the first request begins that leaves no doubt: the connection's own client id, or what follows fits too."""
+    client_ids: Collection[str | None] = {asked.client_id for asked in connection.asked.values()}
+    for at in range(max(0, len(buffer) - 13)):
+        if buffer[at] > 7 or not plausible_request(buffer, at):
+            continue
+        after = at + 4 + int.from_bytes(buffer[at : at + 4], "big")
+        head = bytes(buffer[at + 4 : at + 4 + 300])
+        client_id = client_id_of(head, int.from_bytes(head[:2], "big"), int.from_bytes(head[2:4], "big"))[0]
+        follows = after == len(buffer) or plausible_request(buffer, after)
+        if (client_id and client_id in client_ids) or follows or (at == 0 and client_id and after > len(buffer)):
+            return at
+    return None
+
+
+def find_response(buffer: bytearray, connection: Connection) -> int | None:
+    """Where the first response begins to a request that waits."""
+    best: int | None = None
+    for correlation_id in connection.asked:
+        needle = correlation_id.to_bytes(4, "big", signed=True)
+        at = buffer.find(needle, 4)
+        while at >= 4:
+            size = int.from_bytes(buffer[at - 4 : at], "big")
+            if 4 <= size <= MOST_FRAME_BYTES and fits_behind(buffer, at - 4 + 4 + size, connection):
+                best = at - 4 if best is None else min(best, at - 4)
+                break
+            at = buffer.find(needle, at + 1)
+    return best
+
+
+def fits_behind(buffer: bytearray, after: int, connection: Connection) -> bool:
+    """Whether the buffer ends here, or earlier, or goes on with a response to another request."""
+    if after + 8 > len(buffer):
+        return True
+    return int.from_bytes(buffer[after + 4 : after + 8], "big", signed=True) in connection.asked

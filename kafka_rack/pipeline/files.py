@@ -1,0 +1,218 @@
+"""Capture files: which there are, what kind each is, and their bytes for as long as they are good."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Self
+
+import msgspec
+
+Kind = Literal["lines", "packets"]
+SUFFIXES = (".jsonl", ".pcap", ".pcapng", ".cap")
+GZIP_MAGIC = b"\x1f\x8b"
+PACKET_MAGICS = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\n\r\r\n")
+CHUNK_BYTES = 1 << 16
+
+
+class CaptureFile(NamedTuple):
+    """A file to be read; ``size`` in bytes as it was found."""
+
+    path: str
+    kind: Kind
+    compressed: bool
+    size: int
+
+    @property
+    def splittable(self) -> bool:
+        return not self.compressed
+
+
+class Damage(Exception):
+    """The bytes end here before they should. ``offset`` counts decompressed bytes."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, reason)
+        self.offset, self.reason = offset, reason
+
+
+def capture_name(path: str) -> str:
+    """What a capture is called in the tables: its file's name without ``.gz`` and ``.jsonl``.
+
+    >>> capture_name("captures/kafkajs.jsonl.gz"), capture_name("captures/kafkajs.pcap.gz")
+    ('kafkajs', 'kafkajs.pcap')
+    """
+    return Path(path).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str, str]]]:
+    """The captures under these files and folders, by path; and files named outright that are none, with the reason.
+
+    In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside.
+
+    Raises FileNotFoundError: a path that is not there.
+    """
+    found: dict[str, CaptureFile] = {}
+    refused: list[tuple[str, str]] = []
+    for given in paths:
+        path = local_path(given)
+        if path.is_dir():
+            for inside in sorted(path.rglob("*")):
+                hidden = any(part.startswith((".", "_")) for part in inside.relative_to(path).parts)
+                if hidden or not inside.is_file() or not has_suffix(inside.name):
+                    continue
+                if (file := look_at(inside)) is not None:
+                    found[file.path] = file
+        elif path.is_file():
+            file = look_at(path)
+            if file is None:
+                refused.append((str(path.resolve()), "neither a capture of frames nor pcap or pcapng"))
+            else:
+                found[file.path] = file
+        else:
+            raise FileNotFoundError(f"{given}: no such file or folder")
+    return [found[path] for path in sorted(found)], refused
+
+
+def local_path(given: str) -> Path:
+    return Path(given.removeprefix("file://"))
+
+
+def has_suffix(name: str) -> bool:
+    return name.removesuffix(".gz").endswith(SUFFIXES)
+
+
+def look_at(path: Path) -> CaptureFile | None:
+    """What kind of capture a file is; None if it is none. A file without a whole first line may become one."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        compressed = file.read(2) == GZIP_MAGIC
+    named_lines = path.name.removesuffix(".gz").endswith(".jsonl")
+    try:
+        with Source(str(path.resolve())) as source:
+            first = source.read(4)
+            kind: Kind | None = None
+            if first in PACKET_MAGICS:
+                kind = "packets"
+            elif named_lines:
+                kind = "lines" if starts_a_capture(first + source.read_line()) else None
+    except Damage:
+        kind = "lines" if named_lines else "packets" if has_suffix(path.name) else None
+    return CaptureFile(str(path.resolve()), kind, compressed, size) if kind is not None else None
+
+
+def starts_a_capture(line: bytes) -> bool:
+    """Whether a file of lines may be a capture; a damaged first line is left to the reader."""
+    try:
+        found = msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return True
+    return isinstance(found, dict) and ("ev" in found or "dir" in found)
+
+
+class Source:
+    """A file's bytes in order, decompressed. ``position`` counts those taken.
+
+    Raises Damage where gzip is damaged or cut off, once all that is good before has been given.
+    """
+
+    def __init__(self, path: str, start: int = 0) -> None:
+        self.path = path
+        self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115 - closed by close()
+        self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
+        self._file.seek(start)
+        self._buffer = b""
+        self._at = 0
+        self.position = start
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _more(self) -> bool:
+        try:
+            chunk = next(self._chunks, b"")
+        except Damage as damage:
+            raise Damage(self.position + len(self._buffer) - self._at, damage.reason) from None
+        if not chunk:
+            return False
+        self._buffer = self._buffer[self._at :] + chunk
+        self._at = 0
+        return True
+
+    def read(self, size: int) -> bytes:
+        """The next ``size`` bytes; fewer only at the end."""
+        while len(self._buffer) - self._at < size and self._more():
+            pass
+        taken = self._buffer[self._at : self._at + size]
+        self._at += len(taken)
+        self.position += len(taken)
+        return taken
+
+    def read_line(self) -> bytes:
+        """The next line with its end; without one only at the end of the file."""
+        start = 0
+        while (end := self._buffer.find(b"\n", self._at + start)) < 0:
+            start = len(self._buffer) - self._at
+            if not self._more():
+                return self.read(start)
+        return self.read(end + 1 - self._at)
+
+
+def plain_chunks(file: BinaryIO) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES * 16):
+        yield chunk
+
+
+def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
+    """The decompressed bytes of all members of a gzip file. Raises Damage behind the last good byte."""
+    member = zlib.decompressobj(31)
+    given = 0
+    started = False
+    raw = b""
+    while True:
+        if not raw:
+            raw = file.read(CHUNK_BYTES)
+            if not raw:
+                break
+        if member.eof:
+            if not raw.strip(b"\0"):
+                raw = b""
+                continue
+            member = zlib.decompressobj(31)
+        started = True
+        before = member.copy()
+        try:
+            chunk = member.decompress(raw, CHUNK_BYTES)
+        except zlib.error as error:
+            yield from good_bytes(before, raw)
+            raise Damage(given, f"gzip: {error}") from None
+        raw = member.unconsumed_tail or member.unused_data
+        given += len(chunk)
+        if chunk:
+            yield chunk
+    if started and not member.eof:
+        raise Damage(given, "gzip: the file ends before its data do")
+
+
+def good_bytes(member: zlib._Decompress, raw: bytes) -> Iterator[bytes]:
+    """What a damaged piece still gives, byte by byte up to the damage."""
+    for step in (4096, 1):
+        while raw:
+            before = member.copy()
+            try:
+                chunk = member.decompress(raw, step)
+            except zlib.error:
+                member = before
+                break
+            raw = member.unconsumed_tail
+            if chunk:
+                yield chunk
+            elif member.eof:
+                return

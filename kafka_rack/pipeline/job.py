@@ -1,0 +1,162 @@
+"""The job ``decode``: captures to tables, as a batch or as a stream."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+
+from kafka_rack.pipeline.blocks import Block
+from kafka_rack.pipeline.captures import Options
+from kafka_rack.pipeline.writing import TEMPORARY, WRITTEN_DDL, Written, prepare, put_in_place, write_block
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+WRITTEN_SCHEMA = pa.schema(
+    [
+        ("table", pa.string()),
+        ("api", pa.string()),
+        ("path", pa.string()),
+        ("rows", pa.int64()),
+        ("frame_bytes", pa.int64()),
+        ("first_ts", pa.int64()),
+        ("last_ts", pa.int64()),
+    ]
+)
+
+
+class Summary(msgspec.Struct):
+    """What a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970."""
+
+    out: str
+    files: int = 0
+    blocks: int = 0
+    tables: dict[str, int] = msgspec.field(default_factory=dict)
+    frames: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    first_ts: int | None = None
+    last_ts: int | None = None
+
+    def add(self, written: Sequence[Written]) -> None:
+        for one in written:
+            self.tables[one.table] = self.tables.get(one.table, 0) + one.rows
+            if one.table == "frames":
+                frames, size = self.frames.get(one.api, (0, 0))
+                self.frames[one.api] = (frames + one.rows, size + one.frame_bytes)
+            if one.first_ts is not None and one.last_ts is not None:
+                self.first_ts = one.first_ts if self.first_ts is None else min(self.first_ts, one.first_ts)
+                self.last_ts = one.last_ts if self.last_ts is None else max(self.last_ts, one.last_ts)
+
+
+def block_writer(
+    out: str, run: str, options: Options
+) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    """What each task does with the blocks it is given: decode, write, say what was written."""
+    folder = Path(out) / TEMPORARY / run
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch.column("block").to_pylist():
+                block: Block = pickle.loads(packed)  # noqa: S301 - our own
+                written = [one._asdict() for one in write_block(block, options, folder)]
+                written.append(done(block)._asdict())
+                yield pa.RecordBatch.from_pylist(written, schema=WRITTEN_SCHEMA)
+
+    return write
+
+
+def done(block: Block) -> Written:
+    """A block among what was written: its file and where it begins and ends."""
+    return Written("", "", block.file.path, 0, 0, block.start, block.end)
+
+
+def write_blocks(blocks: DataFrame, out: Path, options: Options, summary: Summary, *, whole: bool) -> None:
+    """Decode the blocks of a data frame (``table`` = ``blocks``) and put their tables in place."""
+    run = uuid4().hex
+    rows = [Written(*row) for row in blocks.mapInArrow(block_writer(str(out), run, options), WRITTEN_DDL).collect()]
+    written = [row for row in rows if row.table]
+    ranges = [(row.path, row.first_ts or 0, row.last_ts or 0) for row in rows if not row.table]
+    put_in_place(out, run, ranges, written, whole=whole)
+    summary.files += len({path for path, _, _ in ranges})
+    summary.blocks += len(ranges)
+    summary.add(written)
+
+
+def decode(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: Path,
+    *,
+    partitions: int | None = None,
+    source_options: dict[str, str] | None = None,
+) -> Summary:
+    """Captures to tables below ``out``; what was there of the same captures is replaced.
+
+    Args:
+        partitions: how many tasks; as many as the blocks of the files by default.
+        source_options: of the source ``kafka-wire``: ports, brokers, blockBytes.
+
+    Raises: FileNotFoundError: an input that is not there. SchemaMismatch: ``out`` is of another version.
+    """
+    prepare(out)
+    summary = Summary(str(out))
+    reader = source_reader(spark.read, paths, source_options)
+    if partitions is not None:
+        reader = reader.option("numPartitions", str(partitions))
+    write_blocks(reader.load(), out.resolve(), parsed(source_options), summary, whole=True)
+    return summary
+
+
+def decode_stream(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: Path,
+    checkpoint: Path,
+    *,
+    source_options: dict[str, str] | None = None,
+    available_now: bool = False,
+    every: str = "5 seconds",
+    on_batch: Callable[[int, Summary], None] | None = None,
+) -> StreamingQuery:
+    """The same as a stream over growing folders: each micro-batch adds what is new.
+
+    A stream that starts again from its checkpoint writes the batch that it was in once more, in the place of what it
+    had written of it.
+
+    Args:
+        available_now: read what is there and end; else look again ``every`` so often.
+    """
+    prepare(out)
+    options = parsed(source_options)
+    target = out.resolve()
+
+    def write(blocks: DataFrame, batch: int) -> None:
+        summary = Summary(str(out))
+        write_blocks(blocks, target, options, summary, whole=False)
+        if on_batch is not None:
+            on_batch(batch, summary)
+
+    stream = source_reader(spark.readStream, paths, source_options).load()
+    writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
+    writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
+    query: StreamingQuery = writer.start()
+    return query
+
+
+def source_reader(reader: Any, paths: Sequence[str], source_options: dict[str, str] | None) -> Any:
+    found = reader.format("kafka-wire").option("table", "blocks").option("paths", json.dumps([*paths]))
+    for name, value in (source_options or {}).items():
+        found = found.option(name, value)
+    return found
+
+
+def parsed(source_options: dict[str, str] | None) -> Options:
+    given = {name.lower(): value for name, value in (source_options or {}).items()}
+    return Options.parse(given.get("ports"), given.get("brokers"))

@@ -1,0 +1,141 @@
+"""Captures as lines of JSON, one a frame: what a recorder between clients and brokers writes, and ``kafka-rack serve
+--capture``.
+
+Line 1 describes the capture (``ev`` is ``capture``); ``open`` and ``close`` give each connection's life; a line with
+``dir`` is a frame. Where a file goes on from another one, ``asked`` lines repeat the requests that are still without an
+answer, and ``topic`` lines what the cluster holds; who does not know them passes them over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import msgspec
+
+from kafka_rack.pipeline.files import Damage, Source, capture_name
+from kafka_rack.pipeline.values import Connection, Frame, Problem, State, request_frame
+
+
+class Route(msgspec.Struct):
+    """A listener of a broker, as the first line has it."""
+
+    broker: int | None = None
+    rack: str | None = None
+    listener: str | None = None
+    host: str | None = None
+    port: int | None = None
+
+
+class Line(msgspec.Struct):
+    """Any line; ``data`` comes out of its base64."""
+
+    t: int = 0
+    conn: int | None = None
+    dir: str | None = None
+    n: int | None = None
+    data: bytes | None = None
+    ev: str | None = None
+    broker: int | None = None
+    listener: str | None = None
+    client: str | None = None
+    routes: list[Route] | None = None
+    name: str | None = None
+    id: bytes | None = None
+    leaders: list[int] | None = None
+
+
+BEFORE_ALL = -(1 << 31)
+"""The frame of requests that an earlier file holds, in their order."""
+DECODER = msgspec.json.Decoder(Line)
+
+
+def read_lines(
+    path: str, state: State, problems: list[Problem], start: int = 0, end: int | None = None
+) -> Generator[Frame, None, int]:
+    """The frames of a capture's lines that begin at ``start``, a line's start, or later and before ``end``.
+
+    Gives back where the next line starts.
+
+    Args:
+        state: as it was at ``start``; afterwards as it is at the end.
+        problems: what cannot be read is added here.
+    """
+    capture = state.capture or capture_name(path)
+    state.capture = capture
+    with Source(path, start) as source:
+        while end is None or source.position < end:
+            offset = source.position
+            try:
+                line = source.read_line()
+            except Damage as damage:
+                problems.append(Problem(capture, path, damage.offset, damage.reason))
+                break
+            if not line:
+                break
+            try:
+                found = DECODER.decode(line)
+            except (msgspec.DecodeError, RecursionError) as error:
+                if line.isspace():
+                    continue
+                reason = str(error) if line.endswith(b"\n") else f"the last line has no end: {error}"
+                problems.append(Problem(capture, path, offset, f"not a line of a capture: {reason}"))
+                continue
+            if found.dir is None:
+                frame = event(found, state)
+                if frame is not None:
+                    yield frame
+                continue
+            reason_against = fault_of(found)
+            if reason_against is not None:
+                problems.append(Problem(capture, path, offset, reason_against))
+                continue
+            assert found.conn is not None
+            assert found.data is not None
+            connection = state.connections.get(found.conn)
+            if connection is None:  # the capture began later than the connection
+                connection = state.connections[found.conn] = Connection(found.conn)
+            yield state.frame(found.t, connection, found.dir == "req", found.data, offset)
+        return source.position
+
+
+def fault_of(line: Line) -> str | None:
+    """Why a frame's line cannot be taken, or None."""
+    if line.dir not in ("req", "resp"):
+        return f"dir {line.dir!r}, but req and resp are known"
+    if line.conn is None or line.data is None:
+        return "a frame without its connection or its bytes"
+    if line.n is not None and line.n != len(line.data):
+        return f"a frame of {line.n} bytes, but here are {len(line.data)}"
+    return None
+
+
+def event(line: Line, state: State) -> Frame | None:
+    """Note what a line without a frame tells. The end of a connection gives an empty frame with what was unanswered."""
+    if line.ev == "capture":
+        for route in line.routes or ():
+            if route.broker is not None:
+                state.known.racks[route.broker] = route.rack
+                if route.host is not None and route.port is not None:
+                    state.known.endpoints[route.host, route.port] = route.broker
+    elif line.ev == "topic" and line.name is not None:
+        if line.id is not None:
+            state.known.topics[line.id] = line.name
+        for number, leader in enumerate(line.leaders or ()):
+            state.known.leaders[line.name, number] = leader
+    elif line.conn is None:
+        return None
+    elif line.ev == "open":
+        rack = state.known.racks.get(line.broker) if line.broker is not None else None
+        before = state.connections.get(line.conn)
+        connection = Connection(line.conn, line.broker, rack, line.client, line.listener)
+        if before is not None and before.client == line.client:
+            connection.asked = before.asked  # told again
+        state.connections[line.conn] = connection
+    elif line.ev == "asked" and line.data is not None and line.conn in state.connections:
+        connection = state.connections[line.conn]
+        request_frame(BEFORE_ALL + len(connection.asked), line.t, connection, line.data, 0)
+    elif line.ev == "close":
+        gone = state.connections.pop(line.conn, None)
+        if gone is not None and gone.asked:
+            return Frame(-1, line.t, gone, True, b"", None, None, None, 0, tuple(gone.asked.values()))
+    return None

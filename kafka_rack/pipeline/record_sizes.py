@@ -1,0 +1,145 @@
+"""What the batches of a records field hold, in numbers: records, keys, values, headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from protocol.records import BatchHeader, Codec, RecordError, decompress, iter_batch_records, iter_batches
+from protocol.records.batches import BATCH_HEADER_SIZE, check_crc
+
+CODEC_NAMES = {codec: codec.name.lower() for codec in Codec}
+
+
+class BatchSizes(NamedTuple):
+    """One batch; the counts are None where its records cannot be read, which ``error`` says."""
+
+    header: BatchHeader | None
+    codec: str | None
+    size_bytes: int
+    records: int | None
+    key_bytes: int | None
+    value_bytes: int | None
+    headers: int | None
+    keyed: bool
+    error: str | None
+
+
+def batch_sizes(records: bytes | None) -> Iterator[BatchSizes]:
+    """Each batch of a records field; damage ends it with a row of its own."""
+    if not records:
+        return
+    at = 0
+    try:
+        for header in iter_batches(records):
+            at = header.position
+            if header.partial:
+                yield BatchSizes(header, None, len(records) - at, None, None, None, None, False, None)
+                return
+            yield sizes_of(records, header)
+            at += header.size
+    except RecordError as error:
+        yield BatchSizes(None, None, len(records) - at, None, None, None, None, False, str(error))
+
+
+def sizes_of(records: bytes, header: BatchHeader) -> BatchSizes:
+    codec: str | None = None
+    try:
+        codec = CODEC_NAMES[header.codec]
+        if header.magic == 2:
+            check_crc(records, header)
+            start, end = header.position + BATCH_HEADER_SIZE, header.position + header.size
+            if header.is_compressed:
+                body = decompress(header.codec, records[start:end], offset=start)
+                start, end = 0, len(body)
+            else:
+                body = records
+            counts = count_records(body, start, end, header.record_count)
+        else:
+            counts = None
+        if counts is None:
+            counts = count_slowly(records, header)
+    except RecordError as error:
+        return BatchSizes(header, codec, header.size, None, None, None, None, False, str(error))
+    return BatchSizes(header, codec, header.size, *counts, None)
+
+
+Counts = tuple[int, int, int, int, bool]
+
+
+def count_records(body: bytes, at: int, end: int, count: int) -> Counts | None:
+    """Records, bytes of keys and of values, headers, and whether there is a key, by the lengths alone.
+
+    None where something does not add up; then ``count_slowly`` says what.
+    """
+    key_bytes = value_bytes = headers = 0
+    keyed = False
+    try:
+        for _ in range(count):
+            number = body[at]
+            at += 1
+            if number > 127:
+                number, at = varint(body, at, number)
+            following = at + (number >> 1)
+            at += 1  # attributes
+            while body[at] > 127:  # time and offset within the batch
+                at += 1
+            at += 1
+            while body[at] > 127:
+                at += 1
+            at += 1
+            number = body[at]
+            at += 1
+            if number > 127:
+                number, at = varint(body, at, number)
+            if not number & 1:
+                keyed = True
+                key_bytes += number >> 1
+                at += number >> 1
+            number = body[at]
+            at += 1
+            if number > 127:
+                number, at = varint(body, at, number)
+            if not number & 1:
+                value_bytes += number >> 1
+                at += number >> 1
+            number = body[at]
+            at += 1
+            if number:
+                if number > 127:
+                    number, at = varint(body, at, number)
+                headers += number >> 1
+            elif at != following:
+                return None
+            if at > following:
+                return None
+            at = following
+    except IndexError:
+        return None
+    return (count, key_bytes, value_bytes, headers, keyed) if at == end else None
+
+
+def varint(body: bytes, at: int, first: int) -> tuple[int, int]:
+    number, shift = first & 127, 7
+    while True:
+        byte = body[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+        if shift > 28:
+            raise IndexError
+
+
+def count_slowly(records: bytes, header: BatchHeader) -> Counts:
+    """The same by reading each record. Raises RecordError."""
+    count = key_bytes = value_bytes = headers = 0
+    keyed = False
+    for record in iter_batch_records(records, header):
+        count += 1
+        keyed = keyed or record.key is not None
+        key_bytes += len(record.key or b"")
+        value_bytes += len(record.value or b"")
+        headers += len(record.headers)
+    return count, key_bytes, value_bytes, headers, keyed

@@ -1,0 +1,129 @@
+"""A Spark session with the settings that the jobs need, and Java found or asked for in one line."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOWEST_JAVA = 17
+INSTALL_JAVA = (
+    "Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew "
+    "install openjdk@17) or set JAVA_HOME"
+)
+INSTALL_SPARK = "the pipeline needs Spark: pip install 'kafka-rack[spark]'"
+LOOPBACK = "127.0.0.1"
+LOGGING = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
+"""
+
+
+class SparkMissing(Exception):
+    """Spark or Java is not there; the text says how to get it."""
+
+
+def find_java() -> str:
+    """The Java to run, JAVA_HOME's or that of PATH. Raises SparkMissing."""
+    homes = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
+    candidates = [str(Path(home) / "bin" / "java") for home in homes] or [shutil.which("java") or ""]
+    for java in candidates:
+        version = java_version(java) if java else None
+        if version is not None and version >= LOWEST_JAVA:
+            return java
+        if version is not None:
+            raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
+    raise SparkMissing(INSTALL_JAVA)
+
+
+def java_version(java: str) -> int | None:
+    """Its major version, None if it does not run."""
+    try:
+        told = subprocess.run(  # noqa: S603 - the user's own Java
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=True
+        ).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found[1]) if found else None
+
+
+def spark_session(
+    master: str = "local[*]",
+    *,
+    app_name: str = "kafka-rack",
+    driver_memory: str = "2g",
+    log_level: str = "ERROR",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start a session, or give the one that runs; it knows the format ``kafka-wire``.
+
+    Raises SparkMissing: without Spark, or without Java 17 or newer.
+    """
+    find_java()
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SparkMissing(INSTALL_SPARK) from None
+    from kafka_rack.pipeline.source import KafkaWire
+
+    builder = SparkSession.builder.master(master).appName(app_name)
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.memory": driver_memory,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        **({"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if master.startswith("local") else {}),
+        **(settings or {}),
+    }
+    with tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder:
+        logging = Path(folder) / "log4j2.properties"
+        logging.write_text(LOGGING.format(level=log_level))
+        chosen.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging.as_uri()}")
+        for name, value in chosen.items():
+            builder = builder.config(name, value)
+        with quiet_start(log_level):
+            spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel(log_level)
+    spark.dataSource.register(KafkaWire)
+    return spark
+
+
+@contextmanager
+def quiet_start(log_level: str) -> Iterator[None]:
+    """Keep what Java says about its own start off the terminal, unless logs were asked for.
+
+    Errors of jobs come back as exceptions, so nothing is lost with it.
+    """
+    if log_level not in ("ERROR", "FATAL", "OFF"):
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

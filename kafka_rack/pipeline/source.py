@@ -1,0 +1,262 @@
+"""The Spark data source ``kafka-wire``: captures as a table, batch and streaming.
+
+    spark.dataSource.register(KafkaWire)
+    spark.read.format("kafka-wire").option("table", "calls").load("captures/")
+
+docs/pipeline.md documents the options.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+
+from kafka_rack.pipeline.arrow import record_batch
+from kafka_rack.pipeline.blocks import DEFAULT_BLOCK_BYTES, SMALLEST_BLOCK_BYTES, Block, cut_from, packed, plan, walk
+from kafka_rack.pipeline.captures import Options, Place, beginning
+from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files, local_path, look_at
+from kafka_rack.pipeline.reading import Filters, decode_into
+from kafka_rack.pipeline.rows import Rows
+from kafka_rack.pipeline.tables import TABLES
+
+BLOCKS = "blocks"
+BLOCKS_DDL = "file string, start long, end long, block binary"
+MOST_ROWS = 20_000
+TAIL_BYTES = 1 << 16
+US = 1_000_000
+
+
+class Request(msgspec.Struct):
+    """The options of one load, understood."""
+
+    paths: tuple[str, ...]
+    table: str = "frames"
+    options: Options = msgspec.field(default_factory=Options)
+    filters: Filters = msgspec.field(default_factory=Filters)
+    partitions: int | None = None
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Request:
+        """Read a source's options; names count without their case. Raises ValueError."""
+        given = {name.lower(): value for name, value in options.items()}
+        if given.get("paths"):  # Spark's form of several paths
+            paths = tuple(json.loads(given["paths"]))
+        else:
+            paths = tuple(filter(None, given.get("path", "").split(",")))
+        table = given.get("table", "frames")
+        if table not in (*TABLES, BLOCKS):
+            raise ValueError(f"table {table!r}, but there are {', '.join([*TABLES, BLOCKS])}")
+        return cls(
+            paths,
+            table,
+            Options.parse(given.get("ports"), given.get("brokers")),
+            Filters(
+                names(given.get("api")),
+                names(given.get("client")),
+                time_of(given.get("since")),
+                time_of(given.get("until")),
+            ),
+            number(given, "numpartitions", 1),
+            number(given, "blockbytes", SMALLEST_BLOCK_BYTES) or DEFAULT_BLOCK_BYTES,
+        )
+
+
+def names(text: str | None) -> frozenset[str] | None:
+    found = frozenset(part.strip() for part in (text or "").split(",") if part.strip())
+    return found or None
+
+
+def number(given: Mapping[str, str], name: str, least: int) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    if not text.strip().isdigit() or int(text) < least:
+        raise ValueError(f"{name} {text!r}, but a number from {least} is wanted")
+    return int(text)
+
+
+def time_of(text: str | None) -> int | None:
+    """Microseconds since 1970, as such or as ISO 8601; without a zone it is UTC. Raises ValueError.
+
+    >>> time_of("1970-01-01T00:00:01Z")
+    1000000
+    """
+    if text is None:
+        return None
+    if text.strip().lstrip("-").isdigit():
+        return int(text)
+    found = datetime.fromisoformat(text.strip())
+    since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * US + since.microseconds
+
+
+class BlockPartition(InputPartition):
+    """Blocks that one task reads; pickles."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        super().__init__(0)
+        self.blocks = blocks
+
+
+class KafkaWire(DataSource):
+    """The data source; register it with ``spark.dataSource.register(KafkaWire)``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafka-wire"
+
+    def schema(self) -> str:
+        table = Request.parse(self.options).table
+        return BLOCKS_DDL if table == BLOCKS else TABLES[table].ddl
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return WireReader(Request.parse(self.options))
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        return WireStreamReader(Request.parse(self.options))
+
+
+class WireReader(DataSourceReader):
+    """Reads what is there."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+    def partitions(self) -> list[InputPartition]:
+        return [BlockPartition(group) for group in planned(self.request)] or [BlockPartition([])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, BlockPartition)
+        yield from block_batches(self.request, partition.blocks)
+
+
+class WireStreamReader(DataSourceStreamReader):
+    """Follows growing files and new ones.
+
+    An offset is what has been read: file -> bytes, of the lines that are whole. What reading up to there had brought is
+    worked out from the file again after a restart, and remembered while the stream runs.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._places: dict[str, bytes] = {}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return {}
+
+    def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """All that can be read now."""
+        files, _ = find_files(self.request.paths)
+        return {file.path: readable_end(file) for file in files}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        request = self.request
+        blocks: list[Block] = []
+        for path, until in sorted(end.items()):
+            begin = start.get(path, 0)
+            if until > begin:
+                blocks += self._blocks(path, begin, until)
+        return [BlockPartition(group) for group in packed(blocks, request.partitions or len(blocks), 0)]
+
+    def _blocks(self, path: str, begin: int, until: int) -> list[Block]:
+        found = look_at(local_path(path))
+        if found is None:
+            file = CaptureFile(path, "lines", False, until)
+            return [Block(file, begin, until, refused="it is no capture any more")]
+        file = found._replace(size=until)
+        if not can_grow(file):
+            return [Block(file, 0, until)] if begin == 0 else []
+        remembered = self._places.get(path)
+        place: Place | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
+        if place is None or place.start != begin:
+            place = beginning(file, self.request.options)
+            if begin:
+                walk(file, place, self.request.options, begin)
+        blocks = list(cut_from(file, place, self.request.options, self.request.block_bytes, until, None))
+        self._places[path] = pickle.dumps(place)
+        return blocks
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, BlockPartition)
+        yield from block_batches(self.request, partition.blocks)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Offsets are the files' own; there is nothing to let go of."""
+
+
+def can_grow(file: CaptureFile) -> bool:
+    """Whether a stream follows a file; others are read once, whole, when they are first seen."""
+    return file.kind == "lines" and not file.compressed
+
+
+def readable_end(file: CaptureFile) -> int:
+    """Up to where a file can be read: behind its last whole line."""
+    if not can_grow(file):
+        return file.size
+    end = file.size
+    with local_path(file.path).open("rb") as opened:
+        while end > 0:
+            start = max(0, end - TAIL_BYTES)
+            opened.seek(start)
+            found = opened.read(end - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+    return 0
+
+
+def planned(request: Request) -> list[list[Block]]:
+    """The blocks of a load, by task; a file that was named and is no capture gives a problem."""
+    files, refused = find_files(request.paths)
+    groups = plan(
+        files,
+        request.options,
+        partitions=request.partitions,
+        block_bytes=request.block_bytes,
+        filters=None if request.table == BLOCKS else request.filters,
+    )
+    if refused:
+        groups.append([Block(CaptureFile(path, "lines", False, 0), 0, 0, refused=reason) for path, reason in refused])
+    return groups
+
+
+def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
+    """What a task gives Spark."""
+    if request.table == BLOCKS:
+        for block in blocks:
+            yield pa.RecordBatch.from_pylist(
+                [{"file": block.file.path, "start": block.start, "end": block.end, "block": pickle.dumps(block)}],
+                schema=pa.schema(
+                    [("file", pa.string()), ("start", pa.int64()), ("end", pa.int64()), ("block", pa.binary())]
+                ),
+            )
+        return
+    for block in blocks:
+        rows = Rows()
+        if block.refused is not None:
+            if request.table == "problems":
+                row = (capture_name(block.file.path), block.file.path, 0, block.refused)
+                yield record_batch("problems", [row], "unknown")
+            continue
+        pieces = decode_into(
+            rows,
+            block.file,
+            block.opened(),
+            request.options,
+            end=block.end,
+            only=[request.table],
+            filters=request.filters,
+        )
+        for piece in pieces:
+            for api, found in piece.tables[request.table].items():
+                for at in range(0, len(found), MOST_ROWS):
+                    yield record_batch(request.table, found[at : at + MOST_ROWS], api)
+            piece.clear()

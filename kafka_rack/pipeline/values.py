@@ -1,0 +1,197 @@
+"""What reading a capture carries along: connections, requests that wait for their answers, what the cluster has told.
+
+All of it pickles: a reader's state at any place of a file goes to the worker that reads on from there, so that a file
+gives the same rows in one piece and in many.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from protocol.errors import ProtocolError
+from protocol.headers import request_header_version
+from protocol.registry import message_class
+
+LENGTH_BYTES = 4
+PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
+MOST_ASKED = 10_000
+"""Requests without an answer that one connection may have before the oldest is given up."""
+
+
+class Problem(NamedTuple):
+    """What could not be read. ``offset`` counts bytes of the file, decompressed where it is compressed."""
+
+    capture: str
+    file: str
+    offset: int
+    reason: str
+
+
+class Asked(msgspec.Struct):
+    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read."""
+
+    frame: int
+    ts: int
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    frame_bytes: int
+    data: bytes = b""
+    message: Any = None
+    error: str | None = None
+
+    @property
+    def api_name(self) -> str:
+        return name_of_api(self.api_key)
+
+
+class Connection(msgspec.Struct):
+    """One client's connection to one broker; ``client`` is its address, ``host:port``."""
+
+    number: int
+    broker: int | None = None
+    rack: str | None = None
+    client: str | None = None
+    listener: str | None = None
+    asked: dict[int, Asked] = msgspec.field(default_factory=dict)
+
+
+class Known(msgspec.Struct):
+    """What the frames so far have told: names by topic id, leaders, the brokers' racks and where they listen."""
+
+    topics: dict[bytes, str] = msgspec.field(default_factory=dict)
+    leaders: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
+    racks: dict[int, str | None] = msgspec.field(default_factory=dict)
+    endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
+
+
+class Frame(msgspec.Struct):
+    """One frame without its length. ``asked`` is the request itself, or the one that a response answers, if known.
+
+    ``index`` counts the capture's frames from 0, ``ts`` is in microseconds since 1970, ``offset`` is the file's.
+    ``passed_over`` are earlier requests that no answer will come for.
+    """
+
+    index: int
+    ts: int
+    connection: Connection
+    is_request: bool
+    data: bytes
+    asked: Asked | None
+    correlation_id: int | None
+    error: str | None = None
+    offset: int = 0
+    passed_over: tuple[Asked, ...] = ()
+
+
+class State(msgspec.Struct):
+    """Where reading stands."""
+
+    capture: str = ""
+    frames: int = 0
+    connections: dict[int, Connection] = msgspec.field(default_factory=dict)
+    known: Known = msgspec.field(default_factory=Known)
+
+    def frame(self, ts: int, connection: Connection, is_request: bool, data: bytes, offset: int = 0) -> Frame:
+        """The next frame, joined to what it answers."""
+        index = self.frames
+        self.frames += 1
+        if is_request:
+            return request_frame(index, ts, connection, data, offset)
+        if len(data) < 4:
+            reason = f"a response of {len(data)} bytes, but its correlation id takes 4"
+            return Frame(index, ts, connection, False, data, None, None, reason, offset)
+        correlation_id = int.from_bytes(data[:4], "big", signed=True)
+        waiting = connection.asked
+        asked = waiting.pop(correlation_id, None)
+        if asked is None:
+            reason = f"no request with correlation id {correlation_id} on connection {connection.number}"
+            return Frame(index, ts, connection, False, data, None, correlation_id, reason, offset)
+        passed_over: list[Asked] = []
+        while waiting:  # brokers answer in order, so what was asked before will not be answered any more
+            first = next(iter(waiting.values()))
+            if first.frame > asked.frame:
+                break
+            passed_over.append(waiting.pop(first.correlation_id))
+        return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset, tuple(passed_over))
+
+
+def request_frame(index: int, ts: int, connection: Connection, data: bytes, offset: int) -> Frame:
+    """A request, noted with its connection where an answer is to come."""
+    if len(data) < 8:
+        reason = f"a request of {len(data)} bytes, but its header takes 8 at least"
+        return Frame(index, ts, connection, True, data, None, None, reason, offset)
+    api_key = int.from_bytes(data[:2], "big", signed=True)
+    version = int.from_bytes(data[2:4], "big", signed=True)
+    correlation_id = int.from_bytes(data[4:8], "big", signed=True)
+    client_id, body = client_id_of(data, api_key, version)
+    asked = Asked(index, ts, api_key, version, correlation_id, client_id, len(data) + LENGTH_BYTES, data)
+    waiting = connection.asked
+    if not (api_key == PRODUCE and acks_of(data, version, body) == 0):
+        waiting.pop(correlation_id, None)  # an id that comes again goes to the end
+        waiting[correlation_id] = asked
+        if len(waiting) > MOST_ASKED:
+            waiting.pop(next(iter(waiting)))
+    return Frame(index, ts, connection, True, data, asked, correlation_id, None, offset)
+
+
+def client_id_of(data: bytes, api_key: int, version: int) -> tuple[str | None, int]:
+    """The client id of a request's header and where it ends; None where there is none or it does not fit."""
+    if len(data) < 10 or (api_key == 7 and version == 0):
+        return None, 8
+    length = int.from_bytes(data[8:10], "big", signed=True)
+    if length < 0 or 10 + length > len(data):
+        return None, 10
+    return data[10 : 10 + length].decode("utf-8", "replace"), 10 + length
+
+
+def acks_of(data: bytes, version: int, start: int) -> int | None:
+    """The acks of a Produce request, without reading the rest; None where they are not to be found."""
+    if version >= 9:
+        if data[start : start + 1] != b"\0":  # tagged fields in a header are for later versions
+            return None
+        start += 1
+        size = data[start] if start < len(data) else 0
+        if size > 127:
+            return None
+        start += max(size, 1)
+    elif version >= 3:
+        length = int.from_bytes(data[start : start + 2], "big", signed=True)
+        start += 2 + max(length, 0)
+    if start + 2 > len(data):
+        return None
+    return int.from_bytes(data[start : start + 2], "big", signed=True)
+
+
+API_NAMES: dict[int, str] = {}
+
+
+def name_of_api(api_key: int) -> str:
+    """The API's name, as ``Fetch``; ``unknown`` for a key that no API has.
+
+    >>> name_of_api(3), name_of_api(9999)
+    ('Metadata', 'unknown')
+    """
+    name = API_NAMES.get(api_key)
+    if name is None:
+        try:
+            name = str(message_class(api_key, "request").name).removesuffix("Request")
+        except ProtocolError:
+            name = "unknown"
+        API_NAMES[api_key] = name
+    return name
+
+
+def body_start(api_key: int, version: int, data: bytes) -> int:
+    """Where a request's body begins, its header's tagged fields passed over. Raises ProtocolError."""
+    from protocol.headers import read_request_header
+
+    _, start = client_id_of(data, api_key, version)
+    if request_header_version(api_key, version) < 2:
+        return start
+    if data[start : start + 1] == b"\0":
+        return start + 1
+    return read_request_header(data)[1]
