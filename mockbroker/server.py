@@ -20,8 +20,9 @@ from mockbroker.state.cluster import DEFAULT_LISTENER, Broker, Cluster, Listener
 from mockbroker.state.topics import Topic
 
 BACKLOG = 1024
-LAST_ANSWERS_S = 0.05  # between a broker's last answers and the end of its connections: some clients drop what
+LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
+BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 RACK_LISTENER = "RACK_"
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
@@ -179,7 +180,8 @@ class MockCluster:
         leaving = [client for node in nodes for client in node.clients]
         for client in leaving:
             client.stop()
-        if leaving:
+        just_now = self.now_ms() - BUSY_MS
+        if any(client.connection.now_ms > just_now for client in leaving):
             await asyncio.sleep(LAST_ANSWERS_S)
         for client in leaving:
             client.close(linger=True)

@@ -182,7 +182,7 @@ async def test_a_port_that_is_taken_is_named_and_nothing_stays_bound():
 
 
 async def test_clients_are_not_told_every_address():
-    async with MockCluster(brokers=1, host="0.0.0.0") as cluster, WireClient(address(cluster, 0)) as client:  # noqa: S104
+    async with MockCluster(brokers=1, host="0.0.0.0") as cluster, WireClient(address(cluster, 0)) as client:
         assert cluster.bootstrap_servers == f"127.0.0.1:{cluster.state.brokers[0].port}"
         assert [one.host for one in (await client.ask(METADATA, 12)).brokers] == ["127.0.0.1"]
 
