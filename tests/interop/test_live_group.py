@@ -12,7 +12,7 @@ from kafka_rack.cli import main
 from mockbroker import MockCluster
 
 TOPIC, PARTITIONS = "orders", 12
-WITHIN_S, STEP_S = 30.0, 0.05
+WITHIN_S, STEP_S = 60.0, 0.05
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")

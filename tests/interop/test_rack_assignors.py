@@ -7,18 +7,21 @@ two thirds of them into other racks.
 from __future__ import annotations
 
 import asyncio
-import threading
+import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from kafka_rack.assignment import assign
 from mockbroker import MockCluster
 
+ROOT = Path(__file__).resolve().parents[2]
 RACKS = ("a", "b", "c")
 TOPIC, PARTITIONS = "orders", 12
-WITHIN_S, STEP_S = 30.0, 0.05
+WITHIN_S, STEP_S = 60.0, 0.05
 JOIN_GROUP = 11
 METADATA_AGE_MS = 300  # how soon a leader learns of new racks
 
@@ -90,48 +93,47 @@ class AioMember:
         await self.consumer.stop()
 
 
-class ThreadMember:
-    """A kafka-python consumer, polled in a thread of its own."""
+class ProcessMember:
+    """A kafka-python consumer in a process of its own, as it leaves connections for Python to close."""
 
     def __init__(self, cluster: MockCluster, kind: str, rack: str) -> None:
         pytest.importorskip("kafka", reason="kafka-python is not installed")
-        from kafka_rack.assignment.clients import kafka_python as assignors
-
-        self._settings = {
-            "bootstrap_servers": cluster.bootstrap_servers,
-            "group_id": "readers",
-            "client_rack": rack,
-            "heartbeat_interval_ms": 200,
-            "metadata_max_age_ms": METADATA_AGE_MS,
-            "partition_assignment_strategy": [getattr(assignors, f"RackAware{kind}Assignor")(rack)],
+        order = {
+            "servers": cluster.bootstrap_servers,
+            "group": "readers",
+            "topic": TOPIC,
+            "kind": kind,
+            "rack": rack,
+            "metadata_age_ms": METADATA_AGE_MS,
         }
-        self._over = threading.Event()
-        self._partitions: set[int] = set()
-        self._brokers: set[int] = set()
+        self._arguments = ["-m", "tests.interop.rack_member", json.dumps(order)]
+        self._told: dict[str, list[int]] = {"partitions": [], "brokers": []}
 
     async def start(self) -> None:
-        self._work = asyncio.create_task(asyncio.to_thread(self._poll))
+        pipe = asyncio.subprocess.PIPE
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, *self._arguments, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
+        )
+        self._work = asyncio.create_task(self._listen())
+
+    async def _listen(self) -> None:
+        async for line in self._process.stdout:
+            self._told = json.loads(line)
 
     def partitions(self) -> set[int]:
-        return self._partitions
+        return set(self._told["partitions"])
 
     def brokers(self) -> set[int]:
-        return self._brokers
-
-    def _poll(self) -> None:
-        from kafka import KafkaConsumer
-
-        consumer = KafkaConsumer(TOPIC, **self._settings)
-        try:
-            while not self._over.is_set():
-                consumer.poll(50)
-                self._partitions = {part.partition for part in consumer.assignment()}
-                self._brokers = {broker.node_id for broker in consumer._manager.cluster.brokers()}
-        finally:
-            consumer.close()
+        return set(self._told["brokers"])
 
     async def stop(self) -> None:
-        self._over.set()
+        self._process.stdin.close()
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
         await self._work
 
 
@@ -154,9 +156,9 @@ async def group(*members) -> AsyncIterator[None]:
     [
         (AioMember, "Range"),
         (AioMember, "Sticky"),
-        (ThreadMember, "Range"),
-        (ThreadMember, "Sticky"),
-        (ThreadMember, "CooperativeSticky"),
+        (ProcessMember, "Range"),
+        (ProcessMember, "Sticky"),
+        (ProcessMember, "CooperativeSticky"),
     ],
 )
 async def test_each_member_of_a_live_group_gets_the_partitions_of_its_rack(cluster, client, kind):
@@ -167,7 +169,7 @@ async def test_each_member_of_a_live_group_gets_the_partitions_of_its_rack(clust
 
 
 async def test_both_clients_share_a_group_whoever_leads(cluster):
-    members = [AioMember(cluster, "Range", "b"), ThreadMember(cluster, "Range", "c"), AioMember(cluster, "Range", "a")]
+    members = [AioMember(cluster, "Range", "b"), ProcessMember(cluster, "Range", "c"), AioMember(cluster, "Range", "a")]
     async with group(*members):
         wanted = [partitions_in(cluster, rack) for rack in ("b", "c", "a")]
         await settled(lambda: [member.partitions() for member in members], wanted)
@@ -187,7 +189,7 @@ async def test_a_live_group_gets_what_assign_forecasts(cluster):
 
 
 async def test_when_a_member_leaves_its_partitions_go_to_the_others_and_the_rest_stays_in_rack(cluster):
-    stays, also_stays, leaves = (ThreadMember(cluster, "CooperativeSticky", rack) for rack in RACKS)
+    stays, also_stays, leaves = (ProcessMember(cluster, "CooperativeSticky", rack) for rack in RACKS)
     async with group(stays, also_stays):
         async with group(leaves):
             await settled(leaves.partitions, partitions_in(cluster, "c"))
@@ -200,7 +202,7 @@ def joins(cluster: MockCluster) -> int:
     return sum(call.api_key == JOIN_GROUP for call in cluster.journal)
 
 
-@pytest.mark.parametrize("client", [AioMember, ThreadMember])
+@pytest.mark.parametrize("client", [AioMember, ProcessMember])
 async def test_a_replica_that_moves_to_another_rack_brings_a_rebalance(cluster, client):
     members = [client(cluster, "Range", rack) for rack in RACKS]
     async with group(*members):
@@ -213,7 +215,7 @@ async def test_a_replica_that_moves_to_another_rack_brings_a_rebalance(cluster, 
         await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
 
 
-@pytest.mark.parametrize("client", [AioMember, ThreadMember])
+@pytest.mark.parametrize("client", [AioMember, ProcessMember])
 async def test_a_broker_that_bounces_brings_none(cluster, client):
     members = [client(cluster, "Range", rack) for rack in RACKS]
     async with group(*members):
