@@ -69,6 +69,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # nothing that starting makes is garbage; `serve` turns it on again
+    try:
+        return run_cluster(arguments)
+    finally:
+        gc.enable()  # also where it never came to serving
+
+
+def run_cluster(arguments: argparse.Namespace) -> int:
+    """Build the cluster as asked and serve it. Raises UsageError, CommandError."""
     settings = settings_from(arguments.set)
     topics = [topic_from(text, most_parts=3) for text in arguments.topic]
     diskless_topics = [topic_from(text, most_parts=2) for text in arguments.diskless_topic]
