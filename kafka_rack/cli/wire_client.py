@@ -53,7 +53,6 @@ class Connection:
         self._socket: socket.socket | None = None
         self.versions: Mapping[int, tuple[int, int]] = {}
         """API key -> lowest and highest version that the broker serves."""
-        self.is_before_0_10 = False
 
     def __enter__(self) -> Self:
         self.open()
@@ -73,7 +72,10 @@ class Connection:
         except HungUp:
             self.close()
             self._connect()
-            self.versions, self.is_before_0_10 = SPOKEN_BY_0_9, True
+            self.versions = SPOKEN_BY_0_9
+        except CommandError:
+            self.close()
+            raise
 
     def close(self) -> None:
         if self._socket is not None:
