@@ -112,7 +112,7 @@ class spark_for:  # noqa: N801 - reads as what it is, a with statement
 
 
 def with_progress(spark: Any, work: Callable[[], Any]) -> Any:
-    """Run a job with a bar of its tasks, where a person looks on. Gives what the job gives, or raises what it raises."""
+    """Run a job with a bar of its tasks where a person looks on; gives or raises what it does."""
     if not sys.stderr.isatty():
         return work()
     from concurrent.futures import ThreadPoolExecutor

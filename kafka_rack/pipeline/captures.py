@@ -85,6 +85,8 @@ def read_frames(
 
     A frame with index -1 is none: it only brings the requests that a connection's end leaves without an answer.
     """
+    if file.compressed:
+        end = None  # its size says nothing about the bytes inside, and it is read whole
     if file.kind == "lines":
         place.start = yield from read_lines(file.path, place.state, problems, place.start, end)
     else:

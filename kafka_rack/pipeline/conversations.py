@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from kafka_rack.pipeline.reassembly import Direction, Piece
+from kafka_rack.pipeline.reassembly import Direction, Piece, distance
 from kafka_rack.pipeline.segments import ACK, FIN, RST, SYN, Endpoint, Segment
 from kafka_rack.pipeline.values import Connection, Frame, Problem, State, client_id_of
 from protocol.errors import ProtocolError
@@ -75,9 +75,9 @@ class Traffic(msgspec.Struct):
         if found.other:
             return
         if found.server is None:
+            if segment.size or segment.flags & SYN:
+                found.undecided.append(segment)
             if not self.decide(found, segment):
-                if segment.size or segment.flags & SYN:
-                    found.undecided.append(segment)
                 if len(found.undecided) > MOST_UNDECIDED:
                     found.other = True
                     found.undecided.clear()
@@ -85,6 +85,7 @@ class Traffic(msgspec.Struct):
             earlier, found.undecided = found.undecided, []
             for one in earlier:
                 yield from self.feed(found, one, problems, path)
+            return
         yield from self.feed(found, segment, problems, path)
 
     def decide(self, found: Conversation, segment: Segment) -> bool:
@@ -99,13 +100,10 @@ class Traffic(msgspec.Struct):
                 return True
         if self.ports:
             found.other = True
-        elif segment.data and plausible_request(segment.data, 0):
-            server, client = segment.target, segment.source
-            opened_by = next((one.source for one in found.undecided if one.flags & (SYN | ACK) == SYN), None)
-            if opened_by is None or opened_by == client:
-                self.servers.add(server)
-                self.settle(found, client, server)
-                return True
+        elif segment.data and begins_with_a_request(found.undecided, segment.source):
+            self.servers.add(segment.target)
+            self.settle(found, segment.source, segment.target)
+            return True
         return False
 
     def settle(self, found: Conversation, client: Endpoint, server: Endpoint) -> None:
@@ -134,9 +132,7 @@ class Traffic(msgspec.Struct):
         assert connection is not None
         assert found.server is not None
         if connection.broker is None:
-            broker = self.state.known.endpoints.get(found.server)
-            if broker is None:
-                broker = broker_by_port(self.state.known.endpoints, found.server[1])
+            broker = broker_at(self.state.known.endpoints, found.server)
             if broker is not None:
                 connection.broker, connection.rack = broker, self.state.known.racks.get(broker)
         is_request = half is found.requests
@@ -147,24 +143,32 @@ class Traffic(msgspec.Struct):
             problems.append(Problem(self.state.capture, path, piece.offset, reason))
             half.buffer.clear()
             half.synced = False
+        begins = len(half.buffer)
         half.buffer += piece.data
-        yield from self.frames(found, half, piece, problems, path)
+        yield from self.frames(found, half, piece, problems, path, begins)
         if is_request and found.held:
             yield from self.match_held(found)
         if is_request and not found.responses.synced and found.responses.buffer:
             yield from self.frames(found, found.responses, piece, problems, path)
 
     def frames(
-        self, found: Conversation, half: Half, piece: Piece, problems: list[Problem], path: str
+        self,
+        found: Conversation,
+        half: Half,
+        piece: Piece,
+        problems: list[Problem],
+        path: str,
+        begins: int | None = None,
     ) -> Iterator[Frame]:
-        """The whole frames in a half's buffer."""
+        """The whole frames in a half's buffer, to which a segment was added at ``begins``."""
         connection = found.connection
         assert connection is not None
         is_request = half is found.requests
         buffer = half.buffer
         while True:
             if not half.synced:
-                at = find_request(buffer, connection) if is_request else find_response(buffer, connection)
+                at = (find_request if is_request else find_response)(buffer, connection, begins)
+                begins = None
                 if at is None:
                     keep = MOST_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
                     if len(buffer) > keep:
@@ -248,6 +252,24 @@ class Traffic(msgspec.Struct):
             yield from self.end(found, problems, path)
 
 
+def begins_with_a_request(segments: list[Segment], source: Endpoint) -> bool:
+    """Whether what one side sent so far begins with a request, or has one in it where the beginning was not seen."""
+    opened_by = next((one.source for one in segments if one.flags & (SYN | ACK) == SYN), None)
+    if opened_by not in (None, source):
+        return False
+    own = [one for one in segments if one.source == source]
+    opening = next((one for one in own if one.flags & SYN), None)
+    base = opening.sequence + 1 if opening is not None else own[0].sequence
+    data = bytearray()
+    for one in sorted(own, key=lambda one: distance(base, one.sequence)):
+        ahead = distance(base, one.sequence) - len(data)
+        if one.data and ahead <= 0:
+            data += one.data[-ahead:]
+    if opening is not None:
+        return plausible_request(data, 0)
+    return plausible_request(own[-1].data, 0) or find_request(data, Connection(0), None) is not None
+
+
 def is_new(found: Conversation, segment: Segment) -> bool:
     """Whether a SYN begins another connection rather than repeats the one that is there."""
     half = found.requests if segment.source == found.client else found.responses
@@ -257,9 +279,15 @@ def is_new(found: Conversation, segment: Segment) -> bool:
     return bool(half.buffer or found.responses.direction.began) and (segment.sequence + 1) % (1 << 32) != following
 
 
-def broker_by_port(endpoints: dict[tuple[str, int], int], port: int) -> int | None:
-    """The broker with this port where only one has it: on loopback, behind a proxy, under another name."""
-    brokers = {broker for (_, known), broker in endpoints.items() if known == port}
+def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | None:
+    """The broker that listens here: as given for the port, by its address, or the only one with this port, as on
+    loopback, behind a proxy or under another name.
+    """
+    host, port = server
+    for known in (("", port), (host, port)):
+        if known in endpoints:
+            return endpoints[known]
+    brokers = {broker for (_, known_port), broker in endpoints.items() if known_port == port}
     return next(iter(brokers)) if len(brokers) == 1 else None
 
 
@@ -294,38 +322,45 @@ def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) 
     return bytes(data[at + 14 : at + 14 + max(length, 0)]).decode("utf-8", "replace").isprintable()
 
 
-def find_request(buffer: bytearray, connection: Connection) -> int | None:
-    """Where the first request begins that leaves no doubt: the connection's own client id, or what follows fits too."""
+def find_request(buffer: bytearray, connection: Connection, begins: int | None) -> int | None:
+    """Where the first request begins that leaves no doubt: what follows it fits too, or it begins a segment."""
     client_ids: Collection[str | None] = {asked.client_id for asked in connection.asked.values()}
     for at in range(max(0, len(buffer) - 13)):
-        if buffer[at] > 7 or not plausible_request(buffer, at):
+        if buffer[at] > MOST_FRAME_BYTES >> 24 or not plausible_request(buffer, at):
             continue
         after = at + 4 + int.from_bytes(buffer[at : at + 4], "big")
         head = bytes(buffer[at + 4 : at + 4 + 300])
         client_id = client_id_of(head, int.from_bytes(head[:2], "big"), int.from_bytes(head[2:4], "big"))[0]
-        follows = after == len(buffer) or plausible_request(buffer, after)
-        if (client_id and client_id in client_ids) or follows or (at == 0 and client_id and after > len(buffer)):
+        if after == len(buffer) or at == begins or plausible_request(buffer, after):
+            return at
+        if client_id and client_id in client_ids:
             return at
     return None
 
 
-def find_response(buffer: bytearray, connection: Connection) -> int | None:
-    """Where the first response begins to a request that waits."""
+def find_response(buffer: bytearray, connection: Connection, begins: int | None) -> int | None:
+    """Where the first response to a request that waits begins: it begins a segment, or what follows it fits too."""
     best: int | None = None
+    if begins is not None and names_a_request(buffer, begins, connection):
+        best = begins
     for correlation_id in connection.asked:
         needle = correlation_id.to_bytes(4, "big", signed=True)
         at = buffer.find(needle, 4)
-        while at >= 4:
-            size = int.from_bytes(buffer[at - 4 : at], "big")
-            if 4 <= size <= MOST_FRAME_BYTES and fits_behind(buffer, at - 4 + 4 + size, connection):
-                best = at - 4 if best is None else min(best, at - 4)
-                break
+        while at >= 4 and (best is None or at - 4 < best):
+            after = at + int.from_bytes(buffer[at - 4 : at], "big")
+            long_enough = after >= at + 4
+            if long_enough and (after == len(buffer) or names_a_request(buffer, after, connection)):
+                best = at - 4
             at = buffer.find(needle, at + 1)
     return best
 
 
-def fits_behind(buffer: bytearray, after: int, connection: Connection) -> bool:
-    """Whether the buffer ends here, or earlier, or goes on with a response to another request."""
-    if after + 8 > len(buffer):
-        return True
-    return int.from_bytes(buffer[after + 4 : after + 8], "big", signed=True) in connection.asked
+def names_a_request(buffer: bytearray, at: int, connection: Connection) -> bool:
+    """Whether a response to a request that waits may begin here."""
+    if at + 8 > len(buffer):
+        return False
+    size = int.from_bytes(buffer[at : at + 4], "big")
+    return (
+        4 <= size <= MOST_FRAME_BYTES
+        and int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True) in connection.asked
+    )
