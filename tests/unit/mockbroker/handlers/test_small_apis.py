@@ -6,6 +6,7 @@ import pytest
 
 import protocol
 from mockbroker.handlers import MODULE_OF_API, handler_of
+from mockbroker.handlers.api_versions import VERSIONS, declared_versions
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -26,6 +27,12 @@ def test_every_version_of_every_api_with_a_handler_is_advertised(sim):
     assert (shown[0], shown[1], shown[3], shown[75]) == ((0, 13), (0, 18), (0, 14), (0, 1))
     assert all(handler_of(api_key) is not None for api_key in shown)
     assert handler_of(4) is None
+
+
+def test_the_advertised_versions_are_the_declared_ones():
+    assert set(VERSIONS) <= set(MODULE_OF_API)
+    for api_key, versions in VERSIONS.items():
+        assert versions == declared_versions(api_key), api_key
 
 
 def test_a_stopped_broker_is_described_only_where_fenced_ones_are_asked_for(sim):
