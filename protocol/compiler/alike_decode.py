@@ -63,15 +63,17 @@ def variable_parts(construct: Record) -> Iterator[Construct]:
             yield part
 
 
-def alike_reader(construct: Record) -> Callable[[Shape | None, bytes, int, int, list[Any]], tuple[int, int]]:
+def alike_reader(
+    construct: Record, *, sparing: bool
+) -> Callable[[Shape | None, bytes, int, int, list[Any]], tuple[int, int]]:
     """``(shape, b, p, count, found) -> (count, p)``: reads records of a shape as long as they come.
 
     A shape of None stands for the one that served last. What was read is appended to ``found``; the count that is
-    left and the position behind the last record are given back.
+    left and the position behind the last record are given back. ``sparing`` is said in :func:`.decode.decoder_source`.
     """
     loops: dict[Shape | None, Loop | None] = {}
     if not any(variable_parts(construct)):
-        return lambda shape, b, p, count, found: fixed_loop(construct, loops)(b, p, count, found)
+        return lambda shape, b, p, count, found: fixed_loop(construct, loops, sparing)(b, p, count, found)
 
     def read(shape: Shape | None, b: bytes, p: int, count: int, found: list[Any]) -> tuple[int, int]:
         loop = loops.get(shape)
@@ -81,7 +83,7 @@ def alike_reader(construct: Record) -> Callable[[Shape | None, bytes, int, int, 
             if shape in loops:
                 return count, p
             try:
-                loop = loops[shape] = LoopWriter().loop(construct, shape)
+                loop = loops[shape] = LoopWriter(sparing).loop(construct, shape)
             except Misfit:
                 loops[shape] = None
                 return count, p
@@ -91,18 +93,19 @@ def alike_reader(construct: Record) -> Callable[[Shape | None, bytes, int, int, 
     return read
 
 
-def fixed_loop(construct: Record, loops: dict[Shape | None, Loop | None]) -> Loop:
+def fixed_loop(construct: Record, loops: dict[Shape | None, Loop | None], sparing: bool) -> Loop:
     """The one loop for records that always have the same width."""
     loop = loops.get(None)
     if loop is None:
-        loop = loops[None] = LoopWriter().loop(construct, ())
+        loop = loops[None] = LoopWriter(sparing).loop(construct, ())
     return loop
 
 
 class LoopWriter:
     """Emits the loop for one shape; ``parts`` are the stretches of known width between values of open length."""
 
-    def __init__(self) -> None:
+    def __init__(self, sparing: bool) -> None:
+        self.sparing = sparing
         self.source = Source("alike")
         self.source.namespace |= reading.NAMES
         self.codes: list[str] = []
@@ -210,7 +213,8 @@ class LoopWriter:
             case Boolean():
                 return self.take("?")
             case Fixed():
-                return self.take(construct.code)
+                name = self.take(construct.code)
+                return f"same[{name}]" if self.sparing and construct.code in reading.SHARED else name
             case UuidConstruct():
                 return self.take("16s")
             case Absent():

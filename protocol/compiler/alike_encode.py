@@ -26,6 +26,8 @@ from .source import Source
 
 Loop = Callable[[Sequence[Any], int, int, Callable[[bytes], None]], int]
 
+AT_ONCE = 4096  # records joined at a time: one string takes less memory than many
+
 
 def packs_whole(construct: Record) -> bool:
     """Whether records of this construct can be written by one ``pack`` each: all but those with long bytes in them."""
@@ -77,9 +79,10 @@ class LoopWriter:
             raise Misfit
         pack = source.struct("pack", "".join(self.codes))
         with source.block("def alike(records, index, count, write):"):
-            with source.block("for index in range(index, count):"):
-                source.add("r = records[index]", *self.body, f"write({pack}({', '.join(self.values)}))")
-            source.add("else:", "    return count", "return index")
+            source.add("out = []", "append = out.append", f"end = min(count, index + {AT_ONCE})")
+            with source.block("for index in range(index, end):"):
+                source.add("r = records[index]", *self.body, f"append({pack}({', '.join(self.values)}))")
+            source.add("else:", "    index = end", "write(b''.join(out))", "return index")
         return source.run("alike")
 
     def pack(self, code: str, value: str) -> None:
@@ -108,7 +111,10 @@ class LoopWriter:
                 self.pack("16s", name)
             case Absent():
                 if not construct.ignorable:
-                    self.body += [f"if {value} != {self.source.constant(construct, construct.default)}:", "    raise Refused"]
+                    self.body += [
+                        f"if {value} != {self.source.constant(construct, construct.default)}:",
+                        "    raise Refused",
+                    ]
             case Text() | CountedArray():
                 self.sized(construct, value)
             case NullableRecord():
@@ -132,7 +138,9 @@ class LoopWriter:
     def sized(self, construct: Text | CountedArray, value: str) -> None:
         """A string, or an array of numbers or uuids, of known length."""
         length, count = construct.length, next(self.shape)
-        prefix = unsigned_varint(count + 1) if length.compact else count.to_bytes(length.subcon.length, "big", signed=True)
+        prefix = (
+            unsigned_varint(count + 1) if length.compact else count.to_bytes(length.subcon.length, "big", signed=True)
+        )
         if count < 0:
             self.leave_unless(f"{value} is None")
             self.constant += prefix

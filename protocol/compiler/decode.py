@@ -5,7 +5,7 @@ Slices are taken without looking whether the bytes are there: a cut-off input le
 every later read and the last line notice. Only counts are checked at once, as they would be believed by a loop.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -28,10 +28,46 @@ from .alike_decode import FEWEST, alike_reader, repeats
 from .sizes import least_size, width
 from .source import Source
 
+SPARING_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
+
 
 def decoder_source(construct: Record) -> Source:
-    """The source of a decoder for ``construct``."""
-    return DecoderWriter().whole(construct)
+    """The source of a decoder for ``construct``.
+
+    A large message whose records hold arrays of numbers goes to a second decoder. That one gives the same broker id
+    as the same object wherever it stands: the ids of brokers are small in number and sometimes large in value, and
+    could else take more memory than all the rest.
+    """
+    writer = DecoderWriter()
+    if has_numbers(construct):
+        writer.large = writer.source.refer("large", large_decoder(writer.source, construct))
+    return writer.whole(construct)
+
+
+def large_decoder(source: Source, construct: Record) -> Callable[[bytes, int], Any]:
+    """The decoder for large messages, made when the first one comes."""
+    made: list[Callable[..., Any]] = []
+
+    def decode_large(b: bytes, p: int) -> Any:
+        if not made:
+            sparing = DecoderWriter(sparing=True).whole(construct)
+            sparing.namespace["explain"] = source.namespace["explain"]
+            made.append(sparing.run("decode_large"))
+        return made[0](b, p)
+
+    return decode_large
+
+
+def has_numbers(construct: Construct) -> bool:
+    """Whether there are arrays of numbers in arrays of records."""
+    if isinstance(construct, Record):
+        return any(has_numbers(sub.subcon) for sub in construct.subcons)
+    if not isinstance(construct, CountedArray) or not isinstance(construct.subcon, Record):
+        return False
+    parts = [sub.subcon for sub in construct.subcon.subcons]
+    return any(isinstance(one, CountedArray) and isinstance(one.subcon, Fixed) for one in parts) or any(
+        map(has_numbers, parts)
+    )
 
 
 class DecoderWriter:
@@ -41,7 +77,9 @@ class DecoderWriter:
     position is the variable ``base`` plus ``offset``; before a loop or a branch it is settled into ``p``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sparing: bool = False) -> None:
+        self.sparing = sparing
+        self.large = ""
         self.source = Source("decode")
         self.source.namespace |= reading.NAMES
         self.run: list[tuple[str, str]] = []
@@ -53,6 +91,10 @@ class DecoderWriter:
         source = self.source
         with source.block("def decode(b, p=0):"):
             source.add("start = p", "size = len(b)")
+            if self.large:
+                source.add(f"if size > {SPARING_FROM}:", f"    return {self.large}(b, p)")
+            if self.sparing:
+                source.add("same.clear()")
             with source.block("try:"):
                 made = self.record(construct)
                 self.settle()
@@ -104,7 +146,8 @@ class DecoderWriter:
             case Boolean():
                 return self.fixed("?")
             case Fixed():
-                return self.fixed(construct.code)
+                name = self.fixed(construct.code)
+                return f"same[{name}]" if self.sparing and construct.code in reading.SHARED else name
             case UuidConstruct():
                 return self.fixed("16s")
             case Absent():
@@ -179,7 +222,11 @@ class DecoderWriter:
         if isinstance(item, Fixed):
             code = "?" if isinstance(item, Boolean) else item.code
             unpackers = source.refer("unpackers", reading.UNPACKERS[code])
-            source.add(f"{found} = list({unpackers}[{count}](b, p))", f"p += {count} * {item.length}")
+            numbers = f"{unpackers}[{count}](b, p)"
+            kept = f"list({numbers})"
+            if self.sparing and item.code in reading.SHARED:
+                kept = f"[*map(same.__getitem__, {numbers})][:]"  # the copy has no room to grow
+            source.add(f"{found} = {kept}", f"p += {count} * {item.length}")
             return  # an impossible count is refused by struct
         source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
         if isinstance(item, UuidConstruct):
@@ -208,7 +255,7 @@ class DecoderWriter:
         """Read records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
         source = self.source
         left, last, shape = source.fresh("left"), source.fresh("last"), source.fresh("shape")
-        read = source.refer("alike", alike_reader(item))
+        read = source.refer("alike", alike_reader(item, sparing=self.sparing))
         source.add(f"{left} = {count}", f"{last} = None")
         with source.block(f"if {left} > {FEWEST}:"):
             source.add(f"{left}, p = {read}(None, b, p, {left}, {found})")

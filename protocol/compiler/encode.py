@@ -42,20 +42,20 @@ def encoder_source(construct: Record) -> Source:
 
 
 class Packed(NamedTuple):
-    """A value of fixed width in a run; or, where it has a ``count``, an array of numbers behind that.
+    """A value of fixed width in a run; or an array of numbers behind its count, which is in the variable ``counted``.
 
     The ``code`` is as :mod:`struct` has it, of an array ``count*item``, where ``B`` is a compact count.
     """
 
     code: str
     value: str
-    count: str = ""
+    counted: str = ""
 
     def argument(self) -> str:
         """What ``pack`` is given for it."""
-        if not self.count:
+        if not self.counted:
             return self.value
-        return f"{self.count}{' + 1' * self.code.startswith('B*')}, *{self.value}"
+        return f"{self.counted}{' + 1' * self.code.startswith('B*')}, *{self.value}"
 
 
 class EncoderWriter:
@@ -80,7 +80,7 @@ class EncoderWriter:
         """Write the run, and ``further`` values with it, by one ``pack``."""
         run = [*self.run, *further]
         self.run = []
-        if any(part.count for part in run):
+        if any(part.counted for part in run):
             self.flush_numbers(run)
         elif run == [("B", "0", "")]:
             self.source.add(r"w(b'\0')")
@@ -92,14 +92,14 @@ class EncoderWriter:
         """The same where arrays of numbers are in the run: their counts say which ``pack`` is meant."""
         source = self.source
         packers = source.refer("packers", writing.Packers([part.code for part in run]))
-        counts = [part.count for part in run if part.count]
+        counts = [part.counted for part in run if part.counted]
         arguments = ", ".join(part.argument() for part in run)
-        short = " and ".join(f"{part.count} < 127" for part in run if part.code.startswith("B*"))
+        short = " and ".join(f"{part.counted} < 127" for part in run if part.code.startswith("B*"))
         with source.block(f"if {short}:") if short else nullcontext():
             source.add(f"w({packers}[{', '.join(counts)}]({arguments}))")
         if short:
             codes = tuple(part.code for part in run)
-            values = ", ".join(f"({part.count}, {part.value})" if part.count else part.value for part in run)
+            values = ", ".join(f"({part.counted}, {part.value})" if part.counted else part.value for part in run)
             source.add("else:", f"    w(long_run({codes}, ({values},)))")
 
     def length(self, length: Length, count: str) -> None:
@@ -246,8 +246,10 @@ class EncoderWriter:
     def tagged(self, construct: TaggedFields, name: str) -> None:
         """The tagged fields; nearly always there are none, and one zero byte ends the run."""
         source, run = self.source, self.run
-        present = [f"{name}.{field.name} != {source.constant(field.subcon, construct.defaults[field.name])}"
-                   for field in construct.known.values()]
+        present = [
+            f"{name}.{field.name} != {source.constant(field.subcon, construct.defaults[field.name])}"
+            for field in construct.known.values()
+        ]
         with source.block(f"if {' or '.join([f'{name}.unknown_tagged_fields', *present])}:"):
             self.flush()
             source.add(f"w({source.refer('tags', tags_writer(construct))}({name}))")

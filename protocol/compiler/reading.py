@@ -121,8 +121,19 @@ class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
         return unpack
 
 
+class Same(dict[int, int]):
+    """``same[n]`` is n, one object for equal numbers; as many as a large cluster has brokers are known at a time."""
+
+    def __missing__(self, number: int) -> int:
+        if len(self) < 4096:
+            self[number] = number
+        return number
+
+
+SHARED = ("h", "l", "q")  # the codes of what Same is for; no floats or booleans, of which different ones can be equal
 UNPACKERS = {code: Unpackers(code) for code in "bBhHlLqd?"}
 NAMES = {
+    "same": Same(),
     "long_varint": long_varint,
     "tag_and_end": tag_and_end,
     "long_string": long_string,

@@ -79,5 +79,11 @@ class Packers(dict[Any, Callable[..., bytes]]):
 
 # short_length[n] is the compact form of the length n, 0-126; -1, null, is the last entry and so found as well.
 SHORT_LENGTH = (*(bytes([length + 1]) for length in range(127)), b"\0")
-NAMES = {"varint": varint, "long_run": long_run, "sequence": sequence, "tagged_fields": tagged_fields, "short_length": SHORT_LENGTH}
+NAMES = {
+    "varint": varint,
+    "long_run": long_run,
+    "sequence": sequence,
+    "tagged_fields": tagged_fields,
+    "short_length": SHORT_LENGTH,
+}
 __all__ = ["MAX_STRING_BYTES", "NAMES", "Packers"]
