@@ -11,10 +11,12 @@ import gc
 import os
 import signal
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HIGHEST_PORT = 65535
 
@@ -121,7 +123,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
         await cluster.start()
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from None
-    bootstrap_file = Path(arguments.bootstrap_file) if arguments.bootstrap_file else None
+    bootstrap_file = path_of(arguments.bootstrap_file) if arguments.bootstrap_file else None
     control = None
     try:
         if arguments.control_port is not None:
@@ -187,7 +189,7 @@ def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tup
         from kafka_rack.cli.server_properties import PropertiesError, brokers_from_files
 
         try:
-            brokers, shared = brokers_from_files([Path(name) for name in arguments.config])
+            brokers, shared = brokers_from_files([path_of(name) for name in arguments.config])
         except PropertiesError as error:
             raise UsageError(str(error)) from None
         return brokers, {**shared, **settings}
@@ -226,6 +228,13 @@ def topic_from(text: str, most_parts: int) -> tuple[str, int, int]:
         raise UsageError(f"topic {text!r}: {form} is wanted, with numbers from 1")
     values = [int(number) for number in numbers]
     return (name, values[0] if values else -1, values[1] if len(values) > 1 else -1)
+
+
+def path_of(name: str) -> Path:
+    """A path; pathlib is loaded here, since most clusters start without one."""
+    from pathlib import Path
+
+    return Path(name)
 
 
 def write_whole(path: Path, text: str) -> None:
