@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import statistics
@@ -47,8 +48,8 @@ class Row(NamedTuple):
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[list[str]]:
-    """The addresses of three brokers that run as a process."""
+def serving(*options: str) -> Iterator[tuple[list[str], int]]:
+    """The addresses of three brokers that run as a process, and its id."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bootstrap"
         process = start("--port", "0", "--bootstrap-file", str(file), *options)
@@ -56,7 +57,7 @@ def serving(*options: str) -> Iterator[list[str]]:
             while not file.exists():
                 assert process.poll() is None, "the cluster ended before it served"
                 sleep(0.0005)
-            yield file.read_text().strip().split(",")
+            yield file.read_text().strip().split(","), process.pid
         finally:
             stop(process)
 
@@ -74,7 +75,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 def process_start_s() -> float:
     """From the start of the process, brokers on free ports, to the answers of ApiVersions and Metadata."""
     before = perf_counter()
-    with serving() as addresses:
+    with serving() as (addresses, _):
         host, port = addresses[0].rsplit(":", 1)
         with socket.create_connection((host, int(port))) as sock:
             ask(sock, API_VERSIONS)
@@ -158,10 +159,21 @@ def throughput(*options: str) -> tuple[float, float]:
     """MB/s produced and consumed, the medians of some rounds with a fresh cluster each."""
     produced, consumed = [], []
     for _ in range(ROUNDS):
-        with serving("--topic", f"{TOPIC}:{PARTITIONS}:3", *options) as addresses:
+        with serving("--topic", f"{TOPIC}:{PARTITIONS}:3", *options) as (addresses, _):
             produced.append(produce_mb_per_second(",".join(addresses)))
             consumed.append(consume_mb_per_second(",".join(addresses)))
     return statistics.median(produced), statistics.median(consumed)
+
+
+def memory_mb(topics: int) -> float | None:
+    """What a process with so many topics of 100 partitions holds in memory; None where the system does not tell."""
+    options = [word for number in range(topics) for word in ("--topic", f"topic-{number}:100:3")]
+    with serving(*options) as (addresses, process_id):
+        host, port = addresses[0].rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as sock:
+            ask(sock, METADATA)
+        status = Path(f"/proc/{process_id}/statm")
+        return int(status.read_text().split()[1]) * resource.getpagesize() / 1e6 if status.exists() else None
 
 
 def has_uvloop() -> bool:
@@ -174,7 +186,7 @@ def rows() -> list[Row]:
     """The table, measured now."""
     process_start = statistics.median(process_start_s() for _ in range(STARTS))
     in_process = statistics.median(in_process_starts_s())
-    with serving("--topic", f"{TOPIC}:{PARTITIONS}:3") as addresses:
+    with serving("--topic", f"{TOPIC}:{PARTITIONS}:3") as (addresses, _):
         one = metadata_per_second(addresses[0], 1)
         many = metadata_per_second(addresses[0], IN_FLIGHT)
     found = [
@@ -183,6 +195,10 @@ def rows() -> list[Row]:
         Row("Metadata requests/s, one at a time", f"{one:,.0f}", "12,700", "4,800", "19,000"),
         Row("Metadata requests/s, 32 in flight", f"{many:,.0f}", "35,000", "11,700", "74,000"),
     ]
+    idle, full = memory_mb(0), memory_mb(100)
+    if idle is not None and full is not None:
+        what = "memory idle / with 10,000 partitions, MB"
+        found.append(Row(what, f"{idle:.0f} / {full:.0f}", "9 / 17", "312 / 646", "27 / -"))
     produced, consumed = throughput()
     found.append(Row("produce, MB/s", f"{produced:.0f}", "359", "131", "602"))
     found.append(Row("consume, MB/s", f"{consumed:.0f}", "261", "539"))
