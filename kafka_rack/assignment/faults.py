@@ -48,12 +48,15 @@ def find_faults(
         members: in Java's map order, as they were assigned.
         ours: the assignor has rack awareness of ours.
     """
+    waiting = list(_about_waiting(assignor, topology, members, assignment))
+    # What is handed over later is missing from somebody's load now.
+    between = any(finding.kind == "handed-over-later" for finding in waiting)
     return [
         *_about_racks(assignor, topology, members, ours=ours),
         *_about_java(assignor, topology, members, ours=ours),
         *_about_owners(topology, members, assignment),
-        *_about_waiting(assignor, topology, members, assignment),
-        *_about_balance(members, assignment),
+        *waiting,
+        *([] if between else _about_balance(members, assignment)),
     ]
 
 

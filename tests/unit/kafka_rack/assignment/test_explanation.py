@@ -135,3 +135,24 @@ def test_the_coordinators_assignors_get_racks_only_from_us():
         ours = explain(assignor, layout, members, our_rack_awareness=True)
         assert ours.with_racks.name == "with racks (ours, not Kafka's)"
         assert ours.with_racks.forecast.share == 1.0
+
+
+def test_a_member_with_two_more_than_another_that_could_take_one_is_pointed_out():
+    topics = {f"t{number}": 1 for number in range(3)}
+    explanation = explain("range", cluster([None], 1, **topics), consumers([list(topics)] * 2, [None, None]))
+    (finding,) = (finding for finding in explanation.findings if finding.kind == "uneven")
+    assert finding.text == "consumer0 has 3 partitions, consumer1 only 0, though it could take some"
+
+
+def test_a_load_that_is_still_being_handed_over_is_not_called_uneven():
+    members = consumers([["t1"]] * 2, [None, None])
+    members["consumer0"] |= {"owned": [["t1", [0, 1, 2, 3]]], "generation": 1}
+    assert "uneven" not in kinds(explain("cooperative-sticky", cluster([None], 1, t1=4), members))
+
+
+def test_a_claim_to_a_partition_that_does_not_exist_and_stays_is_pointed_out():
+    members = consumers([["t1"]] * 2, [None, None])
+    members["consumer0"] |= {"owned": [["t1", [99]]], "generation": 1}
+    explanation = explain("cooperative-sticky", cluster([None], 1, t1=2), members)
+    (finding,) = (finding for finding in explanation.findings if finding.kind == "missing-partition")
+    assert finding.partitions == (("t1", 99),)
