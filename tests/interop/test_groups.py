@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from mockbroker import MockCluster
 from tests.interop.client_process import (
     LIBRARIES,
+    METADATA,
     OLD,
     WITHIN_S,
     ClientProcess,
@@ -23,6 +25,7 @@ from tests.interop.client_process import (
 )
 
 TOPIC, GROUP, PARTITIONS = "orders", "billing", 6
+JOIN_GROUP = 11
 HEARTBEAT_MS, SESSION_MS, STEP_S = 300, 6_000, 0.05
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -60,18 +63,27 @@ def shares(members: Sequence[ClientProcess]) -> list[list[int]]:
     return [sorted(index for _, index in given[-1]) if given else [] for given in assignments]
 
 
-async def until_shared(members: Sequence[ClientProcess], sizes: list[int]) -> None:
-    """Wait until the members have so many partitions each, and all of them among themselves."""
+async def until(done: Callable[[], bool], otherwise: Callable[[], str]) -> None:
+    """Wait until the cluster and its clients got there; fails with ``otherwise`` if they do not."""
     try:
         async with asyncio.timeout(WITHIN_S):
             while True:
-                held = shares(members)
-                each_once = sorted(index for share in held for index in share) == list(range(PARTITIONS))
-                if each_once and sorted(len(share) for share in held) == sizes:
+                if done():
                     return
                 await asyncio.sleep(STEP_S)
     except TimeoutError:
-        pytest.fail(f"the members hold {shares(members)}")
+        pytest.fail(otherwise())
+
+
+async def until_shared(members: Sequence[ClientProcess], sizes: list[int]) -> None:
+    """Wait until the members have so many partitions each, and all of them among themselves."""
+
+    def shared() -> bool:
+        held = shares(members)
+        each_once = sorted(index for share in held for index in share) == list(range(PARTITIONS))
+        return each_once and sorted(len(share) for share in held) == sizes
+
+    await until(shared, lambda: f"the members hold {shares(members)}")
 
 
 def committed(cluster: MockCluster) -> list[int]:
@@ -143,6 +155,26 @@ async def test_a_group_outlives_the_broker_that_coordinates_it(cluster, library)
             await one.stop()
             await one.finish()
     assert committed(cluster) == ends(cluster)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+async def test_members_that_name_their_rack_in_client_id_alone_stay_in_their_group_while_it_is_down(library):
+    """With client.rack some would join anew at each refresh (KIP-881), as docs/diskless.md says."""
+    async with MockCluster(diskless_topics={TOPIC: PARTITIONS}) as cluster, AsyncExitStack() as stack:
+        members = []
+        for rack in ("a", "b", "c"):
+            at_home = member(cluster, library, client_id=f"app,diskless_az={rack}", metadata_max_age_ms=200)
+            members.append(await stack.enter_async_context(at_home))
+        await until_shared(members, [2, 2, 2])
+        coordinator = cluster.state.coordinator_for(GROUP)
+        await cluster.stop_rack("b" if coordinator.rack == "a" else "a")
+        mark = cluster.journal.mark()
+
+        def refreshes() -> Counter[str | None]:
+            return Counter(call.client_rack for call in cluster.journal.since(mark) if call.api_key == METADATA)
+
+        await until(lambda: len(refreshes()) == 3 and min(refreshes().values()) >= 5, lambda: str(refreshes()))
+        assert JOIN_GROUP not in {call.api_key for call in cluster.journal.since(mark)}
 
 
 async def test_the_three_libraries_share_one_group(cluster):
