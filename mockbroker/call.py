@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockbroker.state.cluster import DEFAULT_LISTENER
+from mockbroker.state.brokers import DEFAULT_LISTENER
 
 if TYPE_CHECKING:
-    from mockbroker.state.cluster import Broker, Cluster
+    from mockbroker.state.brokers import Broker
+    from mockbroker.state.cluster import Cluster
 
 Response = Any
 Handler = Callable[["Call", Any], Any]

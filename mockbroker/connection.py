@@ -17,7 +17,7 @@ from mockbroker.engine import Engine, Parked, top_level_error
 from mockbroker.handlers import MODULE_OF_API
 from mockbroker.journal import Entry, Journal
 from mockbroker.kept_answers import KEPT_API
-from mockbroker.state.cluster import DEFAULT_LISTENER, Broker
+from mockbroker.state.brokers import DEFAULT_LISTENER, Broker
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header_version

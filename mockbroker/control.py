@@ -21,7 +21,8 @@ from urllib.parse import unquote
 import h11
 
 from mockbroker.server import MockCluster
-from mockbroker.state.cluster import Broker, Cluster
+from mockbroker.state.brokers import Broker
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics import Topic
 from protocol.uuids import uuid_to_text
 

@@ -16,7 +16,8 @@ from typing import Any, Self, cast
 from mockbroker.connection import Connection
 from mockbroker.engine import Engine
 from mockbroker.journal import Journal
-from mockbroker.state.cluster import DEFAULT_LISTENER, Broker, Cluster, Listener
+from mockbroker.state.brokers import DEFAULT_LISTENER, Broker, Listener
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics import Topic
 
 BACKLOG = 1024

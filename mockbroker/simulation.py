@@ -14,7 +14,8 @@ from typing import Any
 
 from mockbroker.call import Call, Client
 from mockbroker.engine import Engine, top_level_error
-from mockbroker.state.cluster import DEFAULT_LISTENER, Broker, Cluster, Listener
+from mockbroker.state.brokers import DEFAULT_LISTENER, Broker, Listener
+from mockbroker.state.cluster import Cluster
 from protocol.registry import message_class
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockbroker.state.cluster import Broker, Listener
+from mockbroker.state.brokers import Broker, Listener
 from mockbroker.state.settings import DEFAULTS
 
 LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from kafka_rack import diskless
 from mockbroker.call import Call, handles
-from mockbroker.state.cluster import Broker
+from mockbroker.state.brokers import Broker
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics import NO_LEADER, Partition, Topic
 from protocol import ZERO_UUID

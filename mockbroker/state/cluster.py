@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from kafka_rack import diskless
+from mockbroker.state.brokers import Broker
 from mockbroker.state.errors import ApiError
 from mockbroker.state.fetch_sessions import FetchSessions
 from mockbroker.state.placing import make_placer, place_partitions
@@ -27,52 +28,9 @@ if TYPE_CHECKING:
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups import Groups
 
-DEFAULT_LISTENER = "PLAINTEXT"
 NO_CONTROLLER = -1
 MOST_RACKS_KEPT = 1000  # clients may claim any rack
 MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
-
-
-@dataclass(slots=True)
-class Listener:
-    """Where a broker accepts connections, and the address that it tells clients.
-
-    ``rack`` is set on a listener for one rack's clients. ``bind_host`` and ``bind_port`` where they differ from what
-    clients are told.
-    """
-
-    name: str = DEFAULT_LISTENER
-    host: str = "127.0.0.1"
-    port: int = 0
-    rack: str | None = None
-    bind_host: str | None = None
-    bind_port: int | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Broker:
-    """One broker. ``epoch`` grows with each start, as the registration epoch of KIP-631 does."""
-
-    id: int
-    rack: str | None
-    listeners: list[Listener] = field(default_factory=lambda: [Listener()])
-    online: bool = True
-    epoch: int = 0
-
-    @property
-    def host(self) -> str:
-        return self.listeners[0].host
-
-    @property
-    def port(self) -> int:
-        return self.listeners[0].port
-
-    def listener(self, name: str) -> Listener:
-        """The listener of that name, the first one where there is none."""
-        for listener in self.listeners:
-            if listener.name == name:
-                return listener
-        return self.listeners[0]
 
 
 @dataclass(slots=True, eq=False)

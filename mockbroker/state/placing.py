@@ -16,7 +16,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
-    from mockbroker.state.cluster import Broker
+    from mockbroker.state.brokers import Broker
 
 SEED = "replica.placer.seed"
 START_INDEX = "replica.placer.start.index"

@@ -170,7 +170,7 @@ def test_all_topics_come_for_null_and_in_version_0_for_an_empty_list(sim):
 
 
 def test_clients_are_told_the_addresses_of_the_listener_they_came_by(sim):
-    from mockbroker.state.cluster import Listener
+    from mockbroker.state.brokers import Listener
 
     for broker in sim.cluster.brokers.values():
         broker.listeners.append(Listener("RACK_a", "127.0.0.1", 20000 + broker.id, "a"))
