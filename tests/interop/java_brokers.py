@@ -1,0 +1,106 @@
+"""A real Kafka cluster over racks, in one Java process on loopback, and Kafka's own tools beside it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+from tests.interop.java_placement import JavaMissingError
+
+SOURCES = Path(__file__).parent / "java" / "broker"
+VERSION = "4.1.0"
+JARS = Path(__file__).resolve().parents[2] / "build" / "interop" / f"kafka-{VERSION}"
+FETCH_TIMEOUT_S = 240
+TOOL_TIMEOUT_S = 120
+LIGHT = ("-XX:TieredStopAtLevel=1", "-Xmx512m")
+PROPERTIES = """\
+process.roles={roles}
+node.id={node}
+broker.rack={rack}
+controller.quorum.voters=0@127.0.0.1:{controller_port}
+controller.listener.names=CONTROLLER
+listeners={listeners}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={folder}/data-{node}
+replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
+num.network.threads=1
+num.io.threads=2
+log.cleaner.dedupe.buffer.size=2097152
+"""
+
+
+@contextmanager
+def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
+    """Broker i in the i-th rack; gives the address of broker 0, which is the controller too.
+
+    Raises: JavaMissingError: Java, Maven or the jars are not there.
+    """
+    command = ["java", *LIGHT, "-cp", f"{jars()}/*", str(SOURCES / "Brokers.java")]
+    controller_port, *ports = free_ports(1 + len(racks))
+    for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
+        listeners = f"PLAINTEXT://127.0.0.1:{port}"
+        if node == 0:
+            listeners += f",CONTROLLER://127.0.0.1:{controller_port}"
+        text = PROPERTIES.format(
+            roles="broker" if node else "broker,controller",
+            node=node,
+            rack=rack,
+            controller_port=controller_port,
+            listeners=listeners,
+            port=port,
+            folder=folder,
+        )
+        file = folder / f"{node}.properties"
+        file.write_text(text)
+        command.append(str(file))
+    errors = (folder / "errors.txt").open("w+")
+    with errors, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors) as process:
+        try:
+            assert process.stdout is not None
+            ready = any(line.strip() == b"READY" for line in process.stdout)
+            assert ready, (folder / "errors.txt").read_text()[-2000:]
+            yield f"127.0.0.1:{ports[0]}"
+        finally:
+            process.kill()
+
+
+def kafka_tool(name: str, *arguments: str) -> str:
+    """What one of Kafka's own tools prints: a class of org.apache.kafka.tools."""
+    done = subprocess.run(
+        ["java", *LIGHT, "-cp", f"{jars()}/*", f"org.apache.kafka.tools.{name}", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=TOOL_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+    return done.stdout
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now; taken together, so that they differ."""
+    with ExitStack() as stack:
+        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in taken]
+
+
+@cache
+def jars() -> Path:
+    """The folder with a broker's jars, fetched once into build/."""
+    for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
+        if shutil.which(program) is None:
+            raise JavaMissingError(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
+    if not (JARS / f"kafka_2.13-{VERSION}.jar").exists():
+        fetch = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:copy-dependencies"]
+        done = subprocess.run(
+            [*fetch, f"-DoutputDirectory={JARS}"], capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
+        )
+        if done.returncode:
+            raise JavaMissingError(f"Maven could not fetch Kafka {VERSION}: {done.stdout.strip()[:200]}")
+    return JARS
