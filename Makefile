@@ -47,7 +47,7 @@ imports: $(DEV_READY)
 	@$(BIN)/lint-imports --no-cache --no-logo
 
 fast-tests: $(DEV_READY)
-	@$(BIN)/python -m pytest --quiet --numprocesses=auto --hypothesis-profile=quick -m "not interop and not slow" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --quiet --numprocesses=auto --hypothesis-profile=quick -m "not interop and not slow and not spark" $(PYTEST_ARGS)
 
 interop: $(DEV_READY)
 	@$(BIN)/python -m pytest -m interop tests/interop $(PYTEST_ARGS)

@@ -10,9 +10,11 @@ import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any, Self, cast
 
+from mockbroker.capture import DEFAULT_FILE_BYTES, Capture, Tap
 from mockbroker.connection import Connection
 from mockbroker.engine import Engine
 from mockbroker.journal import Journal
@@ -42,6 +44,7 @@ class MockCluster:
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
         journal: keep the last calls in ``.journal``.
+        capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
 
     >>> async def main() -> None:
     ...     async with MockCluster(topics={"orders": 6}) as cluster:
@@ -64,6 +67,8 @@ class MockCluster:
         listener_per_rack: bool = False,
         seed: int = 0,
         journal: bool = True,
+        capture: Path | str | None = None,
+        capture_bytes: int = DEFAULT_FILE_BYTES,
     ) -> None:
         if isinstance(brokers, int):
             brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
@@ -75,6 +80,8 @@ class MockCluster:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._connections = 0
+        self.capture: Capture | None = None
+        self._capture_to = (Path(capture), capture_bytes) if capture is not None else None
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
         for name, shape in (topics or {}).items():
             partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
@@ -95,6 +102,7 @@ class MockCluster:
         try:
             for node in nodes:
                 node.bind()
+            self._start_capture()
             for node in nodes:
                 if node.broker.online:
                     await node.accept()
@@ -110,6 +118,9 @@ class MockCluster:
         for node in self._nodes.values():
             node.close()
         await asyncio.sleep(0)
+        if self.capture is not None:
+            self.capture.close()
+            self.capture = None
 
     # what a test asks
 
@@ -216,6 +227,34 @@ class MockCluster:
         self._timer = None
         self.settle()
 
+    def _start_capture(self) -> None:
+        if self._capture_to is not None and self.capture is None:
+            path, file_bytes = self._capture_to
+            self.capture = Capture(
+                path, now_us=lambda: time.time_ns() // 1000, describe=self._story, file_bytes=file_bytes
+            )
+
+    def _story(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:
+        """What a capture says about this cluster."""
+        routes = [
+            {
+                "listener": listener.name,
+                "broker": broker.id,
+                "rack": broker.rack,
+                "host": listener.host,
+                "port": listener.port,
+            }
+            for broker in self.state.brokers.values()
+            for listener in broker.listeners
+        ]
+        topics = [self.state.topics[name] for name in sorted(self.state.topics)]
+        leaders = [
+            (topic.name, topic.id, [partition.leader for partition in topic.partitions])
+            for topic in topics
+            if not topic.diskless  # led by whoever is told to a client
+        ]
+        return {"kafka": "kafka-rack", "routes": routes}, leaders
+
     def next_connection_number(self) -> int:
         self._connections += 1
         return self._connections
@@ -279,10 +318,11 @@ class Node:
 class ClientProtocol(asyncio.Protocol):
     """One client's socket, in front of its ``Connection``."""
 
-    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_leaving", "_listener", "_unwritten")
+    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_leaving", "_listener", "_tap", "_unwritten")
 
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self._listener = node, node.cluster, listener
+        self._tap: Tap | None = None
         self._full = False
         self._unwritten = False
         self._leaving = False
@@ -301,8 +341,15 @@ class ClientProtocol(asyncio.Protocol):
             on_output=self.flush,
         )
         self.node.clients[self] = None
+        capture = self.cluster.capture
+        if capture is not None:
+            number, broker = self.connection.number, self.node.broker.id
+            address = f"{peer[0]}:{peer[1]}" if peer else ""
+            self._tap = capture.connection(number, broker, self._listener.name, address)
 
     def data_received(self, data: bytes) -> None:
+        if self._tap is not None and not self._leaving:
+            self._tap.received(data)
         self.connection.receive(data, self.cluster.now_ms())
         self.flush()
         self.cluster.schedule()
@@ -311,7 +358,7 @@ class ClientProtocol(asyncio.Protocol):
         """Write what there is to be sent, all at once, and close where the connection has ended."""
         connection = self.connection
         for piece in connection.take_output():
-            self.transport.write(piece)
+            self._write(piece)
         if self._leaving:
             return  # what the client still sends is read and dropped: closing over it would reset the connection
         if connection.closed is not None:
@@ -323,9 +370,14 @@ class ClientProtocol(asyncio.Protocol):
     def stop(self) -> None:
         """Write the last answers; what comes from the client from now on is not read as requests."""
         for piece in self.connection.take_output():
-            self.transport.write(piece)
+            self._write(piece)
         self.connection.stopped()
         self._leaving = True
+
+    def _write(self, piece: bytes) -> None:
+        if self._tap is not None:
+            self._tap.sent(piece)
+        self.transport.write(piece)
 
     def close(self, *, linger: bool) -> None:
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
@@ -349,6 +401,8 @@ class ClientProtocol(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.connection.stopped()
         self.node.clients.pop(self, None)
+        if self._tap is not None:
+            self._tap.closed()
 
     def _read_or_not(self) -> None:
         if self.transport.is_closing():

@@ -65,6 +65,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="one more listener per rack on each broker: its clients count as in that rack",
     )
+    parser.add_argument(
+        "--capture", metavar="FILE", help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md)"
+    )
+    parser.add_argument(
+        "--capture-bytes",
+        type=int,
+        default=64 << 20,
+        metavar="N",
+        help="go on in FILE-0001, FILE-0002, ... when a file has N bytes; 64 MiB by default",
+    )
     parser.add_argument("--uvloop", action="store_true", help="run on uvloop (pip install kafka-rack[uvloop])")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
@@ -88,13 +98,17 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             raise UsageError(f"topic {name} is given more than once")
     if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
         raise UsageError(f"--control-port {arguments.control_port}, but 0 to {HIGHEST_PORT} are possible")
+    if arguments.capture is not None and arguments.capture.endswith(".gz"):
+        raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     brokers, settings = brokers_from(arguments, settings)
     from kafka_rack.errors import KafkaRackError
     from mockbroker.server import MockCluster
     from mockbroker.state.errors import ApiError
 
     try:
-        cluster = MockCluster(brokers, settings=settings)
+        cluster = MockCluster(
+            brokers, settings=settings, capture=arguments.capture, capture_bytes=arguments.capture_bytes
+        )
         for name, partitions, replication_factor in topics:
             cluster.create_topic(name, partitions, replication_factor)
         for name, partitions, _ in diskless_topics:

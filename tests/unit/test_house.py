@@ -24,6 +24,7 @@ ADAPTERS = (
     "kafka_rack.cli",
     "kafka_rack.pipeline",
     "mockbroker.cluster",
+    "mockbroker.capture",
     "mockbroker.control",
     "mockbroker.pytest_plugin",
     "mockbroker.server",
