@@ -37,6 +37,7 @@ Shape = tuple[int, ...]
 FEWEST = 3  # records up to which no loop is entered
 WORTHWHILE = 16  # records, and message bytes below, for which a loop is compiled: that takes as long as reading 1,000
 WORTHWHILE_BYTES = 4096
+FIXED_WORTHWHILE_BYTES = 256  # the same where one loop will serve for ever; compiling takes 60 KB for a moment
 MOST_LOOPS = 16  # shapes of one array that are kept
 MOST_VALUES = 64  # values of one record that a loop takes apart
 
@@ -73,7 +74,7 @@ def alike_reader(
     """
     loops: dict[Shape | None, Loop | None] = {}
     if not any(variable_parts(construct)):
-        return lambda shape, b, p, count, found: fixed_loop(construct, loops, sparing)(b, p, count, found)
+        return fixed_reader(construct, sparing)
 
     def read(shape: Shape | None, b: bytes, p: int, count: int, found: list[Any]) -> tuple[int, int]:
         loop = loops.get(shape)
@@ -93,12 +94,20 @@ def alike_reader(
     return read
 
 
-def fixed_loop(construct: Record, loops: dict[Shape | None, Loop | None], sparing: bool) -> Loop:
-    """The one loop for records that always have the same width."""
-    loop = loops.get(None)
-    if loop is None:
-        loop = loops[None] = LoopWriter(sparing).loop(construct, ())
-    return loop
+def fixed_reader(
+    construct: Record, sparing: bool
+) -> Callable[[Shape | None, bytes, int, int, list[Any]], tuple[int, int]]:
+    """The same for records that always have the same width, so that one loop serves for all."""
+    made: list[Loop] = []
+
+    def read(_: Shape | None, b: bytes, p: int, count: int, found: list[Any]) -> tuple[int, int]:
+        if not made:
+            if len(b) < FIXED_WORTHWHILE_BYTES:
+                return count, p
+            made.append(LoopWriter(sparing).loop(construct, ()))
+        return made[0](b, p, count, found)
+
+    return read
 
 
 class LoopWriter:
