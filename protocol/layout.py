@@ -2,7 +2,7 @@
 
 >>> from protocol.apis.metadata import MetadataResponse
 >>> layout(MetadataResponse, 1).brokers.subcon.subcon.rack
-<Renamed rack +nonbuild <Text>>
+<Renamed rack <Text>>
 """
 
 from typing import Any

@@ -1,0 +1,45 @@
+"""The README and docs/: their examples run and print what they show, and their tables are those of the code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import protocol
+from mockbroker.handlers import MODULE_OF_API
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAIRS = re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(("code", "shown"), PAIRS)
+def test_each_python_example_of_the_readme_prints_what_it_shows(code, shown):
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
+    )
+    assert (ran.stdout, ran.returncode) == (shown, 0), ran.stderr
+
+
+def served_table() -> str:
+    """The APIs that the cluster serves, from the registry of its handlers."""
+    rows = ["| API | key | versions |", "|---|---|---|"]
+    for api_key in sorted(MODULE_OF_API):
+        request = protocol.message_class(api_key, "request")
+        rows.append(f"| {request.name.removesuffix('Request')} | {api_key} | {request.valid_versions} |")
+    return "\n".join(rows)
+
+
+def test_the_readme_lists_what_the_cluster_serves():
+    shown = README.partition("<!-- served -->\n")[2].partition("<!-- served ends -->")[0].strip()
+    assert shown == served_table()
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
+)
+def test_links_lead_to_files_that_are_there(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
