@@ -1,0 +1,151 @@
+"""What the compiler promises beyond agreeing with the constructs on small messages, as tests/property holds it to."""
+
+import pytest
+
+import protocol
+from protocol import reference
+from protocol.apis.fetch import FetchResponse
+from protocol.apis.metadata import MetadataResponse
+from protocol.codec import codec
+from protocol.compiler.decode import SPARING_FROM, decoder_source
+from protocol.compiler.encode import encoder_source
+from protocol.layout import layout
+
+Topic = MetadataResponse.Topic
+Partition = Topic.Partition
+VERSIONS = pytest.mark.parametrize("version", [0, 8, 9, 12])
+PLENTY = 200  # records, enough for a loop to be made for their shape
+
+
+def partition(number, replicas=3, **others):
+    nodes = [(number + step) % 6 for step in range(replicas)]
+    return Partition(partition_index=number, leader_id=number % 6, replica_nodes=nodes, isr_nodes=list(nodes), **others)
+
+
+def one_topic(partitions):
+    return MetadataResponse(topics=[Topic(name="orders", partitions=partitions)])
+
+
+def both_ways(message, version):
+    """The bytes and the message read from them, when both codecs agree on them twice: loops are made on the way."""
+    for _ in range(2):
+        data = protocol.encode(message, version)
+        assert data == reference.encode(message, version)
+        read, end = codec(type(message), version).decode(data)
+        assert (read, end) == reference.decode(type(message), version, data)
+    return data, read
+
+
+@VERSIONS
+def test_records_of_one_shape_are_read_and_written_as_any_others(version):
+    message = one_topic([partition(number) for number in range(PLENTY)])
+    assert both_ways(message, version)[1] == message
+
+
+@VERSIONS
+@pytest.mark.parametrize("place", [0, 1, 2, 50, PLENTY - 2, PLENTY - 1])
+def test_a_record_of_another_shape_among_many_alike_is_read_and_written_as_it_is(version, place):
+    partitions = [partition(number) for number in range(PLENTY)]
+    partitions[place].isr_nodes = partitions[place].isr_nodes[:2]
+    message = one_topic(partitions)
+    assert both_ways(message, version)[1] == message
+
+
+@VERSIONS
+def test_shapes_that_come_and_go_are_read_and_written_as_they_are(version):
+    message = one_topic([partition(number, replicas=number // 40 % 3 + 1) for number in range(PLENTY)])
+    assert both_ways(message, version)[1] == message
+
+
+def test_unknown_tagged_fields_among_many_alike_stay_where_they_were():
+    partitions = [partition(number) for number in range(PLENTY)]
+    partitions[100].unknown_tagged_fields = ((7, b"kept"),)
+    message = one_topic(partitions)
+    assert both_ways(message, 12)[1].topics[0].partitions[100].unknown_tagged_fields == ((7, b"kept"),)
+
+
+def test_more_shapes_than_are_kept_are_read_and_written_as_they_are():
+    partitions = [partition(number, replicas=number // 40 + 1) for number in range(40 * 30)]
+    message = one_topic(partitions)
+    assert both_ways(message, 12)[1] == message
+
+
+def test_arrays_too_long_for_one_byte_of_count_are_read_and_written_as_they_are():
+    message = one_topic([partition(number, replicas=replicas) for number, replicas in enumerate([126, 127, 128, 300])])
+    assert both_ways(message, 12)[1] == message
+
+
+def test_records_with_bytes_of_all_lengths_are_read_and_written_as_they_are():
+    partitions = [
+        FetchResponse.Topic.Partition(partition_index=number, aborted_transactions=None, records=bytes(number * 7))
+        for number in range(PLENTY)
+    ]
+    message = FetchResponse(responses=[FetchResponse.Topic(topic_id=bytes(range(16)), partitions=partitions)])
+    assert both_ways(message, 13)[1] == message
+
+
+@VERSIONS
+@pytest.mark.parametrize("lost", [1, 5, 40, 1000])
+def test_a_message_of_many_alike_that_is_cut_off_is_refused(version, lost):
+    data, _ = both_ways(one_topic([partition(number) for number in range(PLENTY)]), version)
+    with pytest.raises(protocol.DecodeError):
+        codec(MetadataResponse, version).decode(data[:-lost])
+
+
+def test_lists_of_records_alike_are_not_shared():
+    _, read = both_ways(one_topic([partition(number) for number in range(PLENTY)]), 12)
+    lists = [
+        kept for one in read.topics[0].partitions for kept in (one.replica_nodes, one.isr_nodes, one.offline_replicas)
+    ]
+    assert len({id(kept) for kept in lists}) == 3 * PLENTY
+
+
+def test_a_message_over_a_megabyte_is_read_as_the_same_message():
+    partitions = [partition(number) for number in range(30_000)]
+    for number, one in enumerate(partitions):
+        one.replica_nodes = [1001 + number % 7, 1002, 1003]
+    message = one_topic(partitions)
+    data = protocol.encode(message, 12)
+    assert len(data) > SPARING_FROM
+    assert codec(MetadataResponse, 12).decode(data) == (message, len(data))
+
+
+def test_a_message_over_a_megabyte_names_its_fault():
+    data = protocol.encode(one_topic([partition(number) for number in range(30_000)]), 12)
+    with pytest.raises(protocol.DecodeError) as caught:
+        codec(MetadataResponse, 12).decode(data[:-1])
+    assert caught.value.message == "MetadataResponse"
+
+
+@pytest.mark.parametrize("wrong", ["", b"\1\2\3", {1, 2, 3}, None, 7, [None], ["a"], [2**31]])
+@pytest.mark.parametrize("among", [1, PLENTY])
+def test_what_is_no_list_of_numbers_is_refused(wrong, among):
+    partitions = [partition(number) for number in range(among)]
+    partitions[-1].isr_nodes = wrong
+    with pytest.raises(protocol.EncodeError):
+        protocol.encode(one_topic(partitions), 12)
+
+
+def test_a_tuple_is_written_as_a_list():
+    partitions = [partition(number) for number in range(PLENTY)]
+    as_lists = protocol.encode(one_topic(partitions), 12)
+    for one in partitions:
+        one.replica_nodes = tuple(one.replica_nodes)
+    assert protocol.encode(one_topic(partitions), 12) == as_lists
+
+
+def test_a_codec_that_was_kept_from_before_its_first_use_compiles_once():
+    one = codec(MetadataResponse, 11)
+    decode, encode = one.decode, one.encode
+    data = encode(one_topic([]))
+    decode(data)
+    compiled = one.decode, one.encode
+    assert decode(encode(one_topic([])))[1] == len(data)
+    assert (one.decode, one.encode) == compiled
+
+
+def test_neighbouring_fields_of_fixed_width_are_one_unpack_and_one_pack():
+    # error_code, partition_index, leader_id, leader_epoch and the first byte of the replicas' count
+    construct = layout(MetadataResponse, 12)
+    assert "_unpack_from_hlllB(b, p)" in decoder_source(construct).text()
+    assert "_pack_16sBB(" in encoder_source(construct).text()
