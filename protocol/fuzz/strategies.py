@@ -76,7 +76,7 @@ class Draws:
     unknown_tags: SearchStrategy[tuple[tuple[int, bytes], ...]] = field(
         default_factory=lambda: st.one_of(
             st.just(()),
-            st.dictionaries(st.integers(10_000, 2**31 - 1), st.binary(max_size=12), min_size=1, max_size=2).map(
+            st.dictionaries(st.integers(10_000, 2**31 - 2), st.binary(max_size=12), min_size=1, max_size=2).map(
                 lambda tags: tuple(sorted(tags.items()))
             ),
         )

@@ -1,0 +1,96 @@
+"""Other codecs read what ours writes and write the same bytes again, for every message version that they know.
+
+Kafka's own classes are asked in tests/interop/test_java_codec.py.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import protocol
+from protocol.apis.classic_group import HeartbeatResponse
+from protocol.fuzz import Draws, messages
+from protocol.fuzz.oracles import KafkaPythonOracle, KioOracle, Oracle, Unfit
+from protocol.versions import VersionRange
+
+# An example has a message for each version.
+FEW = settings(max_examples=max(2, settings.default.max_examples // 30), suppress_health_check=list(HealthCheck))
+
+# Message versions that each is known to handle otherwise than Kafka: message -> versions, why.
+FAULTS: dict[str, dict[str, tuple[str, str]]] = {
+    "kio": {},
+    "kafka-python": {"ApiVersionsResponse": ("1-4", "any answer with an error is read as version 0")},
+}
+KNOWN = {"kio": 625, "kafka-python": 486}  # message versions; fewer would mean that it is asked the wrong way
+
+
+def no_tags() -> st.SearchStrategy[tuple[tuple[int, bytes], ...]]:
+    return st.just(())
+
+
+# What each can hold at all: kio reads error codes, dates and durations as Python's own kinds of thing.
+DRAWS = {
+    "kio": Draws(
+        integers={**Draws().integers, "h": st.integers(-1, 100), "q": st.integers(0, 2**40)}, unknown_tags=no_tags()
+    ),
+    "kafka-python": Draws(unknown_tags=no_tags()),
+}
+
+
+@cache
+def oracle(name: str) -> Oracle:
+    return {"kio": KioOracle, "kafka-python": KafkaPythonOracle}[name]()
+
+
+def judged(name: str) -> list[tuple[str, list[int]]]:
+    """Each message that an oracle knows, with its versions, without those that it is known to get wrong."""
+    found = []
+    for message in protocol.messages():
+        wrong, _ = FAULTS[name].get(message.name, ("none", ""))
+        versions = [
+            version
+            for version in message.valid_versions
+            if oracle(name).supports(message.name, version) and version not in VersionRange.parse(wrong)
+        ]
+        if versions:
+            found.append((message.name, versions))
+    return found
+
+
+def test_an_oracle_that_cannot_hold_a_value_says_so():
+    strange = protocol.encode(HeartbeatResponse(error_code=12_345), 0)
+    with pytest.raises(Unfit, match="12345 is not a valid ErrorCode"):
+        oracle("kio").rewritten("HeartbeatResponse", 0, strange)
+    with pytest.raises(Unfit):
+        oracle("kafka-python").rewritten("HeartbeatResponse", 0, strange[:1])
+
+
+CASES = [(name, message, versions) for name in sorted(KNOWN) for message, versions in judged(name)]
+EACH_CASE = pytest.mark.parametrize(
+    ("name", "message", "versions"), CASES, ids=[f"{name}-{message}" for name, message, _ in CASES]
+)
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_an_oracle_knows_as_many_message_versions_as_ever(name):
+    found = sum(
+        oracle(name).supports(message.name, version)
+        for message in protocol.messages()
+        for version in message.valid_versions
+    )
+    assert found == KNOWN[name]
+
+
+@pytest.mark.slow
+@EACH_CASE
+@FEW
+@given(st.data())
+def test_an_oracle_writes_the_bytes_that_it_read_from_ours(name, message, versions, data):
+    for version in versions:
+        drawn = data.draw(messages(protocol.named_class(message), version, DRAWS[name]))
+        written = protocol.encode(drawn, version)
+        assert oracle(name).rewritten(message, version, written) == written, version
