@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -96,6 +96,29 @@ class ClusterLayout:
         if missing:
             raise InputError(f"topic {missing[0]}: there is no such topic")
         return ClusterLayout(self.brokers, {name: self.topics[name] for name in names})
+
+
+def after_plan(layout: ClusterLayout, entries: Iterable[tuple[str, int, tuple[int, ...]]]) -> ClusterLayout:
+    """The layout once a plan is done, every replica in sync and preferred leaders leading.
+
+    Args:
+        entries: (topic, partition, replicas), of partitions that are there.
+
+    >>> said = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0]]}}
+    >>> after_plan(layout_of_json(said), [("orders", 0, (1,))]).replicas_by_topic()
+    {'orders': [[1]]}
+    """
+    changed: dict[str, dict[int, Partition]] = {}
+    for name, number, replicas in entries:
+        changed.setdefault(name, {})[number] = Partition(replicas)
+    topics = {
+        name: replace(
+            topic,
+            partitions=tuple(changed.get(name, {}).get(number, one) for number, one in enumerate(topic.partitions)),
+        )
+        for name, topic in layout.topics.items()
+    }
+    return ClusterLayout(layout.brokers, topics)
 
 
 def make_layout(brokers: Iterable[UsableBroker], topics: Mapping[str, Topic]) -> ClusterLayout:

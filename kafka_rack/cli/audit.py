@@ -23,15 +23,20 @@ from kafka_rack.cli.layout_input import (
     add_output_arguments,
     check_outputs,
     layout_given,
+    plan_in_file,
     plot,
+    told,
     wanted_topics,
 )
 from kafka_rack.cli.tables import table
+from kafka_rack.cluster_layout import after_plan
+from kafka_rack.reassignment import current_plan_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_layout_arguments(parser)
     parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
+    parser.add_argument("--plan", metavar="FILE", help="look at the cluster as it will be once this plan is done")
     parser.add_argument(
         "--min-insync-replicas", type=int, metavar="N", help="of topics whose own is not known; 1, as Kafka's default"
     )
@@ -54,7 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--min-insync-replicas {arguments.min_insync_replicas}, but it must be at least 1")
     if not arguments.skew >= 1:
         raise UsageError(f"--skew {arguments.skew:g}, but it must be at least 1")
-    layout = wanted_topics(arguments, layout_given(arguments))
+    layout = layout_given(arguments)
+    if arguments.plan:
+        entries = plan_in_file(arguments.plan)
+        told(arguments.plan, lambda: current_plan_of(layout, entries))
+        layout = after_plan(layout, entries)
+    layout = wanted_topics(arguments, layout)
     found = audit(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
     if arguments.plot:

@@ -76,6 +76,16 @@ def test_one_topic_can_be_looked_at_alone(file_of):
     assert audit("--layout", file_of(sick), "--topic", "well") == 0
 
 
+def test_the_cluster_is_looked_at_as_it_will_be_once_a_plan_is_done(file_of, tmp_path, capsys):
+    plan, layout = tmp_path / "plan.json", file_of(SICK)
+    assert main(["reassign", "--repair", "--layout", str(layout), "--output", str(plan)]) == 0
+    assert audit("--layout", layout, "--plan", plan) == 0
+    plan.write_text(plan.read_text().replace('"partition":0', '"partition":7'))
+    capsys.readouterr()
+    assert audit("--layout", layout, "--plan", plan) == 2
+    assert capsys.readouterr().err.startswith(f"kafka-rack audit: {plan}: orders-7: topic orders has partitions 0 to 1")
+
+
 def test_a_picture_has_a_line_for_each_partition_of_each_topic(file_of, tmp_path):
     picture = tmp_path / "layout.svg"
     audit("--layout", file_of(HEALTHY), "--plot", picture)
