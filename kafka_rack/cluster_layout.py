@@ -36,11 +36,15 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic's partitions, from 0 up; min.insync.replicas where it is known."""
+    """A topic's partitions, from 0 up; min.insync.replicas where it is known.
+
+    A diskless topic has no replicas: those that are told stand for whoever serves the client that asked.
+    """
 
     partitions: tuple[Partition, ...]
     min_insync_replicas: int | None = None
     internal: bool = False
+    diskless: bool = False
 
     @property
     def replication_factor(self) -> int:
@@ -191,9 +195,11 @@ def broker_of_json(at: int, entry: Any) -> UsableBroker:
 
 def topic_of_json(name: str, said: Any) -> Topic:
     """A topic as a list of partitions, or as an object that holds it."""
-    least, internal = None, False
+    least: Any = None
+    internal = diskless = False
     if isinstance(said, dict):
-        least, internal = said.get("min_insync_replicas"), bool(said.get("internal", False))
+        least = said.get("min_insync_replicas")
+        internal, diskless = bool(said.get("internal")), bool(said.get("diskless"))
         if least is not None and (not is_number(least) or least < 1):
             raise InputError(f"{name}: min_insync_replicas is {json.dumps(least)}, but a number from 1 is due")
         said = said.get("partitions")
@@ -203,7 +209,7 @@ def topic_of_json(name: str, said: Any) -> Topic:
     for at, entry in enumerate(said):
         number = entry.get("partition", at) if isinstance(entry, dict) else at
         add_partition(found, name, number, partition_of_json(f"{name}-{number}", entry))
-    return Topic(in_order(name, found), least, internal)
+    return Topic(in_order(name, found), least, internal, diskless)
 
 
 def topics_of_reassignment(said: Mapping[str, Any]) -> dict[str, Topic]:

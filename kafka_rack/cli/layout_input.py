@@ -62,10 +62,21 @@ def layout_given(arguments: argparse.Namespace) -> ClusterLayout:
         with cluster_of(arguments) as cluster:
             snapshot = cluster.snapshot()
         say_notes(arguments, snapshot.notes)
-        return layout_of(snapshot)
+        return with_replicas(arguments, layout_of(snapshot))
     where = "standard input" if arguments.layout == STANDARD_INPUT else arguments.layout
     said = json_given(arguments.layout)
-    return told(where, lambda: layout_of_json(said, brokers_of(arguments) if beside else None))
+    layout = told(where, lambda: layout_of_json(said, brokers_of(arguments) if beside else None))
+    return with_replicas(arguments, layout)
+
+
+def with_replicas(arguments: argparse.Namespace, layout: ClusterLayout) -> ClusterLayout:
+    """The layout without its diskless topics, whose partitions have no replicas to judge or to move."""
+    kept = {name: topic for name, topic in layout.topics.items() if not topic.diskless}
+    say_notes(
+        arguments,
+        (f"topic {name} is diskless and left out: it has no replicas" for name in layout.topics if name not in kept),
+    )
+    return ClusterLayout(layout.brokers, kept)
 
 
 def json_given(path: str) -> Any:

@@ -24,7 +24,7 @@ from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode, error_name
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-MIN_INSYNC_REPLICAS = "min.insync.replicas"
+MIN_INSYNC_REPLICAS, DISKLESS = "min.insync.replicas", "diskless.enable"
 FENCED_VERSION = 2
 """DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
 RACKS_VERSION = 1
@@ -239,7 +239,7 @@ class LiveCluster:
 
     def _add_settings(self, found: Snapshot) -> None:
         try:
-            settings = self._configs(self.first, TOPIC_RESOURCE, sorted(found.topics), [MIN_INSYNC_REPLICAS])
+            settings = self._configs(self.first, TOPIC_RESOURCE, sorted(found.topics), [MIN_INSYNC_REPLICAS, DISKLESS])
         except CommandError as error:
             found.notes.append(f"{MIN_INSYNC_REPLICAS} of topics is not known: {error}")
             return
@@ -249,7 +249,8 @@ class LiveCluster:
             if value is None:
                 unknown.append(name)
             else:
-                found.topics[name] = Topic(topic.partitions, int(value), topic.internal)
+                diskless = settings[name].get(DISKLESS) == "true"
+                found.topics[name] = Topic(topic.partitions, int(value), topic.internal, diskless)
         if unknown:
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             found.notes.append(f"{MIN_INSYNC_REPLICAS} of topic {unknown[0]}{more} is not known")

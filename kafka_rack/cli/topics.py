@@ -234,6 +234,7 @@ def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
         name: {
             "min_insync_replicas": topic.min_insync_replicas,
             "internal": topic.internal,
+            "diskless": topic.diskless,
             "partitions": [
                 {
                     "partition": number,

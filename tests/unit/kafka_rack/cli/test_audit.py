@@ -99,6 +99,14 @@ async def test_a_live_cluster_is_audited_with_its_own_settings(capsys):
     assert "have fewer in-sync replicas than min.insync.replicas 3" in capsys.readouterr().out
 
 
+async def test_diskless_topics_have_no_replicas_and_so_no_findings(capsys):
+    async with MockCluster(diskless_topics={"events": 3}) as mock:
+        assert await asyncio.to_thread(audit, "--bootstrap-server", mock.bootstrap_servers) == 0
+    assert capsys.readouterr().err == (
+        "kafka-rack audit: note: topic events is diskless and left out: it has no replicas\n"
+    )
+
+
 async def test_a_rack_that_is_down_shows_as_it_is(capsys):
     async with MockCluster(topics={"orders": (3, 3)}, settings={"min.insync.replicas": 3}) as mock:
         await mock.stop_rack("b")

@@ -62,6 +62,15 @@ async def test_what_programs_get_can_be_read_again_as_a_layout(tmp_path, capsys)
     assert main(["audit", "--layout", str(file)]) == 0
 
 
+async def test_a_snapshot_keeps_which_topics_are_diskless(tmp_path, capsys):
+    file = tmp_path / "cluster.json"
+    async with MockCluster(diskless_topics={"events": 3}) as mock:
+        await live(mock, "--format", "json")
+    file.write_text(capsys.readouterr().out)
+    assert main(["audit", "--layout", str(file)]) == 0
+    assert "events is diskless" in capsys.readouterr().err
+
+
 async def test_rack_names_that_almost_match_get_a_hint_beside_the_answer(capsys):
     async with MockCluster(racks=("us-east-1a", "use1-az1")) as mock:
         await live(mock)
