@@ -13,6 +13,7 @@ BENCHMARKS = {
     "records": "record batches beside the clients' own readers and writers",
     "placement": "replica placement beside Kafka's own classes",
     "assignment": "partition assignment beside Kafka's own classes",
+    "pipeline": "captures to tables through Spark, beside the bare codec and tshark",
     "cluster": "the mock cluster: start, Metadata rate, produce and consume",
 }
 
