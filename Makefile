@@ -65,7 +65,7 @@ PIN := import json, sys; \
 	print(*(pin for pin in pins if not pin.startswith("kafka-rack==")), sep="\n")
 constraints: $(DEV_READY)
 	@mkdir -p build
-	@$(BIN)/pip install --quiet --dry-run --ignore-installed --report build/report.json '.[dev,spark,uvloop]'
+	@$(BIN)/pip install --quiet --dry-run --ignore-installed --report build/report.json '.[dev]'
 	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -c '$(PIN)' <build/report.json; } >build/constraints.txt
 	@mv build/constraints.txt constraints.txt
 
