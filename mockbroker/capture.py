@@ -80,6 +80,7 @@ class Capture:
         number = len(self.files)
         path = self.path if number == 0 else self.path.with_name(f"{self.path.stem}-{number:04d}{self.path.suffix}")
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("wb", buffering=0)
         except OSError as error:
             raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None

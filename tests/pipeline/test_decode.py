@@ -1,0 +1,139 @@
+"""The jobs on Spark: however the input is cut, read or interrupted, the tables are the same as without Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_rack.pipeline import job
+from kafka_rack.pipeline.reading import decode_paths
+from kafka_rack.pipeline.tables import TABLES
+from kafka_rack.pipeline.writing import SchemaMismatch, read_table
+from tests.fixture_data import CAPTURES
+
+
+def tables_of(out, folder):
+    """Every table's rows, paths relative to where the captures were."""
+    return {
+        table: sorted(repr(row).replace(str(folder), "") for row in read_table(out, table) if row.pop("api") or True)
+        for table in TABLES
+    }
+
+
+@pytest.fixture(scope="session")
+def expected(captures, tmp_path_factory):
+    """The tables as plain Python writes them."""
+    from kafka_rack.pipeline.blocks import plan
+    from kafka_rack.pipeline.captures import Options
+    from kafka_rack.pipeline.files import find_files
+    from kafka_rack.pipeline.writing import prepare, put_in_place, write_block
+
+    out = tmp_path_factory.mktemp("plain")
+    prepare(out)
+    blocks = [block for group in plan(find_files([str(captures)])[0], Options()) for block in group]
+    written = [one for block in blocks for one in write_block(block, Options(), out / "_temporary" / "run")]
+    put_in_place(out, "run", [(block.file.path, 0, 0) for block in blocks], written, whole=True)
+    return tables_of(out, captures)
+
+
+def test_plain_python_and_parquet_agree(captures, expected):
+    rows = decode_paths([str(captures)])
+    assert {table: len(found) for table, found in expected.items()} == {
+        table: sum(1 for _ in rows.of(table)) for table in TABLES
+    }
+    assert len(expected["problems"]) == 2
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 64])
+def test_tables_do_not_depend_on_partitions(spark, captures, expected, tmp_path, partitions):
+    summary = job.decode(spark, [str(captures)], tmp_path, partitions=partitions)
+    assert tables_of(tmp_path, captures) == expected
+    assert summary.tables == {table: len(rows) for table, rows in expected.items() if rows}
+
+
+def test_reading_again_replaces_what_was_read_and_nothing_else(spark, captures, expected, tmp_path):
+    job.decode(spark, [str(captures)], tmp_path, partitions=6)
+    job.decode(spark, [str(captures / "java41-range.jsonl")], tmp_path, partitions=2)
+    assert tables_of(tmp_path, captures) == expected
+    assert not list(tmp_path.rglob("_temporary"))
+
+
+def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(spark, captures, expected, tmp_path):
+    """The first stream dies after it has put a batch in place and before Spark notes that it is done."""
+    folder, out, checkpoint = tmp_path / "growing", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+    whole = {path.name: path.read_bytes() for path in sorted(captures.iterdir())}
+
+    def grow(share: float) -> None:
+        for name, content in whole.items():
+            if name.endswith(".jsonl"):
+                (folder / name).write_bytes(content[: int(len(content) * share)])
+            elif share > 0.5:
+                (folder / name).write_bytes(content)
+
+    class Killed(Exception):
+        pass
+
+    def die(batch, summary):
+        raise Killed
+
+    def run(**kwargs):
+        job.decode_stream(spark, [str(folder)], out, checkpoint, available_now=True, **kwargs).awaitTermination()
+
+    grow(0.3)
+    with pytest.raises(Exception, match="Killed"):
+        run(on_batch=die)
+    grow(0.7)
+    run()
+    grow(1)
+    run()
+    (folder / "torn.jsonl").write_bytes(whole["torn.jsonl"] + b"\n")  # a stream waits for a line's end
+    run()
+    found = tables_of(out, folder)
+    assert {name: rows for name, rows in found.items() if name != "problems"} == {
+        name: rows for name, rows in expected.items() if name != "problems"
+    }
+    assert len(found["problems"]) == len(expected["problems"])
+
+
+def test_the_source_gives_each_table_and_takes_filters(spark, captures):
+    def load(table, **options):
+        reader = spark.read.format("kafka-wire").option("table", table)
+        for name, value in options.items():
+            reader = reader.option(name, value)
+        return reader.load(str(captures))
+
+    rows = decode_paths([str(captures)])
+    calls = load("calls", api="Fetch,Produce", client="live-writer", numPartitions="3").collect()
+    wanted = [
+        row for row in rows.as_dicts("calls") if row["client_id"] == "live-writer" and row["api_name"] == "Produce"
+    ]
+    assert sorted(row.frame for row in calls) == sorted(row["frame"] for row in wanted)
+    first = min(row["ts"] for row in rows.as_dicts("frames"))
+    assert load("frames", until=str(first + 1)).count() == 1
+
+
+def test_a_folder_of_another_schema_version_is_refused(spark, captures, tmp_path):
+    (tmp_path / "schema.json").write_text('{"schema_version": 999}')
+    with pytest.raises(SchemaMismatch, match="schema version 999"):
+        job.decode(spark, [str(captures)], tmp_path)
+
+
+def test_the_command_decodes_and_sums_up(tmp_path):
+    command = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "decode", "--master", "local[1]", "--format", "json"]
+    capture = CAPTURES / "aiokafka.jsonl.gz"
+    done = subprocess.run(
+        [*command, str(capture), "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert done.stderr == ""
+    summary = json.loads(done.stdout)
+    assert summary["tables"]["frames"] == 352
+    assert summary["problems"] == 0
