@@ -163,7 +163,10 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
         topics = {name: topic_of_json(name, topic) for name, topic in by_name.items()}
     else:
         raise InputError("topics are due, as an object of topics or as a list of partitions")
-    inside = [broker_of_json(at, entry) for at, entry in enumerate(said.get("brokers") or [])]
+    listed = said.get("brokers") or []
+    if not isinstance(listed, list):
+        raise InputError(f"brokers are {json.dumps(listed)}, but a list is due")
+    inside = [broker_of_json(at, entry) for at, entry in enumerate(listed)]
     if inside and brokers is not None:
         raise InputError("it names brokers, and they are given beside it as well: give them once")
     given = inside if brokers is None else list(brokers)

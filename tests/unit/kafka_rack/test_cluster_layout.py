@@ -44,6 +44,7 @@ def test_a_plan_of_kafkas_tool_is_a_layout_once_brokers_are_given_beside_it():
     [
         ([], "an object with brokers and topics is due"),
         ({"brokers": BROKERS}, "topics are due"),
+        ({"brokers": True, "topics": {"t": [[0]]}}, "brokers are true, but a list is due"),
         ({"brokers": [], "topics": {"t": [[0]]}}, "names no brokers"),
         ({"brokers": BROKERS, "topics": {"t": [[0]]}, "partitions": []}, "topics and partitions are both there"),
         ({"brokers": [[0, "a"], [0, "b"]], "topics": {"t": [[0]]}}, "broker 0 is given twice, in rack a and in rack b"),
