@@ -10,6 +10,11 @@ from typing import Any
 from kafka_rack.cli import UsageError
 from kafka_rack.placement import UsableBroker
 
+MOST_BROKERS = 100_000
+"""More would only be a slip of the keyboard, and would take all memory."""
+HIGHEST_ID = 2**31 - 1
+"""A broker id is an int32 on the wire."""
+
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
     """``--brokers``, ``--racks``, ``--brokers-file`` and ``--fenced``."""
@@ -36,6 +41,8 @@ def brokers_of(arguments: argparse.Namespace) -> list[UsableBroker]:
         brokers = brokers_in_file(arguments.brokers_file)
     elif arguments.brokers.strip().isdecimal():
         racks = rack_list(arguments.racks)
+        if int(arguments.brokers) > MOST_BROKERS:
+            raise UsageError(f"--brokers {arguments.brokers}, but at most {MOST_BROKERS} are made up")
         brokers = [
             UsableBroker(number, racks[number % len(racks)] if racks else None)
             for number in range(int(arguments.brokers))
@@ -74,8 +81,8 @@ def brokers_in_list(text: str) -> list[UsableBroker]:
     brokers = []
     for word in text.split(","):
         number, _, rack = word.strip().partition(":")
-        if not number.isdecimal():
-            raise UsageError(f"--brokers {text}: {word.strip()!r}, but id or id:rack is due")
+        if not number.isdecimal() or int(number) > HIGHEST_ID:
+            raise UsageError(f"--brokers {text}: {word.strip()!r}, but id or id:rack is due, ids up to {HIGHEST_ID}")
         brokers.append(UsableBroker(int(number), rack or None))
     return brokers
 

@@ -95,6 +95,12 @@ def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
             "replication factor 4, but 3 brokers",
         ),
         (["--brokers", "3", "--partitions", "1", "--replication-factor", "0"], 1, "replication factor 0"),
+        (
+            ["--brokers", "9999999999", "--partitions", "1", "--replication-factor", "1"],
+            2,
+            "at most 100000 are made up",
+        ),
+        (["--brokers", "9999999999:a", "--partitions", "1", "--replication-factor", "1"], 2, "ids up to 2147483647"),
         (["--brokers", "0", "--partitions", "1", "--replication-factor", "1"], 1, "0 brokers are available"),
         (["--brokers", "1:a,1:b", "--partitions", "1", "--replication-factor", "1"], 1, "broker 1 is given twice"),
         (["--brokers", "a:1", "--partitions", "1", "--replication-factor", "1"], 2, "'a:1', but id or id:rack is due"),
