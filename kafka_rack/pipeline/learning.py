@@ -10,7 +10,7 @@ from typing import Any
 from kafka_rack.pipeline.values import METADATA, UPDATE_METADATA, Frame, Known, body_start
 from protocol.codec import codec
 from protocol.errors import ProtocolError
-from protocol.headers import response_header_version
+from protocol.headers import request_header_version, response_header_version
 from protocol.registry import message_class
 
 CREATE_TOPICS, DESCRIBE_CLUSTER, BROKER_REGISTRATION, DESCRIBE_TOPIC_PARTITIONS = 19, 60, 62, 75
@@ -27,7 +27,7 @@ def learn_from(frame: Frame, known: Known) -> None:
     try:
         kind = "request" if frame.is_request else "response"
         if frame.is_request:
-            start = body_start(asked.api_key, asked.api_version, frame.data)
+            start = body_start(asked, request_header_version(asked.api_key, asked.api_version))
         else:
             start = 4 + response_header_version(asked.api_key, asked.api_version)
         reader = codec(message_class(asked.api_key, kind), asked.api_version)

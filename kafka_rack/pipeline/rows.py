@@ -20,7 +20,7 @@ from kafka_rack.pipeline.values import (
     State,
     body_start,
 )
-from protocol.codec import codec
+from protocol.codec import Codec, codec
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
@@ -28,7 +28,6 @@ from protocol.registry import message_class
 Row = tuple[Any, ...]
 Body = tuple[Any, int, int, int]
 """A message, the bytes left over behind it, the version it was read in, its header's version."""
-Reader = Callable[[bytes, int], tuple[Any, int]]
 UNKNOWN = "unknown"
 
 
@@ -197,8 +196,8 @@ def asked_message(asked: Asked) -> Any:
     return asked.message
 
 
-REQUEST_READERS: dict[tuple[int, int], tuple[Reader, int]] = {}
-RESPONSE_READERS: dict[tuple[int, int], tuple[Reader, int, int, int]] = {}
+REQUEST_READERS: dict[tuple[int, int], tuple[Codec, int]] = {}
+RESPONSE_READERS: dict[tuple[int, int], tuple[Codec, int, int]] = {}
 
 
 def read_request(asked: Asked, data: bytes) -> Body:
@@ -208,9 +207,10 @@ def read_request(asked: Asked, data: bytes) -> Body:
     if known is None:
         header = request_header_version(*key)
         read_request_header(data)  # a version that does not exist still has a header, or says why not
-        known = REQUEST_READERS[key] = (codec(message_class(key[0], "request"), key[1]).decode, header)
-    message, end = known[0](data, body_start(*key, data))
-    return message, len(data) - end, asked.api_version, known[1]
+        known = REQUEST_READERS[key] = (codec(message_class(key[0], "request"), key[1]), header)
+    reader, header = known
+    message, end = reader.decode(data, body_start(asked, header))
+    return message, len(data) - end, asked.api_version, header
 
 
 def read_response(asked: Asked, data: bytes) -> Body:
@@ -220,15 +220,15 @@ def read_response(asked: Asked, data: bytes) -> Body:
     if known is None:
         message = message_class(key[0], "response")
         version = min(key[1], message.valid_versions.highest) if key[0] == API_VERSIONS else key[1]
-        header = response_header_version(*key)
-        known = RESPONSE_READERS[key] = (codec(message, version).decode, version, header, 4 + header)
-    reader, version, header, start = known
+        known = RESPONSE_READERS[key] = (codec(message, version), version, response_header_version(*key))
+    reader, version, header = known
+    start = 4 + header
     if header and data[4:5] != b"\0":
         from protocol.apis.headers import ResponseHeader
 
         _, start = codec(ResponseHeader, header).decode(data)
     try:
-        found, end = reader(data, start)
+        found, end = reader.decode(data, start)
         if end == len(data) or key[0] != API_VERSIONS:
             return found, len(data) - end, version, header
     except ProtocolError:

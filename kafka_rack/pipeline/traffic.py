@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kafka_rack.pipeline.record_sizes import BatchSizes, batch_sizes
@@ -212,12 +213,18 @@ def rack_of(connection: Connection, asked: Asked, requested: str | None) -> tupl
     """A client's rack and how it is known."""
     if requested:
         return requested, "request"
-    zone = zone_in_client_id(asked.client_id)
+    zone = zone_of(asked.client_id)
     if zone:
         return zone, "client_id"
     if connection.listener and connection.listener.startswith(RACK_LISTENER):
         return connection.listener.removeprefix(RACK_LISTENER), "listener"
     return None, None
+
+
+@lru_cache(maxsize=10_000)
+def zone_of(client_id: str | None) -> str | None:
+    """The zone in a client id; the same few ask again and again."""
+    return zone_in_client_id(client_id)
 
 
 def shares(total: int, own: list[int]) -> list[int]:

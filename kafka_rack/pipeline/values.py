@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from protocol.errors import ProtocolError
-from protocol.headers import request_header_version
 from protocol.registry import message_class
 
 LENGTH_BYTES = 4
 PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
+API_NAMES: dict[int, str] = {}
 MOST_ASKED = 10_000
 """Requests without an answer that one connection may have before the oldest is given up."""
 
@@ -30,7 +30,10 @@ class Problem(NamedTuple):
 
 
 class Asked(msgspec.Struct):
-    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read."""
+    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read.
+
+    ``header_end`` is where the client id ends, behind which a flexible header has tagged fields.
+    """
 
     frame: int
     ts: int
@@ -39,13 +42,10 @@ class Asked(msgspec.Struct):
     correlation_id: int
     client_id: str | None
     frame_bytes: int
-    data: bytes = b""
+    data: bytes
+    header_end: int
+    api_name: str
     message: Any = None
-    error: str | None = None
-
-    @property
-    def api_name(self) -> str:
-        return name_of_api(self.api_key)
 
 
 class Connection(msgspec.Struct):
@@ -128,7 +128,9 @@ def request_frame(index: int, ts: int, connection: Connection, data: bytes, offs
     version = int.from_bytes(data[2:4], "big", signed=True)
     correlation_id = int.from_bytes(data[4:8], "big", signed=True)
     client_id, body = client_id_of(data, api_key, version)
-    asked = Asked(index, ts, api_key, version, correlation_id, client_id, len(data) + LENGTH_BYTES, data)
+    name = API_NAMES.get(api_key) or name_of_api(api_key)
+    size = len(data) + LENGTH_BYTES
+    asked = Asked(index, ts, api_key, version, correlation_id, client_id, size, data, body, name)
     waiting = connection.asked
     if not (api_key == PRODUCE and acks_of(data, version, body) == 0):
         waiting.pop(correlation_id, None)  # an id that comes again goes to the end
@@ -166,9 +168,6 @@ def acks_of(data: bytes, version: int, start: int) -> int | None:
     return int.from_bytes(data[start : start + 2], "big", signed=True)
 
 
-API_NAMES: dict[int, str] = {}
-
-
 def name_of_api(api_key: int) -> str:
     """The API's name, as ``Fetch``; ``unknown`` for a key that no API has.
 
@@ -185,13 +184,12 @@ def name_of_api(api_key: int) -> str:
     return name
 
 
-def body_start(api_key: int, version: int, data: bytes) -> int:
+def body_start(asked: Asked, header_version: int) -> int:
     """Where a request's body begins, its header's tagged fields passed over. Raises ProtocolError."""
+    if header_version < 2:
+        return asked.header_end
+    if asked.data[asked.header_end : asked.header_end + 1] == b"\0":
+        return asked.header_end + 1
     from protocol.headers import read_request_header
 
-    _, start = client_id_of(data, api_key, version)
-    if request_header_version(api_key, version) < 2:
-        return start
-    if data[start : start + 1] == b"\0":
-        return start + 1
-    return read_request_header(data)[1]
+    return read_request_header(asked.data)[1]
