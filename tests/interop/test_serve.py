@@ -1,4 +1,4 @@
-"""``kafka-rack serve`` as a process beside real clients: outages by the control API, bad neighbours, properties files."""
+"""``kafka-rack serve`` as a process beside real clients: outages by its control API, bad neighbours, its files."""
 
 from __future__ import annotations
 
