@@ -21,15 +21,23 @@ DEV_READY := $(VENV)/.ready-dev
 NEEDS_PYTHON := a Python of version 3.11 or newer is missing; install it (Debian, Ubuntu: apt-get install python3 python3-venv; macOS: brew install python) or name it: make PYTHON=/path/to/python3
 NEEDS_VENV := has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)
 NEEDS_PACKAGES := the packages of constraints.txt could not be installed, as $(VENV)/install.log says; mostly a way to a Python package index is missing: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
+NEEDS_JAVA := Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME
 
-.PHONY: setup demo test check format lint types imports fast-tests interop bench fuzz constraints clean
+.PHONY: setup java demo test check format lint types imports fast-tests interop bench fuzz constraints clean
 
-setup: $(DEV_READY)
+setup: $(DEV_READY) java
+
+# The pipeline's tests run Spark. Where Java is missing and may be installed, it is; else they fail and say the same.
+java:
+	@java -version >/dev/null 2>&1 || [ -n "$$JAVA_HOME" ] || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update && apt-get install --yes --no-install-recommends openjdk-17-jre-headless; } >/dev/null 2>&1; \
+	} || echo '$(NEEDS_JAVA)'
 
 demo: $(DEMO_READY)
 	@$(BIN)/kafka-rack demo
 
-test: $(DEV_READY)
+test: $(DEV_READY) java
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: format lint types imports fast-tests
