@@ -97,7 +97,7 @@ class BlockWriter:
         target = folder / self.path
         target.parent.mkdir(parents=True, exist_ok=True)
         self._beside = target.with_name(f".{name}.{blake2b(str(id(self)).encode(), digest_size=4).hexdigest()}")
-        self._writer = pq.ParquetWriter(self._beside, arrow_schema(table), compression="zstd")
+        self._writer = pq.ParquetWriter(self._beside, arrow_schema(table), compression="lz4")
         self.rows = self.frame_bytes = 0
         self.first_ts: int | None = None
         self.last_ts: int | None = None
@@ -170,7 +170,7 @@ def ensure_table(out: Path, table: str) -> None:
     empty = out / table / "api=unknown" / "empty.parquet"
     if not empty.exists():
         empty.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(arrow_schema(table).empty_table(), empty, compression="zstd")
+        pq.write_table(arrow_schema(table).empty_table(), empty, compression="lz4")
 
 
 def read_table(out: Path, table: str) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from time import perf_counter, process_time
 from tests.bench.measure import machine
 from tests.fixture_data import CAPTURES, capture_names
 
-COPIES_MB = (10, 100)
+COPIES_MB = (10, 40)
 ROUNDS = 3
 SMALL_MB = 10
 CORES = 2
