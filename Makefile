@@ -5,7 +5,7 @@
 #   make check     within a minute: format, lint, types, import directions, fast tests, doctests
 #   make interop   only the tests that run real clients
 #   make bench     speed and sizes, beside our peers
-#   make fuzz      mutated bytes at every message and version, from a fresh seed, for FUZZ_SECONDS
+#   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
 #   make setup     everything a developer needs, in .venv
 #   make clean     .venv and caches away
 #
@@ -63,8 +63,13 @@ interop: $(DEV_READY)
 bench: $(DEV_READY)
 	@$(BIN)/python -m tests.bench
 
+# atheris is built for Linux and some Pythons only, so it is no part of the developers' packages.
+ATHERIS := atheris==3.0.0
 fuzz: $(DEV_READY)
-	@$(BIN)/python -m tests.fuzz.mutate --seconds $(FUZZ_SECONDS)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || \
+		$(BIN)/pip install --quiet --only-binary :all: $(ATHERIS) 2>/dev/null || \
+		echo '$(ATHERIS) has no wheel for this machine or cannot be reached; the other fuzzers take its time'
+	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 # The newest versions that pyproject.toml allows, worked out without installing them.
 PIN := import json, sys; \
