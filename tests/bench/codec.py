@@ -16,8 +16,8 @@ from .messages import corpus, large
 from .peers import Paths, Peer, kafka_python, kio, ours, plain_construct
 
 PEERS: dict[str, Peer] = {"kio": kio, "kafka-python": kafka_python, "construct": plain_construct}
-LARGE_SECONDS, LARGE_ROUNDS = 1.0, 25
-CORPUS_SECONDS, CORPUS_ROUNDS = 0.03, 15
+LARGE_SECONDS, LARGE_ROUNDS = 0.6, 15
+CORPUS_SECONDS, CORPUS_ROUNDS = 0.02, 9
 CONSTRUCT_LIMIT = 100_000  # bytes above which construct itself is left out: it takes a second for each reading
 EXTREMES = 5  # messages shown at each end of the corpus
 
