@@ -34,8 +34,7 @@ def run(plan: Plan, ledger: Ledger) -> None:
     consumer = Consumer(
         common
         | {
-            "client.id": plan.client_id("consumer"),
-            "client.rack": plan.rack,
+            "client.id": plan.client_id("consumer"),  # no client.rack: see docs/diskless.md
             "group.id": plan.group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,  # a commit in the background, tried again, might arrive behind a newer one
@@ -54,8 +53,7 @@ def run(plan: Plan, ledger: Ledger) -> None:
 def commit_before_leaving(consumer: Consumer, _: list[TopicPartition]) -> None:
     """Commit what was read, so that whoever gets the partitions does not read it again.
 
-    librdkafka rebalances a group with racks when a broker leaves the metadata (KIP-881), which is also when the group's
-    coordinator may be moving: so the commit is tried again until it is taken.
+    The group's coordinator may be moving just then: so the commit is tried again until it is taken.
     """
     deadline = time.monotonic() + COMMIT_WITHIN_S
     while time.monotonic() < deadline:
