@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .codec import encode
     from .framing import FrameReader
     from .headers import read_request, read_response, request_frame, response_frame
-    from .layout import layout
+    from .layouts import layout
     from .registry import message_class, messages, named_class
     from .uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 
@@ -32,7 +32,7 @@ _HOMES = {
     "read_response": "headers",
     "request_frame": "headers",
     "response_frame": "headers",
-    "layout": "layout",
+    "layout": "layouts",
     "message_class": "registry",
     "messages": "registry",
     "named_class": "registry",

@@ -1,6 +1,6 @@
 """How a message is declared, and what a declaration gives.
 
-A declared class becomes a typed ``msgspec.Struct`` whose fields all have defaults. :func:`protocol.layout.layout` turns
+A declared class becomes a typed ``msgspec.Struct`` whose fields all have defaults. :func:`protocol.layouts.layout` turns
 the same declaration into an ordinary construct for one version.
 
 >>> from protocol.wire import Array, Int32, String

@@ -15,7 +15,7 @@ from typing import Any
 from construct import Construct, Container
 
 from .errors import DecodeError
-from .layout import layout
+from .layouts import layout
 from .uuids import uuid_to_text
 from .wire import (
     Absent,

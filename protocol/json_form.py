@@ -11,7 +11,7 @@ from construct import Construct
 
 from .declare import declaration_of
 from .errors import EncodeError
-from .layout import layout
+from .layouts import layout
 from .uuids import uuid_from_text, uuid_to_text
 from .wire import Absent, Blob, Boolean, CountedArray, Fixed, NullableRecord, Record, TaggedFields, Text, UuidConstruct
 

@@ -9,7 +9,7 @@ from typing import Any
 from construct import ConstructError
 
 from .errors import DecodeError, EncodeError
-from .layout import as_container, as_typed, layout
+from .layouts import as_container, as_typed, layout
 from .wire import Malformed
 
 

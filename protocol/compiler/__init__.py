@@ -7,7 +7,7 @@ reference codec (:mod:`protocol.reference`) goes over the same input again to sa
 from collections.abc import Callable
 from typing import Any
 
-from ..layout import layout
+from ..layouts import layout
 from .decode import decoder_source
 from .encode import encoder_source
 

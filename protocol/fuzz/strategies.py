@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from ..declare import TAGS, declaration_of
-from ..layout import layout
+from ..layouts import layout
 from ..wire import (
     ZERO_UUID,
     Absent,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import protocol
 from protocol.codec import codec
-from protocol.layout import layout
+from protocol.layouts import layout
 
 
 class Sample(NamedTuple):

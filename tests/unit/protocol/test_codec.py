@@ -181,3 +181,9 @@ def test_importing_protocol_loads_neither_declarations_nor_construct():
     code = "import sys, protocol; print([n for n in ('construct', 'msgspec', 'protocol.apis') if n in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_layout_is_a_function_whichever_module_was_imported_first():
+    code = "import protocol, protocol.codec, protocol.layouts; print(protocol.layout(protocol.named_class('Broker'), 0))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("<Record")

@@ -9,7 +9,7 @@ from protocol.apis.metadata import MetadataResponse
 from protocol.codec import codec
 from protocol.compiler.decode import SPARING_FROM, decoder_source
 from protocol.compiler.encode import encoder_source
-from protocol.layout import layout
+from protocol.layouts import layout
 
 Topic = MetadataResponse.Topic
 Partition = Topic.Partition
