@@ -1,7 +1,7 @@
 """How a message is declared, and what a declaration gives.
 
-A declared class becomes a typed ``msgspec.Struct`` whose fields all have defaults. :func:`protocol.layouts.layout` turns
-the same declaration into an ordinary construct for one version.
+A declared class becomes a typed ``msgspec.Struct`` whose fields all have defaults. :func:`protocol.layout` turns the
+same declaration into an ordinary construct for one version.
 
 >>> from protocol.wire import Array, Int32, String
 >>> @response(key=3, versions="0-9", flexible="9+")
