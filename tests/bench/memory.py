@@ -20,6 +20,7 @@ from .peers import Sample
 def samples() -> dict[str, Sample]:
     """Responses and requests of about 10 MB."""
     return {
+        "Metadata v12 response, 240,000 partitions of one topic": metadata(240_000, topics=1),
         "Metadata v12 response, 240,000 partitions of 4,000 topics": metadata(240_000, topics=4_000),
         "Metadata v12 response, 240,000 partitions of 80,000 topics": metadata(240_000, topics=80_000),
         "Metadata v12 response, the same, broker ids from 1001": metadata(240_000, topics=80_000, first_broker=1001),
