@@ -15,7 +15,9 @@ from kafka_rack.availability.layout import (
     scatter_width,
     worst_leader_load,
 )
-from kafka_rack.availability.survey import PLACERS, RANDOM, Question, Row, availability_row
+from kafka_rack.availability.pieces import Judged, Piece, judge
+from kafka_rack.availability.question import PLACERS, RANDOM, Question
+from kafka_rack.availability.survey import Row, answer, availability_row, pieces_of
 
 __all__ = [
     "DEFAULT_TRIALS",
@@ -25,15 +27,20 @@ __all__ = [
     "RANDOM",
     "Chance",
     "ComparisonRow",
+    "Judged",
     "LayoutAvailability",
     "Outage",
+    "Piece",
     "Question",
     "Row",
+    "answer",
     "availability_row",
     "chance_of_any",
     "expected_share",
+    "judge",
     "kafka_1736_table",
     "layout_availability",
+    "pieces_of",
     "scatter_width",
     "tail",
     "worst_leader_load",

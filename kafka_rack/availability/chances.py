@@ -9,9 +9,10 @@ brokers, when the distinct subsets are counted; or there are few enough outages 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb, sqrt
 from random import Random
 
@@ -20,6 +21,8 @@ MONTE_CARLO = "monte-carlo"
 MOST_STEPS = 4_000_000
 """About how many steps an exact answer may take before trying out is chosen: some seconds."""
 MOST_RACK_CHOICES = 2_000
+SUBSETS, WALK = "subsets", "walk"
+"""Two ways to count: distinct subsets of the sets, or one outage after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +106,44 @@ def chance_of_any(
     >>> chance_of_any(groups, {3: 2}, dict.fromkeys(range(6)), Outage(failures=2), Random(0), 100).value
     0.4
     """
+    distinct = frozenset(sets)
+    counted = counted_chance(distinct, threshold, racks, outage)
+    if counted is not None:
+        return Chance(counted)
+    (hits,) = drawn_hits(distinct, (threshold,), racks, outage, random, trials)
+    return estimate(hits, trials)
+
+
+def counted_chance(
+    sets: Iterable[frozenset[int]], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
+) -> float | None:
+    """The exact chance that an outage hits any of the sets; None where counting would take too many steps."""
     distinct = sorted(set(sets), key=sorted)
     choices = number_of_rack_choices(racks, outage.rack_failures)
-    if choices <= MOST_RACK_CHOICES:
-        total = 0.0
-        for remaining in after_racks(racks, outage.rack_failures):
-            counted = count_any(distinct, threshold, remaining, outage.failures, MOST_STEPS // choices)
-            if counted is None:
-                break
-            total += counted
-        else:
-            return Chance(total / choices)
-    hits = sum(any_hit(distinct, threshold, lost) for lost in drawn_outages(racks, outage, random, trials))
-    return estimate(hits, trials)
+    if choices > MOST_RACK_CHOICES:
+        return None
+    total = 0.0
+    for remaining in after_racks(racks, outage.rack_failures):
+        counted = count_any(distinct, threshold, remaining, outage.failures, MOST_STEPS // choices)
+        if counted is None:
+            return None
+        total += counted
+    return total / choices
+
+
+def is_countable(
+    sets: Iterable[frozenset[int]], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
+) -> bool:
+    """Whether ``counted_chance`` gives an answer, found out without counting."""
+    distinct = set(sets)
+    choices = number_of_rack_choices(racks, outage.rack_failures)
+    if choices > MOST_RACK_CHOICES:
+        return False
+    for remaining in after_racks(racks, outage.rack_failures):
+        open_sets = open_after(distinct, threshold, remaining, outage.failures)
+        if open_sets and way_to_count(open_sets, remaining, outage.failures, MOST_STEPS // choices) is None:
+            return False
+    return True
 
 
 def estimate(hits: float, trials: int) -> Chance:
@@ -132,26 +160,44 @@ def count_any(
     most_steps: int,
 ) -> float | None:
     """The exact chance once racks are lost; None where counting would take too many steps."""
+    open_sets = open_after(sets, threshold, remaining, failures)
+    if not open_sets:
+        return 1.0 if open_sets is None else 0.0
+    way = way_to_count(open_sets, remaining, failures, most_steps)
+    if way is None:
+        return None
+    if way == SUBSETS:
+        hits = len({hit for left, need in open_sets for hit in combinations(sorted(left), need)})
+    else:
+        hits = walk_outages(list(open_sets), remaining.up, failures)
+    return hits / comb(len(remaining.up), failures)
+
+
+def open_after(
+    sets: Iterable[frozenset[int]], threshold: Mapping[int, int], remaining: Remaining, failures: int
+) -> dict[tuple[frozenset[int], int], None] | None:
+    """The sets that more failures may still hit, as (members left, losses still needed); None once any is hit."""
     open_sets: dict[tuple[frozenset[int], int], None] = {}
     for members in sets:
         left = members - remaining.lost
         need = threshold[len(members)] - (len(members) - len(left))
         if need <= 0:
-            return 1.0
+            return None
         if need <= failures:
             open_sets[left, need] = None
-    if not open_sets:
-        return 0.0
-    population = len(remaining.up)
-    outages = comb(population, failures)
+    return open_sets
+
+
+def way_to_count(
+    open_sets: Iterable[tuple[frozenset[int], int]], remaining: Remaining, failures: int, most_steps: int
+) -> str | None:
+    """How the outages that hit any open set are best counted; None where each way takes too many steps."""
     if all(need == failures for _, need in open_sets):
         subsets = sum(comb(len(left), need) for left, need in open_sets)
         if subsets <= most_steps:
-            return len({hit for left, need in open_sets for hit in combinations(sorted(left), need)}) / outages
-    per_broker = sum(len(left) for left, _ in open_sets) / population
-    if outages * (1 + per_broker) > most_steps:
-        return None
-    return walk_outages(list(open_sets), remaining.up, failures) / outages
+            return SUBSETS
+    per_broker = sum(len(left) for left, _ in open_sets) / len(remaining.up)
+    return WALK if comb(len(remaining.up), failures) * (1 + per_broker) <= most_steps else None
 
 
 def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[int], failures: int) -> int:
@@ -184,9 +230,33 @@ def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[i
     return walk(0, failures)
 
 
-def any_hit(sets: Iterable[frozenset[int]], threshold: Mapping[int, int], lost: frozenset[int]) -> bool:
-    """Whether an outage hits any of the sets."""
-    return any(len(members & lost) >= threshold[len(members)] for members in sets)
+def drawn_hits(
+    sets: Iterable[frozenset[int]],
+    thresholds: Sequence[Mapping[int, int]],
+    racks: Mapping[int, str | None],
+    outage: Outage,
+    random: Random,
+    trials: int,
+) -> list[int]:
+    """How many of ``trials`` outages drawn at random hit any of the sets, for each of the thresholds."""
+    distinct = list(set(sets))
+    sets_of: dict[int, list[int]] = {broker: [] for broker in racks}
+    for number, members in enumerate(distinct):
+        for broker in members:
+            sets_of[broker].append(number)
+    needs = [[threshold[len(members)] for members in distinct] for threshold in thresholds]
+    alike = [min(need) if min(need) == max(need) else None for need in needs]
+    hits = [0] * len(thresholds)
+    for lost in drawn_outages(racks, outage, random, trials):
+        losses = Counter(chain.from_iterable(map(sets_of.__getitem__, lost)))
+        most = max(losses.values(), default=0)
+        for at, need in enumerate(needs):
+            common = alike[at]
+            if common is not None:
+                hits[at] += most >= common
+            else:
+                hits[at] += any(gone >= need[number] for number, gone in losses.items())
+    return hits
 
 
 def drawn_outages(

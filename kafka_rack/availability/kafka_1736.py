@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rack.availability.survey import Question, availability_row
+from kafka_rack.availability.question import Question
+from kafka_rack.availability.survey import availability_row
 
 PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES = 54, 3, 2, 2
 ISSUE_FIGURES = {6: (0.999, 0.424), 9: (0.986, 0.228), 12: (0.894, 0.168)}

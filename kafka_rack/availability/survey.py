@@ -7,10 +7,9 @@ too many; ``random`` means that each partition's brokers are drawn independently
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import comb, sqrt
-from random import Random
 from typing import Any
 
 from kafka_rack.availability.chances import (
@@ -19,48 +18,20 @@ from kafka_rack.availability.chances import (
     Chance,
     Outage,
     after_racks,
+    estimate,
     number_of_rack_choices,
     tail,
 )
-from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage, layout_availability
-from kafka_rack.errors import InputError, InvalidReplicationFactorError
-from kafka_rack.placement import UsableBroker, place
+from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage
+from kafka_rack.availability.pieces import Judged, Piece, PlannedLayout, cut, judge, question_random, together
+from kafka_rack.availability.question import RANDOM, Question, check_question
 
-RANDOM = "random"
-PLACERS = ("broker-replica", "copyset", RANDOM, "rack-aware", "striped", "unaware")
 MOST_PLACED_PARTITIONS = 500_000
 """About how many partitions may be placed for one row, over all starts and shifts, before some are drawn instead."""
 MOST_LAYOUTS = 2_000
 LEAST_LAYOUTS = 20
 STRIPED_SEEDS = 200
 """How many seeds stand for all of the striped placer's."""
-LAYOUTS_WITH_LEADERS = 50
-"""For how many layouts of one row the leaders are followed; this takes longest and varies least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A cluster, a topic and an outage."""
-
-    brokers: int
-    partitions: int
-    replication_factor: int
-    failures: int
-    placer: str
-    racks: int | None = None
-    min_insync_replicas: int = 1
-    rack_failures: int = 0
-
-    @property
-    def outage(self) -> Outage:
-        return Outage(self.failures, self.rack_failures)
-
-    def usable_brokers(self) -> list[UsableBroker]:
-        """Brokers 0 and on, dealt to the racks in turn."""
-        return [
-            UsableBroker(number, f"rack-{number % self.racks}" if self.racks else None)
-            for number in range(self.brokers)
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,61 +82,48 @@ def availability_row(
     >>> (row.p_any_unwritable, row.copysets, row.scatter_width, row.method)
     (0.25, 3, 2.0, 'exact')
     """
+    given = dict(settings or {})
+    pieces = pieces_of(question, settings=given, seed=seed, trials=trials)
+    return answer(question, [one for piece in pieces for one in judge(piece)], settings=given, seed=seed)
+
+
+def pieces_of(question: Question, *, settings: Mapping[str, str], seed: int, trials: int) -> list[Piece]:
+    """The work that a question makes, to be judged in any order; none where a formula answers it.
+
+    Raises: as ``availability_row``, except for what only the placer can refuse, which ``judge`` does.
+    """
     check_question(question)
-    random = Random(seed)
-    brokers = question.usable_brokers()
-    racks = {broker.id: broker.rack for broker in brokers}
-    check_outage(racks, question.outage)
+    check_outage({broker.id: broker.rack for broker in question.usable_brokers()}, question.outage)
     if question.placer == RANDOM:
-        return random_row(question, racks)
-    layouts, complete = layouts_of(question, brokers, settings or {}, random)
-    judged = [
-        (
-            weight,
-            layout_availability(
-                rows,
-                racks,
-                question.outage,
-                min_insync_replicas=question.min_insync_replicas,
-                random=random,
-                trials=max(100, trials // len(layouts)),
-                with_leaders=number < LAYOUTS_WITH_LEADERS,
-            ),
-        )
-        for number, (weight, rows) in enumerate(layouts)
-    ]
-    unwritable = mean_chance([(weight, one.any_unwritable) for weight, one in judged], complete)
-    lost = mean_chance([(weight, one.any_lost) for weight, one in judged], complete)
-    loads = [(weight, one.worst_leader_load) for weight, one in judged if one.worst_leader_load is not None]
-    copysets = mean([(weight, one.copysets) for weight, one in judged])
+        return []
+    layouts, _ = layouts_of(question, settings, seed)
+    return list(cut(question, settings, seed, layouts, trials))
+
+
+def answer(question: Question, judged: Iterable[Judged], *, settings: Mapping[str, str], seed: int) -> Row:
+    """The row that a question's judged pieces give, in whatever order they come."""
+    if question.placer == RANDOM:
+        return random_row(question, {broker.id: broker.rack for broker in question.usable_brokers()})
+    found = together(judged)
+    _, complete = layouts_of(question, settings, seed)
+    unwritable = [(one.weight, chance_found(one.unwritable, one.hit_unwritable, one.trials)) for one in found]
+    lost = [(one.weight, chance_found(one.lost, one.hit_lost, one.trials)) for one in found]
+    loads = [(one.weight, one.worst_leader_load) for one in found if one.worst_leader_load is not None]
+    copysets = mean([(one.weight, one.copysets) for one in found])
     return row_of(
         question,
-        unwritable,
-        lost,
-        share=mean([(weight, one.share_unwritable) for weight, one in judged]),
+        mean_chance(unwritable, complete),
+        mean_chance(lost, complete),
+        share=mean([(one.weight, one.share) for one in found]),
         copysets=int(copysets) if copysets.is_integer() else copysets,
-        scatter_width=mean([(weight, one.scatter_width) for weight, one in judged]),
+        scatter_width=mean([(one.weight, one.scatter_width) for one in found]),
         worst_leader_load=mean(loads),
     )
 
 
-def check_question(question: Question) -> None:
-    """Refuse what no placer could answer, in the words of a user."""
-    if question.placer not in PLACERS:
-        raise InputError(f"placer {question.placer!r}, but it must be one of {', '.join(PLACERS)}")
-    if question.partitions < 1:
-        raise InputError(f"{question.partitions} partitions, but there must be at least 1")
-    if not 1 <= question.replication_factor <= question.brokers:
-        raise InvalidReplicationFactorError(
-            f"replication factor {question.replication_factor}, but it must be from 1 to the {question.brokers} brokers"
-        )
-    if not 1 <= question.min_insync_replicas <= question.replication_factor:
-        raise InputError(
-            f"min.insync.replicas {question.min_insync_replicas}, but it must be from 1 to replication factor "
-            f"{question.replication_factor}"
-        )
-    if question.racks is not None and not 1 <= question.racks <= question.brokers:
-        raise InputError(f"{question.racks} racks, but there must be from 1 to the {question.brokers} brokers")
+def chance_found(counted: float | None, hits: int, trials: int) -> Chance:
+    """A layout's chance: counted, or as the trials of all its chunks give it."""
+    return estimate(hits, trials) if counted is None else Chance(counted)
 
 
 def row_of(
@@ -200,29 +158,24 @@ def row_of(
     )
 
 
-def layouts_of(
-    question: Question, brokers: Sequence[UsableBroker], settings: Mapping[str, str], random: Random
-) -> tuple[list[tuple[int, list[list[int]]]], bool]:
+def layouts_of(question: Question, settings: Mapping[str, str], seed: int) -> tuple[list[PlannedLayout], bool]:
     """The layouts that a placer may give, each with its weight, and whether they are all of them."""
+    random = question_random(question, settings, seed, "layouts")
+    told: list[dict[str, int]]
     if question.placer == "striped":
-        seeds = [random.getrandbits(48) for _ in range(few(question, STRIPED_SEEDS))]
-        placements = [{"seed": seed} for seed in seeds]
-        weights, complete = [1] * len(seeds), False
+        told = [{"seed": random.getrandbits(48)} for _ in range(few(question, STRIPED_SEEDS))]
+        weights, complete = [1] * len(told), False
     elif question.placer in ("rack-aware", "unaware"):
         rotations = rotations_of(question)
         complete = len(rotations) <= few(question, MOST_LAYOUTS)
         if not complete:
             drawn = random.choices(list(rotations), list(rotations.values()), k=few(question, MOST_LAYOUTS))
             rotations = Counter(drawn)
-        placements = [{"start_index": start, "next_replica_shift": shift} for start, shift in rotations]
+        told = [{"start_index": start, "next_replica_shift": shift} for start, shift in rotations]
         weights = list(rotations.values())
     else:
-        placements, weights, complete = [{}], [1], True
-    rows = [
-        place(question.placer, brokers, 0, question.partitions, question.replication_factor, settings=settings, **one)
-        for one in placements
-    ]
-    return list(zip(weights, rows, strict=True)), complete
+        told, weights, complete = [{}], [1], True
+    return [PlannedLayout(number, *one) for number, one in enumerate(zip(weights, told, strict=True))], complete
 
 
 def few(question: Question, most: int) -> int:

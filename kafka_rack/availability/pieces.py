@@ -1,0 +1,168 @@
+"""A question's work in pieces that may run anywhere and in any order: some layouts each, or some trials of one.
+
+What is drawn depends on the question, the layout's number and the chunk's number alone, so however the pieces are
+spread over processes, together they give one answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from kafka_rack.availability.chances import counted_chance, drawn_hits, is_countable
+from kafka_rack.availability.layout import expected_share, scatter_width, worst_leader_load
+from kafka_rack.availability.question import Question
+from kafka_rack.placement import place
+
+LAYOUTS_WITH_LEADERS = 50
+"""For how many layouts of one row the leaders are followed; this takes longest and varies least."""
+LEAST_TRIALS = 100
+"""How often each of many layouts is tried at the least."""
+LAYOUTS_EACH, CHUNK_TRIALS, MOST_CHUNKS = 8, 5_000, 64
+"""How large a piece is: some layouts, or some trials of one; more trials make larger chunks, not more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLayout:
+    """A layout that is yet to be placed: its number among the question's, its weight, and what the placer is told."""
+
+    number: int
+    weight: int
+    told: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a question's work. Chunk 0 judges its layouts whole; every chunk draws ``trials`` of each, if need be."""
+
+    question: Question
+    settings: Mapping[str, str]
+    seed: int
+    layouts: tuple[PlannedLayout, ...]
+    chunk: int
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a piece found about one layout.
+
+    ``unwritable`` and ``lost`` are counted chances; None where counting would take too long, when ``trials`` were drawn
+    and so many of them ``hit_unwritable`` and ``hit_lost`` any partition.
+    """
+
+    number: int
+    weight: int
+    share: float
+    copysets: int
+    scatter_width: float
+    worst_leader_load: float | None
+    unwritable: float | None
+    lost: float | None
+    trials: int = 0
+    hit_unwritable: int = 0
+    hit_lost: int = 0
+
+
+def cut(
+    question: Question, settings: Mapping[str, str], seed: int, layouts: Sequence[PlannedLayout], trials: int
+) -> Iterator[Piece]:
+    """The pieces of a question whose layouts are known, ``trials`` being those of all layouts together."""
+    each = max(LEAST_TRIALS, trials // len(layouts))
+    chunks = min(MOST_CHUNKS, -(-each // CHUNK_TRIALS))
+    for begin in range(0, len(layouts), LAYOUTS_EACH):
+        some = tuple(layouts[begin : begin + LAYOUTS_EACH])
+        for chunk in range(chunks):
+            share = each * (chunk + 1) // chunks - each * chunk // chunks
+            yield Piece(question, settings, seed, some, chunk, share)
+
+
+def judge(piece: Piece) -> list[Judged]:
+    """Do a piece's work; of chunks after the first only layouts that have to be tried out come back.
+
+    Raises: KafkaRackError: the placer cannot place this.
+    """
+    question = piece.question
+    racks = {broker.id: broker.rack for broker in question.usable_brokers()}
+    found = []
+    for planned in piece.layouts:
+        rows = place(
+            question.placer,
+            question.usable_brokers(),
+            0,
+            question.partitions,
+            question.replication_factor,
+            settings=piece.settings,
+            **planned.told,
+        )
+        judged = judge_layout(piece, planned, rows, racks)
+        if judged is not None:
+            found.append(judged)
+    return found
+
+
+def judge_layout(
+    piece: Piece, planned: PlannedLayout, rows: Sequence[Sequence[int]], racks: Mapping[int, str | None]
+) -> Judged | None:
+    """One layout of a piece; None where this chunk has nothing to add."""
+    outage = piece.question.outage
+    sets = Counter(frozenset(row) for row in rows)
+    sizes = {len(members) for members in sets}
+    unwritable = {size: size - piece.question.min_insync_replicas + 1 for size in sizes}
+    lost = {size: size for size in sizes}
+    if piece.chunk == 0:
+        with_leaders = planned.number < LAYOUTS_WITH_LEADERS
+        judged = Judged(
+            number=planned.number,
+            weight=planned.weight,
+            share=expected_share(sets, unwritable, racks, outage),
+            copysets=len(sets),
+            scatter_width=scatter_width(sets, len(racks)),
+            worst_leader_load=worst_leader_load(rows, racks, outage, seeded(piece, planned, "leaders"))
+            if with_leaders
+            else None,
+            unwritable=counted_chance(sets, unwritable, racks, outage),
+            lost=counted_chance(sets, lost, racks, outage),
+        )
+        if judged.unwritable is not None and judged.lost is not None:
+            return judged
+    elif all(is_countable(sets, threshold, racks, outage) for threshold in (unwritable, lost)):
+        return None
+    else:
+        judged = Judged(planned.number, planned.weight, 0.0, 0, 0.0, None, None, None)
+    random = seeded(piece, planned, f"trials/{piece.chunk}")
+    hit_unwritable, hit_lost = drawn_hits(sets, (unwritable, lost), racks, outage, random, piece.trials)
+    return replace(judged, trials=piece.trials, hit_unwritable=hit_unwritable, hit_lost=hit_lost)
+
+
+def seeded(piece: Piece, planned: PlannedLayout, what: str) -> Random:
+    """Chance for one purpose of one layout."""
+    return question_random(piece.question, piece.settings, piece.seed, f"{planned.number}/{what}")
+
+
+def question_random(question: Question, settings: Mapping[str, str], seed: int, what: str) -> Random:
+    """Chance for one purpose of a question: equal arguments give equal draws, in every process."""
+    told = ",".join(f"{name}={settings[name]}" for name in sorted(settings))
+    return Random(f"{seed}/{question.key}/{told}/{what}")
+
+
+def together(judged: Iterable[Judged]) -> list[Judged]:
+    """What all pieces found, layout by layout in the order of their numbers, trials and hits added up."""
+    found: dict[int, list[Judged]] = {}
+    for one in judged:
+        found.setdefault(one.number, []).append(one)
+    whole = []
+    for number in sorted(found):
+        parts = found[number]
+        first = next(part for part in parts if part.copysets)
+        whole.append(
+            replace(
+                first,
+                trials=sum(part.trials for part in parts),
+                hit_unwritable=sum(part.hit_unwritable for part in parts),
+                hit_lost=sum(part.hit_lost for part in parts),
+            )
+        )
+    return whole

@@ -1,0 +1,62 @@
+"""The question behind a row: a cluster of some size, a topic, a placer and an outage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_rack.availability.chances import Outage
+from kafka_rack.errors import InputError, InvalidReplicationFactorError
+from kafka_rack.placement import UsableBroker
+
+RANDOM = "random"
+PLACERS = ("broker-replica", "copyset", RANDOM, "rack-aware", "striped", "unaware")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A cluster, a topic and an outage."""
+
+    brokers: int
+    partitions: int
+    replication_factor: int
+    failures: int
+    placer: str
+    racks: int | None = None
+    min_insync_replicas: int = 1
+    rack_failures: int = 0
+
+    @property
+    def outage(self) -> Outage:
+        return Outage(self.failures, self.rack_failures)
+
+    @property
+    def key(self) -> str:
+        """The question as a text that seeds are made from: every field, in an order that stays."""
+        sizes = (self.brokers, self.racks, self.partitions, self.replication_factor, self.min_insync_replicas)
+        return "/".join(str(value) for value in (self.placer, *sizes, self.failures, self.rack_failures))
+
+    def usable_brokers(self) -> list[UsableBroker]:
+        """Brokers 0 and on, dealt to the racks in turn."""
+        return [
+            UsableBroker(number, f"rack-{number % self.racks}" if self.racks else None)
+            for number in range(self.brokers)
+        ]
+
+
+def check_question(question: Question) -> None:
+    """Refuse what no placer could answer, in the words of a user."""
+    if question.placer not in PLACERS:
+        raise InputError(f"placer {question.placer!r}, but it must be one of {', '.join(PLACERS)}")
+    if question.partitions < 1:
+        raise InputError(f"{question.partitions} partitions, but there must be at least 1")
+    if not 1 <= question.replication_factor <= question.brokers:
+        raise InvalidReplicationFactorError(
+            f"replication factor {question.replication_factor}, but it must be from 1 to the {question.brokers} brokers"
+        )
+    if not 1 <= question.min_insync_replicas <= question.replication_factor:
+        raise InputError(
+            f"min.insync.replicas {question.min_insync_replicas}, but it must be from 1 to replication factor "
+            f"{question.replication_factor}"
+        )
+    if question.racks is not None and not 1 <= question.racks <= question.brokers:
+        raise InputError(f"{question.racks} racks, but there must be from 1 to the {question.brokers} brokers")
