@@ -111,7 +111,7 @@ class spark_for:  # noqa: N801 - reads as what it is, a with statement
         self.spark.stop()
 
 
-def with_progress(spark: Any, work: Callable[[], Any]) -> Any:
+def with_progress(spark: Any, work: Callable[[], Any], what: str = "decoding") -> Any:
     """Run a job with a bar of its tasks where a person looks on; gives or raises what it does."""
     if not sys.stderr.isatty():
         return work()
@@ -123,7 +123,7 @@ def with_progress(spark: Any, work: Callable[[], Any]) -> Any:
 
     status = spark.sparkContext.statusTracker()
     with ThreadPoolExecutor(1) as pool, Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("decoding", total=None)
+        bar = progress.add_task(what, total=None)
         future = pool.submit(work)
         while True:
             try:
