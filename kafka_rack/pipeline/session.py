@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ INSTALL_JAVA = (
     "install openjdk@17) or set JAVA_HOME"
 )
 INSTALL_SPARK = "the pipeline needs Spark: pip install 'kafka-rack[spark]'"
+KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
+"""Spark's own source and sink for Kafka, of the one version of Spark that this package takes; kafka-clients 3.9."""
 LOOPBACK = "127.0.0.1"
 LOGGING = """\
 rootLogger.level = {level}
@@ -69,16 +71,22 @@ def spark_session(
     app_name: str = "kafka-rack",
     driver_memory: str = "2g",
     log_level: str = "ERROR",
+    packages: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start a session, or give the one that runs; it knows the format ``kafka-wire``.
 
-    Raises SparkMissing: without Spark, or without Java 17 or newer.
+    Args:
+        packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
+            A session that runs takes no more of them.
+
+    Raises SparkMissing: without Spark, without Java 17 or newer, or without packages that cannot be fetched.
     """
     find_java()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     try:
+        from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
     except ImportError:
         raise SparkMissing(INSTALL_SPARK) from None
@@ -93,6 +101,7 @@ def spark_session(
         "spark.driver.memory": driver_memory,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         **({"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if master.startswith("local") else {}),
+        **({"spark.jars.packages": ",".join(packages)} if packages else {}),
         **(settings or {}),
     }
     with tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder:
@@ -101,8 +110,16 @@ def spark_session(
         chosen.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging.as_uri()}")
         for name, value in chosen.items():
             builder = builder.config(name, value)
-        with quiet_start(log_level):
-            spark = builder.getOrCreate()
+        try:
+            with quiet_start(log_level):
+                spark = builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            if not packages:
+                raise
+            raise SparkMissing(
+                f"Spark did not start; most likely {', '.join(packages)} could not be fetched from Maven Central: "
+                "log_level='WARN' shows what it says"
+            ) from error
     spark.sparkContext.setLogLevel(log_level)
     spark.dataSource.register(KafkaWire)
     return spark

@@ -17,6 +17,8 @@ import pytest
 from tests.fixture_data import CAPTURES
 
 HERE = Path(__file__).parent
+JARS = HERE.parents[1] / "build" / "interop" / "ivy"
+"""Where Spark keeps the jars that it has fetched once; with them it asks no network."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,10 +41,15 @@ def collected() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session on two cores."""
-    from kafka_rack.pipeline.session import spark_session
+    """A session on two cores, with Spark's Kafka connector; without it where it cannot be fetched."""
+    from kafka_rack.pipeline.session import KAFKA_CONNECTOR, SparkMissing, spark_session
 
-    session = spark_session("local[2]", driver_memory="1g")
+    settings = {"spark.jars.ivy": str(JARS)}
+    try:
+        session = spark_session("local[2]", driver_memory="1g", packages=[KAFKA_CONNECTOR], settings=settings)
+    except SparkMissing as missing:
+        session = spark_session("local[2]", driver_memory="1g")
+        session.without_connector = str(missing)
     yield session
     session.stop()
 
