@@ -18,6 +18,7 @@ from kafka_rack.assignment.server_range import assign_server_range
 from kafka_rack.assignment.server_uniform import assign_uniform
 from kafka_rack.assignment.sticky import assign_cooperative, assign_sticky
 from kafka_rack.assignment.topology import Topology
+from kafka_rack.collector import collector_paused
 from kafka_rack.errors import InputError, PartitionAssignorError
 
 __all__ = [
@@ -91,11 +92,11 @@ def assign_members(
     """As ``assign``, over typed values; ``members`` in Java's map order (``in_hash_order``)."""
     if assignor not in ASSIGNORS:
         raise InputError(f"assignor {assignor!r}, but one of {', '.join(ASSIGNORS)} is needed")
-    if not our_rack_awareness:
-        return ASSIGNORS[assignor](topology, members)
-    if assignor not in RACK_AWARE_BY_US:
+    if our_rack_awareness and assignor not in RACK_AWARE_BY_US:
         raise InputError(f"rack awareness of ours for {assignor}, but only {', '.join(RACK_AWARE_BY_US)} have it")
-    return RACK_AWARE_BY_US[assignor](topology, members)
+    chosen = RACK_AWARE_BY_US[assignor] if our_rack_awareness else ASSIGNORS[assignor]
+    with collector_paused(sum(map(len, topology.replicas.values()))):
+        return chosen(topology, members)
 
 
 def explain(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from kafka_rack.errors import InputError
-from kafka_rack.java import hash_order, string_hash, utf16_key
+from kafka_rack.java import hash_order, in_string_order, string_hash
 
 TopicPartition = tuple[str, int]
 Assignment = dict[str, list[TopicPartition]]
@@ -39,7 +42,7 @@ class Member:
     topic_set: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.topic_set = frozenset(self.topics)
+        self.topic_set = _topic_set(tuple(self.topics))
         if self.generation is not None and self.generation < 0:
             self.generation = None
 
@@ -52,26 +55,31 @@ class Member:
         where = f"members.{member_id}"
         if not isinstance(plain, Mapping):
             raise InputError(f"{where}: {plain!r}, but an object with topics is needed")
-        topics = plain.get("topics")
-        if not isinstance(topics, list | tuple) or not set(map(type, topics)) <= {str}:
+        read = plain.get
+        topics = read("topics")
+        if not isinstance(topics, (list, tuple)) or not _all_strings(topics):
             raise InputError(f"{where}.topics: {topics!r}, but a list of topic names is needed")
         for name in ("rack", "instance_id"):
-            if not isinstance(plain.get(name), str | None):
-                raise InputError(f"{where}.{name}: {plain[name]!r} is no string")
-        generation = plain.get("generation")
-        if not isinstance(generation, int | None):
+            value = read(name)
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{where}.{name}: {value!r} is no string")
+        generation = read("generation")
+        if generation is not None and not isinstance(generation, int):
             raise InputError(f"{where}.generation: {generation!r} is no number")
-        owned = plain.get("owned") or ()
+        owned = read("owned") or ()
+        if not isinstance(owned, (list, tuple)):
+            raise InputError(f"{where}.owned: {owned!r}, but a list of [topic, [partition, ...]] is needed")
         for entry in owned:
             _check_owned(entry, f"{where}.owned")
+        user_data = read("user_data")
         return cls(
             member_id,
             topics,
-            rack=plain.get("rack"),
-            instance_id=plain.get("instance_id"),
-            owned=owned,
-            generation=generation,
-            user_data=_user_data(plain.get("user_data"), where),
+            read("rack"),
+            read("instance_id"),
+            owned,
+            generation,
+            None if user_data is None else _user_data(user_data, where),
         )
 
     def owned_partitions(self) -> list[TopicPartition]:
@@ -94,21 +102,45 @@ def in_hash_order(members: Sequence[Member]) -> list[Member]:
 
 def static_first(members: Iterable[Member]) -> list[Member]:
     """Static members by instance id, then the others by member id: the order of range and round robin."""
-    return sorted(members, key=_static_key)
+    static: list[Member] = []
+    others: list[Member] = []
+    for member in members:
+        (others if member.instance_id is None else static).append(member)
+    return in_string_order(static, attrgetter("instance_id")) + by_member_id(others)
 
 
-def _static_key(member: Member) -> tuple[int, bytes]:
-    if member.instance_id is not None:
-        return 0, utf16_key(member.instance_id)
-    return 1, utf16_key(member.member_id)
+def by_member_id(members: Iterable[Member]) -> list[Member]:
+    """Members by their ids, as Java sorts strings."""
+    return in_string_order(members, attrgetter("member_id"))
+
+
+def alike(members: Sequence[Member]) -> bool:
+    """Whether all members subscribe to the same topics."""
+    return not members or {member.topic_set for member in members} == {members[0].topic_set}
 
 
 def subscribed_topics(members: Iterable[Member]) -> list[str]:
     """Every topic that any member subscribes to, sorted as Java sorts strings."""
-    topics: set[str] = set()
-    for topic_set in {member.topic_set for member in members}:
-        topics |= topic_set
-    return sorted(topics, key=utf16_key)
+    return in_string_order(frozenset().union(*{member.topic_set for member in members}), str)
+
+
+def pairs_of(topic: str, count: int) -> list[TopicPartition]:
+    """The partitions of a topic, as assignments have them."""
+    return list(zip(repeat(topic, count), range(count), strict=True))
+
+
+@lru_cache(maxsize=64)
+def _topic_set(topics: tuple[str, ...]) -> frozenset[str]:
+    """The topics as a set: mostly all members of a group have the same, and then share it and its hash."""
+    return frozenset(topics)
+
+
+def _all_strings(values: Sequence[object]) -> bool:
+    try:
+        "".join(values)  # type: ignore[arg-type]  # whether they are strings is the question
+    except TypeError:
+        return False
+    return True
 
 
 def _check_owned(entry: object, where: str) -> None:
@@ -122,8 +154,8 @@ def _check_owned(entry: object, where: str) -> None:
         raise InputError(f"{where}: {entry!r}, but [topic, [partition, ...]] is needed")
 
 
-def _user_data(value: object, where: str) -> bytes | None:
-    if value is None or isinstance(value, bytes):
+def _user_data(value: object, where: str) -> bytes:
+    if isinstance(value, bytes):
         return value
     try:
         if isinstance(value, str):

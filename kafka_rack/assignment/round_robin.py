@@ -6,9 +6,8 @@ Source: RoundRobinAssignor, Apache Kafka 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 
-from kafka_rack.assignment.members import Assignment, Member, static_first, subscribed_topics
+from kafka_rack.assignment.members import Assignment, Member, alike, pairs_of, static_first, subscribed_topics
 from kafka_rack.assignment.topology import Topology
 
 
@@ -17,18 +16,23 @@ def assign_round_robin(topology: Topology, members: Sequence[Member]) -> Assignm
 
     A member that does not subscribe to a topic is passed over, and its turn is lost.
     """
-    assignment: Assignment = {member.member_id: [] for member in members}
     circle = static_first(members)
+    topics = [topic for topic in subscribed_topics(members) if topology.partition_count(topic)]
+    assignment: Assignment = {member.member_id: [] for member in members}
+    if alike(members):
+        # Nobody is ever passed over, so each member has every n-th partition of all.
+        everything = [pair for topic in topics for pair in pairs_of(topic, topology.partition_count(topic))]
+        for place, member in enumerate(circle):
+            assignment[member.member_id] = everything[place :: len(circle)]
+        return assignment
     turn = 0
-    for topic in subscribed_topics(members):
-        count = topology.partition_count(topic)
-        if not count:
-            continue
+    for topic in topics:
+        pairs = pairs_of(topic, topology.partition_count(topic))
         subscribers = [index for index, member in enumerate(circle) if topic in member.topic_set]
         # The first subscriber at or after the turn; all later ones follow in order.
         first = next((place for place, index in enumerate(subscribers) if index >= turn), 0)
         takers = subscribers[first:] + subscribers[:first]
         for place, index in enumerate(takers):
-            assignment[circle[index].member_id] += zip(repeat(topic), range(place, count, len(takers)))
-        turn = (takers[(count - 1) % len(takers)] + 1) % len(circle)
+            assignment[circle[index].member_id] += pairs[place :: len(takers)]
+        turn = (takers[(len(pairs) - 1) % len(takers)] + 1) % len(circle)
     return assignment

@@ -6,9 +6,17 @@ Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, Apache Kafka 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import accumulate, chain, pairwise, repeat
 
-from kafka_rack.assignment.members import Assignment, Member, static_first, subscribed_topics
+from kafka_rack.assignment.members import (
+    Assignment,
+    Member,
+    TopicPartition,
+    alike,
+    pairs_of,
+    static_first,
+    subscribed_topics,
+)
 from kafka_rack.assignment.topology import Topology
 from kafka_rack.errors import PartitionAssignorError
 
@@ -18,16 +26,27 @@ def assign_server_range(topology: Topology, members: Sequence[Member]) -> Assign
 
     Raises: PartitionAssignorError: a subscribed topic does not exist.
     """
-    assignment: Assignment = {member.member_id: [] for member in members}
-    ordered = static_first(members)
-    for topic in subscribed_topics(members):
+    topics = subscribed_topics(members)
+    for topic in topics:
         if topic not in topology.replicas:
             raise PartitionAssignorError(f"members subscribe to topic {topic}, which does not exist")
-        subscribers = [member for member in ordered if topic in member.topic_set]
-        share, extra = divmod(topology.partition_count(topic), len(subscribers))
-        start = 0
-        for place, member in enumerate(subscribers):
-            end = start + share + (place < extra)
-            assignment[member.member_id] += zip(repeat(topic), range(start, end))
-            start = end
+    ordered = static_first(members)
+    assignment: Assignment = {member.member_id: [] for member in members}
+    same = alike(members)
+    for topic in topics:
+        pairs = pairs_of(topic, topology.partition_count(topic))
+        subscribers = ordered if same else [member for member in ordered if topic in member.topic_set]
+        for member, run in zip(subscribers, runs(pairs, len(subscribers)), strict=True):
+            assignment[member.member_id] += run
     return assignment
+
+
+def runs(pairs: Sequence[TopicPartition], count: int) -> list[Sequence[TopicPartition]]:
+    """Cut partitions into ``count`` runs, the first ones longer by one where they do not come out even.
+
+    >>> runs([("a", 0), ("a", 1), ("a", 2)], 2)
+    [[('a', 0), ('a', 1)], [('a', 2)]]
+    """
+    share, extra = divmod(len(pairs), count)
+    lengths = chain(repeat(share + 1, extra), repeat(share, count - extra))
+    return [pairs[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_rack.assignment.members import Assignment, Member, subscribed_topics
+from kafka_rack.assignment.members import (
+    Assignment,
+    Member,
+    TopicPartition,
+    alike,
+    pairs_of,
+    subscribed_topics,
+)
 from kafka_rack.assignment.server_unequal import assign_unequal
 from kafka_rack.assignment.topology import Topology
 from kafka_rack.errors import PartitionAssignorError
-from kafka_rack.java import hash_order, int_hash, set_copy_capacity, utf16_key, uuid_hash
+from kafka_rack.java import hash_order, in_string_order, int_hash, set_copy_capacity, uuid_hash
+
+Target = dict[str, set[int]]
+"""Topic -> partitions of one member."""
 
 
 def assign_uniform(topology: Topology, members: Sequence[Member]) -> Assignment:
@@ -30,37 +40,25 @@ def assign_uniform(topology: Topology, members: Sequence[Member]) -> Assignment:
     for topic in subscribed_topics(members):
         if topic not in topology.replicas:
             raise PartitionAssignorError(f"members subscribe to topic {topic}, which does not exist")
-    if all(member.topic_set == members[0].topic_set for member in members):
-        targets = _assign_equal(topology, members)
-    else:
-        targets = assign_unequal(topology, members)
-    return {
-        member.member_id: [
-            (topic, partition) for topic in sorted(target, key=utf16_key) for partition in sorted(target[topic])
-        ]
-        for member, target in zip(members, targets, strict=True)
-    }
+    return (_assign_equal if alike(members) else _assign_different)(topology, members)
 
 
-def _assign_equal(topology: Topology, members: Sequence[Member]) -> list[dict[str, set[int]]]:
+def _assign_different(topology: Topology, members: Sequence[Member]) -> Assignment:
+    targets = assign_unequal(topology, members)
+    return {member.member_id: _flat(target) for member, target in zip(members, targets, strict=True)}
+
+
+def _assign_equal(topology: Topology, members: Sequence[Member]) -> Assignment:
+    assignment: Assignment = {member.member_id: [] for member in members}
     topics = _in_id_order(topology, list(dict.fromkeys(members[0].topics)), copied=True)
-    targets = [present_target(member) for member in members]
     if not topics:
-        return [{} for _ in members]
-    assigned: dict[str, set[int]] = {}
-    for target in targets:
-        for topic, partitions in target.items():
-            assigned.setdefault(topic, set()).update(partitions)
-    nobody: set[int] = set()
-    unassigned = [
-        (topic, partition)
-        for topic in topics
-        for partition in range(topology.partition_count(topic))
-        if partition not in assigned.get(topic, nobody)
-    ]
+        return assignment
+    targets = [present_target(member) for member in members]
+    unassigned = _in_nobodys(topology, topics, targets)
+    new = len(unassigned)
     total = sum(topology.partition_count(topic) for topic in topics)
     share, extras = divmod(total, len(members))
-    unfilled: list[tuple[dict[str, set[int]], int]] = []
+    quotas: list[int] = []
     for index, (member, target) in enumerate(zip(members, targets, strict=True)):
         quota = share + (extras > 0)
         has_extra = extras > 0
@@ -78,22 +76,49 @@ def _assign_equal(topology: Topology, members: Sequence[Member]) -> list[dict[st
             # Somebody behind may still want it.
             quota -= 1
             has_extra = False
-        if quota > 0:
-            unfilled.append((target, quota))
+        quotas.append(quota)
         extras -= has_extra
     start = 0
-    for target, quota in unfilled:
-        for topic, partition in unassigned[start : start + quota]:
-            target.setdefault(topic, set()).add(partition)
+    for member, target, quota in zip(members, targets, quotas, strict=True):
+        given = unassigned[start : start + quota]
         start += quota
+        if not target and given and start <= new and given[0][0] == given[-1][0]:
+            # A run of one topic's partitions, as they were listed: nothing to merge or to sort.
+            assignment[member.member_id] = given
+            continue
+        for topic, partition in given:
+            target.setdefault(topic, set()).add(partition)
+        assignment[member.member_id] = _flat(target)
     if start < len(unassigned):
         raise PartitionAssignorError(f"{len(unassigned) - start} partitions were left over: members share others")
-    return targets
+    return assignment
 
 
-def present_target(member: Member) -> dict[str, set[int]]:
-    """topic -> the partitions that a member has now."""
-    target: dict[str, set[int]] = {}
+def _in_nobodys(topology: Topology, topics: Sequence[str], targets: Sequence[Target]) -> list[TopicPartition]:
+    """The partitions that no member has now, topic by topic."""
+    assigned: Target = {}
+    for target in targets:
+        for topic, partitions in target.items():
+            assigned.setdefault(topic, set()).update(partitions)
+    found: list[TopicPartition] = []
+    for topic in topics:
+        pairs = pairs_of(topic, topology.partition_count(topic))
+        taken = assigned.get(topic)
+        found += [pair for pair in pairs if pair[1] not in taken] if taken else pairs
+    return found
+
+
+def _flat(target: Target) -> list[TopicPartition]:
+    return [
+        (topic, partition)
+        for topic in (in_string_order(target, str) if len(target) > 1 else target)
+        for partition in sorted(target[topic])
+    ]
+
+
+def present_target(member: Member) -> Target:
+    """What a member has now."""
+    target: Target = {}
     for topic, partitions in member.owned:
         if partitions:
             target.setdefault(topic, set()).update(partitions)

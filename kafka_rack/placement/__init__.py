@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kafka_rack.collector import collector_paused
 from kafka_rack.errors import PlacerSettingsError
 from kafka_rack.placement.broker_replica import UNEVEN_SETTING, BrokerReplicaPlacer, broker_groups
 from kafka_rack.placement.copyset import SCATTER_WIDTH_SETTING, CopysetPlacer
@@ -24,7 +25,6 @@ from kafka_rack.placement.placer import (
     UsableBroker,
     apply_rack_mode,
     check_request,
-    collector_paused,
     missing_racks,
     place_checked,
 )

@@ -5,12 +5,11 @@ Source: KIP-660; the checks of Apache Kafka's AdminUtils and ReplicationControlM
 
 from __future__ import annotations
 
-import gc
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_rack.collector import collector_paused
 from kafka_rack.errors import (
     DuplicateBrokerError,
     InvalidPartitionsError,
@@ -36,9 +35,6 @@ SAFE = "safe"
 DISABLED = "disabled"
 """``--ignore-racks``, Kafka's ``--disable-rack-aware``: racks are ignored."""
 RACK_MODES = (ENFORCED, SAFE, DISABLED)
-
-MANY_PARTITIONS = 5_000
-"""Partitions in one call from which on the garbage collector is paused."""
 
 
 class UsableBroker(NamedTuple):
@@ -194,23 +190,6 @@ def place_checked(
         raise ReplicaPlacementError(f"{type(placer).__name__} failed: {type(error).__name__}: {error}") from error
     check_answer(placer, rows, num_partitions, num_replicas, brokers)
     return rows
-
-
-@contextmanager
-def collector_paused(num_partitions: int) -> Iterator[None]:
-    """Keep the garbage collector away while many rows are made.
-
-    Rows hold only numbers and can be in no cycle, but each few hundred new ones start a walk over those before: with
-    100,000 rows that takes several times as long as placing them.
-    """
-    if num_partitions < MANY_PARTITIONS or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def check_answer(

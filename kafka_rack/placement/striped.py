@@ -8,8 +8,8 @@ Source: org.apache.kafka.controller / metadata.placement StripedReplicaPlacer, A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle, islice
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from kafka_rack.java import JavaRandom, hash_order, optional_string_hash, utf16_key
 from kafka_rack.placement.placer import ReplicaPlacer, UsableBroker, seed_setting
@@ -137,10 +137,8 @@ class Stripes:
         return row
 
     def shuffle(self) -> None:
-        self.random.shuffle(self.stripe)
-        for rack in self.walk:
-            self.random.shuffle(rack.fenced.brokers)
-            self.random.shuffle(rack.unfenced.brokers)
+        lists = [brokers.brokers for rack in self.walk for brokers in (rack.fenced, rack.unfenced)]
+        self.random.shuffle_all([self.stripe, *lists])
 
     def cycles_are_regular(self, num_replicas: int) -> bool:
         """Whether every row takes the same number of unfenced brokers from consecutive racks, with none missing.
@@ -153,41 +151,49 @@ class Stripes:
         return enough and self.num_unfenced >= 2 * len(self.stripe)
 
     def regular_rows(self, count: int, num_replicas: int) -> list[list[int]]:
-        """``count`` rows of one cycle after its first; slot j of a row is in the rack j places past the row's own."""
+        """``count`` rows of one cycle after its first; slot j of a row is in the rack j places past the row's own.
+
+        Rows a lap of the racks apart take their slots from the same racks, so each slot of them is a slice of what a
+        rack hands out in turn.
+        """
         if count <= 0:
             return []
-        stripe = self.stripe
-        num_racks = len(stripe)
+        num_racks = len(self.stripe)
         offset = self.offset % num_racks
-        laps = -(-num_replicas // num_racks)
-        last_lap = num_replicas - (laps - 1) * num_racks
-        feeds: list[list[Iterator[int]]] = []
-        for position, rack in enumerate(stripe):
-            brokers = rack.unfenced
-            size = len(brokers.brokers)
-            first_row = (position - offset) % num_racks
-            touched = [row for row in range(count) if (first_row - row) % num_racks < last_lap] if laps > 1 else []
-            turned = brokers.brokers[brokers.offset + 1 :] + brokers.brokers[: brokers.offset + 1]
-            if laps == 1:
-                feeds.append([cycle(turned)])
-                brokers.offset = (brokers.offset + touches(first_row, count, num_racks, num_replicas)) % size
-            else:
-                feeds.append([cycle(turned[lap:] + turned[:lap]) for lap in range(laps - 1)])
-                feeds[-1].append(iter([turned[(row + laps - 1) % size] for row in touched]))
-                brokers.offset = (brokers.offset + count) % size
-            brokers.epoch = self.epoch + count - 1
-        slots = [
-            feeds[(offset + row + slot) % num_racks][slot // num_racks]
-            for row in range(num_racks)
-            for slot in range(num_replicas)
-        ]
-        flat = islice(map(next, cycle(slots)), count * num_replicas)
-        rows = list(map(list, zip(*[flat] * num_replicas, strict=True)))
+        feeds = [self.feed(position, count, num_replicas) for position in range(num_racks)]
+        rows: list[list[int]] = [[]] * count
+        for first in range(min(num_racks, count)):
+            columns = [
+                feeds[(offset + first + slot) % num_racks](first, slot // num_racks) for slot in range(num_replicas)
+            ]
+            rows[first::num_racks] = map(list, zip(*columns, strict=True))
         self.epoch += count
         self.offset = (offset + count - 1) % num_racks + 1
         return rows
 
+    def feed(self, position: int, count: int, num_replicas: int) -> Callable[[int, int], list[int]]:
+        """What a rack gives in the next ``count`` rows; it then stands as after them.
 
+        Returns: for the first of the rows that are a lap of the racks apart, and the lap inside the row, one broker
+            for each of those rows.
+        """
+        brokers, num_racks = self.stripe[position].unfenced, len(self.stripe)
+        turned = brokers.brokers[brokers.offset + 1 :] + brokers.brokers[: brokers.offset + 1]
+        brokers.epoch = self.epoch + count - 1
+        if num_replicas > num_racks:
+            # The rack is in every row, and turns with each; a later lap takes the next broker.
+            brokers.offset = (brokers.offset + count) % len(turned)
+            handed_out = turned * ((count + num_replicas) // len(turned) + 1)
+            return lambda first, lap: handed_out[first + lap : count + lap : num_racks]
+        first_row = (position - self.offset) % num_racks
+        touched = touches(first_row, count, num_racks, num_replicas)
+        brokers.offset = (brokers.offset + touched) % len(turned)
+        handed_out = (turned * (touched // len(turned) + 1))[:touched]
+        # It turns with each row that it is in: so many in each lap of the racks, so many of them before a row.
+        return lambda first, _: handed_out[touches(first_row, first, num_racks, num_replicas) :: num_replicas]
+
+
+@lru_cache(maxsize=4096)
 def touches(first_row: int, count: int, num_racks: int, num_replicas: int) -> int:
     """In how many of ``count`` rows a rack has a slot, whose turn as the leader's rack first comes at ``first_row``."""
     whole, rest = divmod(count, num_racks)

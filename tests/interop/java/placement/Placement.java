@@ -1,5 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -22,10 +24,12 @@ import org.apache.kafka.metadata.placement.UsableBroker;
  * Asks Apache Kafka's own classes to place. Each line of standard input is one request, fields between tabs:
  * placer, start partition, partitions, replicas, seed, fixed start index (-1: draw), rounds, brokers.
  * Brokers stand between commas as id=rack=fenced, rack "~" where there is none. The answer is one line:
- * with rounds 0 the rows, as 1,2,3;2,3,1, or the simple name of the exception after "!"; else the median time of that
- * many rounds in nanoseconds, after as many to warm up.
+ * with rounds 0 the rows, as 1,2,3;2,3,1, or the simple name of the exception after "!"; else the median processor time
+ * of that many rounds in nanoseconds, after as many to warm up.
  */
 public class Placement {
+    static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
+
     public static void main(String[] arguments) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -42,10 +46,10 @@ public class Placement {
     static long median(String[] said, int rounds) throws Exception {
         long[] times = new long[rounds];
         for (int round = -rounds; round < rounds; round++) {
-            long start = System.nanoTime();
+            long start = CLOCK.getCurrentThreadCpuTime();
             place(said);
             if (round >= 0) {
-                times[round] = System.nanoTime() - start;
+                times[round] = CLOCK.getCurrentThreadCpuTime() - start;
             }
         }
         Arrays.sort(times);
