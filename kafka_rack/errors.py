@@ -56,3 +56,7 @@ class SelectionError(KafkaRackError):
 
 class InputError(KafkaRackError):
     """A file or an argument that a person handed in does not say what it should; the message says where."""
+
+
+class UnreadableRegistrationError(KafkaRackError):
+    """A reader cannot make out what a broker wrote into Zookeeper."""

@@ -61,6 +61,7 @@ class Connection:
         "_parked",
         "_pieces",
         "_pumping",
+        "_served",
         "_waiting",
     )
 
@@ -90,6 +91,7 @@ class Connection:
         self._parked: Parked | None = None
         self._pieces: list[bytes] = []
         self._pumping = False
+        self._served = engine.cluster.served_by(broker.id)
         self._waiting = False
 
     def receive(self, data: bytes, now_ms: int) -> None:
@@ -185,7 +187,10 @@ class Connection:
         api_key, version, correlation_id = REQUEST_START.unpack_from(frame)
         if api_key == KEPT_API and self._answer_kept(frame, correlation_id):
             return
-        if api_key not in MODULE_OF_API:
+        if self._served is not None:
+            if not self._serves(api_key, version, correlation_id):
+                return
+        elif api_key not in MODULE_OF_API:
             self._end(f"API key {api_key} is not served")
             return
         message = message_class(api_key, "request")
@@ -219,6 +224,22 @@ class Connection:
         parked = engine.submit(call, request, answer, failed)
         if parked is not None and parked.wait is not None:
             self._parked = parked
+
+    def _serves(self, api_key: int, version: int, correlation_id: int) -> bool:
+        """Whether the release that the broker emulates has this API in this version; says no to the client if not."""
+        assert self._served is not None
+        if api_key not in self._served:
+            self._end(f"API key {api_key} is not served by the release that it emulates")
+            return False
+        lowest, highest = self._served[api_key]
+        if lowest <= version <= highest:
+            return True
+        if api_key == API_VERSIONS_KEY:
+            self._refuse_version(correlation_id)
+        else:
+            name = message_class(api_key, "request").name
+            self._end(f"{name} version {version}, but {lowest}-{highest} are served by the release that it emulates")
+        return False
 
     def _answer_kept(self, frame: bytes, correlation_id: int) -> bool:
         """Answer with what was answered to the same request before, if that still holds."""
@@ -304,7 +325,7 @@ class Connection:
     def _refuse_version(self, correlation_id: int) -> None:
         from mockbroker.handlers.api_versions import refuse_version
 
-        self._send(correlation_id, refuse_version(), 0)
+        self._send(correlation_id, refuse_version(self._served), 0)
 
     def _send(self, correlation_id: int, response: Any, version: int) -> int:
         """Queue a response; gives the bytes of its frame without the length field."""

@@ -1,9 +1,13 @@
 """The control API: HTTP on loopback, to look at a running cluster and to stop and start brokers and racks.
 
     GET  /healthz                       {"status": "ok"}
-    GET  /cluster                       brokers, racks, topics
+    GET  /cluster                       brokers, racks, topics; in Zookeeper mode also what is registered there
     POST /brokers/{id}/stop and /start  {"brokers": [ids that changed]}
     POST /racks/{rack}/stop and /start  the same
+    POST /brokers/{id}/lag              {"records": N}: have its followers be N records behind, 0 ends it
+    POST /racks/{rack}/lag              the same, for each broker of the rack
+    POST /brokers/{id}/software         {"release": "0.10.0", "inter.broker.protocol.version": "0.9.0"}, or one of them:
+                                        what it runs from its next start on, in Zookeeper mode
 
 A POST is answered when the change has taken effect; 409 where there is nothing to change, 404 for what is not there,
 405 for the wrong method, 400 for what is not HTTP. Errors are ``{"error": "..."}``.
@@ -23,7 +27,9 @@ import h11
 from mockbroker.server import MockCluster
 from mockbroker.state.brokers import Broker
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.releases import PROTOCOL_SETTING
 from mockbroker.state.topics import Topic
+from mockbroker.state.zookeeper import BROKER_IDS, Zookeeper
 from protocol.uuids import uuid_to_text
 
 LARGEST_BODY = 1 << 16
@@ -74,7 +80,7 @@ class ControlServer:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection until it ends."""
         http = h11.Connection(h11.SERVER)
-        method, path, body_size = "", "", 0
+        method, path, body = "", "", bytearray()
         while True:
             try:
                 event = http.next_event()
@@ -84,13 +90,13 @@ class ControlServer:
             if event is h11.NEED_DATA:
                 http.receive_data(await asyncio.wait_for(reader.read(READ_BYTES), IDLE_S))
             elif isinstance(event, h11.Request):
-                method, path, body_size = event.method.decode(), event.target.decode().split("?", 1)[0], 0
+                method, path, body = event.method.decode(), event.target.decode().split("?", 1)[0], bytearray()
             elif isinstance(event, h11.Data):
-                body_size += len(event.data)
-                if body_size > LARGEST_BODY:
+                body += event.data
+                if len(body) > LARGEST_BODY:
                     return
             elif isinstance(event, h11.EndOfMessage):
-                status, answer = await self._answer(method, path)
+                status, answer = await self._answer(method, path, bytes(body))
                 await send(http, writer, status, answer)
                 if http.our_state is not h11.DONE:
                     return
@@ -98,15 +104,15 @@ class ControlServer:
             else:
                 return
 
-    async def _answer(self, method: str, path: str) -> Answer:
+    async def _answer(self, method: str, path: str, body: bytes) -> Answer:
         try:
-            return await self._route(method, [unquote(part) for part in path.strip("/").split("/")])
+            return await self._route(method, [unquote(part) for part in path.strip("/").split("/")], body)
         except ControlError as error:
             return (error.status, {"error": error.message})
         except OSError as error:
             return (HTTPStatus.CONFLICT, {"error": error.strerror or str(error)})
 
-    async def _route(self, method: str, parts: list[str]) -> Answer:
+    async def _route(self, method: str, parts: list[str], body: bytes) -> Answer:
         cluster = self.cluster
         match parts:
             case ["healthz"]:
@@ -120,11 +126,18 @@ class ControlServer:
                 number = known_broker(cluster.state, broker_id)
                 change = cluster.stop_broker if command == "stop" else cluster.start_broker
                 return done(command, [number] if await change(number) else [], f"broker {number}")
+            case ["brokers", broker_id, "lag"]:
+                only(method, "POST")
+                return self._set_lag([known_broker(cluster.state, broker_id)], body)
+            case ["brokers", broker_id, "software"]:
+                only(method, "POST")
+                return self._configure(known_broker(cluster.state, broker_id), body)
+            case ["racks", rack, "lag"]:
+                only(method, "POST")
+                return self._set_lag([broker.id for broker in known_rack(cluster.state, rack)], body)
             case ["racks", rack, ("stop" | "start") as command]:
                 only(method, "POST")
-                if rack not in cluster.state.racks():
-                    racks = ", ".join(cluster.state.racks()) or "none"
-                    raise ControlError(HTTPStatus.NOT_FOUND, f"there is no rack {rack!r}; the racks: {racks}")
+                known_rack(cluster.state, rack)
                 commands: dict[str, Callable[[str], Awaitable[list[int]]]] = {
                     "stop": cluster.stop_rack,
                     "start": cluster.start_rack,
@@ -132,6 +145,45 @@ class ControlServer:
                 return done(command, await commands[command](rack), f"rack {rack}")
             case _:
                 raise ControlError(HTTPStatus.NOT_FOUND, f"there is nothing at /{'/'.join(parts)}")
+
+    def _set_lag(self, broker_ids: list[int], body: bytes) -> Answer:
+        records = json_object(body, ("records",)).get("records")
+        if not isinstance(records, int) or isinstance(records, bool) or records < 0:
+            raise ControlError(HTTPStatus.BAD_REQUEST, f'records {records!r}: {{"records": N}} is wanted, N from 0')
+        for broker_id in broker_ids:
+            self.cluster.set_follower_lag(broker_id, records)
+        return (HTTPStatus.OK, {"brokers": broker_ids, "records": records})
+
+    def _configure(self, broker_id: int, body: bytes) -> Answer:
+        given = json_object(body, ("release", PROTOCOL_SETTING))
+        for name, value in given.items():
+            if not isinstance(value, str):
+                raise ControlError(HTTPStatus.BAD_REQUEST, f'{name} {value!r}: text is wanted, as "0.10.0"')
+        if not given:
+            raise ControlError(HTTPStatus.BAD_REQUEST, f"release or {PROTOCOL_SETTING} is wanted, or both")
+        try:
+            self.cluster.configure_broker(broker_id, emulate=given.get("release"), protocol=given.get(PROTOCOL_SETTING))
+        except ValueError as error:
+            raise ControlError(HTTPStatus.CONFLICT, str(error)) from None
+        return (HTTPStatus.OK, {"brokers": [broker_id]})
+
+
+def json_object(body: bytes, names: tuple[str, ...]) -> dict[str, Any]:
+    """The JSON object of a body, with these names and no others. Raises ControlError: 400."""
+    try:
+        given = json.loads(body or b"{}")
+    except ValueError as error:
+        raise ControlError(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}") from None
+    if not isinstance(given, dict) or not given.keys() <= set(names):
+        raise ControlError(HTTPStatus.BAD_REQUEST, f"the body: a JSON object with {' and '.join(names)} is wanted")
+    return given
+
+
+def known_rack(state: Cluster, rack: str) -> list[Broker]:
+    if rack not in state.racks():
+        racks = ", ".join(state.racks()) or "none"
+        raise ControlError(HTTPStatus.NOT_FOUND, f"there is no rack {rack!r}; the racks: {racks}")
+    return state.brokers_in(rack)
 
 
 def only(method: str, allowed: str) -> None:
@@ -155,20 +207,54 @@ def done(command: str, changed: list[int], what: str) -> Answer:
 
 def describe(state: Cluster) -> dict[str, Any]:
     """A cluster as JSON."""
-    return {
+    shown: dict[str, Any] = {
         "cluster_id": state.id,
+        "mode": "kraft" if state.zookeeper is None else "zookeeper",
         "controller": state.controller_id(),
-        "brokers": [broker_as_json(broker) for broker in state.brokers.values()],
+        "brokers": [broker_as_json(state, broker) for broker in state.brokers.values()],
         "racks": {rack: rack_as_json(state, rack) for rack in state.racks()},
         "topics": [topic_as_json(state.topics[name]) for name in sorted(state.topics)],
     }
+    if state.zookeeper is not None:
+        shown["zookeeper"] = zookeeper_as_json(state.zookeeper)
+    return shown
 
 
-def broker_as_json(broker: Broker) -> dict[str, Any]:
+def zookeeper_as_json(zookeeper: Zookeeper) -> dict[str, Any]:
+    """The controller's epoch, what it could not read, the registrations; what each broker runs, and was told last."""
+    last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
+    return {
+        "controller_epoch": zookeeper.controller_epoch,
+        "problem": zookeeper.problem,
+        "registrations": {
+            f"{BROKER_IDS}/{broker_id}": json.loads(zookeeper.registry.registration(broker_id))
+            for broker_id in zookeeper.registry.broker_ids()
+        },
+        "brokers": [
+            {
+                "id": broker_id,
+                "release": str(software.release),
+                PROTOCOL_SETTING: str(software.protocol),
+                "update_metadata": None
+                if broker_id not in last
+                else {
+                    "version": last[broker_id].update.version,
+                    "controller": last[broker_id].update.controller_id,
+                    "outcome": last[broker_id].outcome,
+                },
+                "knows_brokers": sorted(zookeeper.caches[broker_id].brokers),
+            }
+            for broker_id, software in sorted(zookeeper.running.items())
+        ],
+    }
+
+
+def broker_as_json(state: Cluster, broker: Broker) -> dict[str, Any]:
     return {
         "id": broker.id,
         "rack": broker.rack,
         "online": broker.online,
+        "follower_lag": state.follower_lags.get(broker.id, 0),
         "listeners": [
             {"name": listener.name, "host": listener.host, "port": listener.port, "rack": listener.rack}
             for listener in broker.listeners

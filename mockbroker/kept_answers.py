@@ -38,6 +38,8 @@ class KeptAnswers:
     def find(self, frame: bytes, listener: str) -> tuple[bytes, Kept] | None:
         """The answer behind its correlation id, and whose it is; the turn it takes is taken. None if there is none."""
         cluster = self.cluster
+        if cluster.zookeeper is not None:
+            return None  # each broker answers what it was told
         if self._version != cluster.version:
             self._by_request.clear()
             self._version = cluster.version
@@ -55,6 +57,8 @@ class KeptAnswers:
 
     def keep(self, frame: bytes, listener: str, call: Call, answer: bytes) -> None:
         """Keep what was answered to a request."""
+        if self.cluster.zookeeper is not None:
+            return
         if self._version != self.cluster.version or len(frame) > LONGEST_REQUEST:
             return  # the request itself changed the cluster, or is too long to be worth it
         rack, chosen = call.diskless_turn or (None, 0)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from mockbroker.capture import DEFAULT_FILE_BYTES, Capture, Tap
 from mockbroker.connection import Connection
@@ -21,6 +21,9 @@ from mockbroker.journal import Journal
 from mockbroker.state.brokers import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics import Topic
+
+if TYPE_CHECKING:
+    from mockbroker.controller_channels import ControllerChannels
 
 BACKLOG = 1024
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
@@ -39,7 +42,9 @@ class MockCluster:
         racks: broker i is in rack i modulo the list; without any, brokers have no rack.
         topics: name -> partitions, or name -> (partitions, replication factor).
         diskless_topics: name -> partitions.
-        settings: broker settings under Kafka's names.
+        settings: broker settings under Kafka's names. With an ``inter.broker.protocol.version`` below 3.0 it is a
+            cluster of the Zookeeper era: brokers tell clients what a controller told them over its own connections.
+        emulate: the release of that era whose code the brokers run, where it is not the protocol's.
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
@@ -69,10 +74,11 @@ class MockCluster:
         journal: bool = True,
         capture: Path | str | None = None,
         capture_bytes: int = DEFAULT_FILE_BYTES,
+        emulate: str | None = None,
     ) -> None:
         if isinstance(brokers, int):
             brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
-        self.state = Cluster.create(brokers, settings=settings, seed=seed)
+        self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
         self.engine = Engine(self.state, Random(seed))
         self.journal = Journal()
         self._keeps_journal = journal
@@ -80,6 +86,7 @@ class MockCluster:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._connections = 0
+        self._channels: ControllerChannels | None = None
         self.capture: Capture | None = None
         self._capture_to = (Path(capture), capture_bytes) if capture is not None else None
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
@@ -106,6 +113,12 @@ class MockCluster:
             for node in nodes:
                 if node.broker.online:
                     await node.accept()
+            if self.state.zookeeper is not None:
+                from mockbroker.controller_channels import ControllerChannels
+
+                self.state.register_brokers(self.now_ms())
+                self._channels = ControllerChannels(self.state)
+                await self.told()
         except BaseException:
             await self.close()
             raise
@@ -115,6 +128,8 @@ class MockCluster:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._channels is not None:
+            self._channels.close()
         for node in self._nodes.values():
             node.close()
         await asyncio.sleep(0)
@@ -141,6 +156,14 @@ class MockCluster:
         """The time, in ms since 1970, that never goes back."""
         return self._epoch_ms + int(time.monotonic() * 1000)
 
+    async def told(self) -> None:
+        """In the Zookeeper era wait until the controller has told its brokers all there is; one that refuses it is
+        not waited for. In KRaft mode there is nothing to be told.
+        """
+        if self._channels is not None:
+            self._channels.send()
+            await self._channels.settled()
+
     # commands
 
     def create_topic(
@@ -156,7 +179,24 @@ class MockCluster:
         given = dict(configs or {})
         if diskless:
             given["diskless.enable"] = True
-        return self.state.create_topic(name, partitions, replication_factor, configs=given)
+        topic = self.state.create_topic(name, partitions, replication_factor, configs=given)
+        if self._channels is not None:
+            self._channels.send()
+        return topic
+
+    def set_follower_lag(self, broker_id: int, records: int) -> None:
+        """Have the followers on a broker be so many records behind, 0 ends it. Raises KeyError, ValueError."""
+        self.state.set_follower_lag(broker_id, records)
+        self.settle()
+
+    def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
+        """In the Zookeeper era change what a broker runs from its next start on: its release, its protocol, or both.
+
+        Raises ValueError: no such version, a protocol that the release does not know, or a cluster in KRaft mode.
+        """
+        if self.state.zookeeper is None:
+            raise ValueError("a release and a protocol can be changed in ZooKeeper mode only")
+        self.state.zookeeper.configure(broker_id, emulate, protocol)
 
     async def stop_broker(self, broker_id: int) -> bool:
         """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
@@ -198,12 +238,14 @@ class MockCluster:
         for client in leaving:
             client.close(linger=True)
         await asyncio.sleep(0)
+        await self.told()
 
     async def _starting(self, broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
             await self._nodes[broker_id].accept()
             self.state.start_broker(broker_id, self.now_ms())
         self.settle()
+        await self.told()
 
     # time
 
@@ -213,7 +255,9 @@ class MockCluster:
         self.schedule()
 
     def schedule(self) -> None:
-        """See to it that the engine is called at its next deadline."""
+        """See to it that the engine is called at its next deadline, and that brokers are told what has changed."""
+        if self._channels is not None:
+            self._channels.send()
         deadline = self.engine.next_deadline_ms()
         if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
             return

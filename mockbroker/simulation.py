@@ -16,6 +16,7 @@ from mockbroker.call import Call, Client
 from mockbroker.engine import Engine, top_level_error
 from mockbroker.state.brokers import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.zookeeper import Update
 from protocol.registry import message_class
 
 
@@ -26,10 +27,17 @@ class Simulation:
     What fails without an answer raises from ``send`` or ``advance``.
     """
 
-    def __init__(self, racks: str = "a,b,c", *, seed: int = 0, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        racks: str = "a,b,c",
+        *,
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        release: str | None = None,
+    ) -> None:
         names = racks.split(",")
         brokers = [Broker(index, rack or None, [Listener(port=9092 + index)]) for index, rack in enumerate(names)]
-        self.cluster = Cluster.create(brokers, settings=settings, seed=seed)
+        self.cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release)
         self.engine = Engine(self.cluster, Random(seed))
         self.now_ms = 0
         self.replies: dict[int, Any] = {}
@@ -82,6 +90,20 @@ class Simulation:
         ticket = self.send(request, **where)
         assert ticket in self.replies, f"{type(request).__name__} waits"
         return self.replies[ticket]
+
+    def tell(self, *broker_ids: int) -> list[Update]:
+        """Carry what the controller of the Zookeeper era has to say to these brokers, or to all; gives all there was.
+
+        What is for others is lost.
+        """
+        from mockbroker.handlers.update_metadata import request_of
+
+        updates = self.cluster.take_updates()
+        for update in updates:
+            if not broker_ids or update.broker_id in broker_ids:
+                message = request_of(update)
+                self.ask(message, version=update.version, broker=update.broker_id, client_id=str(update.controller_id))
+        return updates
 
     def advance(self, ms: int) -> None:
         """Let time pass, stopping at each deadline on the way."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_PORT = 65535
+PROTOCOL_SETTING = "inter.broker.protocol.version"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="a broker's server.properties; repeatable, one a broker",
+    )
+    parser.add_argument(
+        "--emulate",
+        metavar="RELEASE",
+        help="run the code of a Kafka release of the ZooKeeper era, 0.8.2 to 3.9 (docs/rolling-upgrade.md)",
     )
     parser.add_argument("--bootstrap-file", metavar="FILE", help="write host:port,... here once every broker accepts")
     parser.add_argument(
@@ -107,7 +113,11 @@ def run_cluster(arguments: argparse.Namespace) -> int:
 
     try:
         cluster = MockCluster(
-            brokers, settings=settings, capture=arguments.capture, capture_bytes=arguments.capture_bytes
+            brokers,
+            settings=settings,
+            capture=arguments.capture,
+            capture_bytes=arguments.capture_bytes,
+            emulate=arguments.emulate,
         )
         for name, partitions, replication_factor in topics:
             cluster.create_topic(name, partitions, replication_factor)
@@ -176,6 +186,10 @@ def banner(cluster: Any, control: Any) -> str:
             for_whom = f"clients of rack {listener.rack}" if listener.rack is not None else listener.name
             addresses += f", {listener.host}:{listener.port} for {for_whom}"
         lines.append(f"  {broker.id:<6}  {broker.rack or '-':<{width}}  {addresses}")
+    if cluster.state.zookeeper is not None:
+        lines += ["", f"ZooKeeper mode, controller {cluster.state.controller_id()}"]
+        for broker_id, software in sorted(cluster.state.zookeeper.running.items()):
+            lines.append(f"  broker {broker_id}: Kafka {software.release}, {PROTOCOL_SETTING}={software.protocol}")
     topics = [cluster.state.topics[name] for name in sorted(cluster.state.topics)]
     if topics:
         lines.append("")

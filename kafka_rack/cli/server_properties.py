@@ -1,7 +1,8 @@
 """Brokers out of Kafka's own ``server.properties`` files, one file a broker.
 
 Read: ``node.id`` or ``broker.id``, ``broker.rack``, ``listeners``, ``advertised.listeners``,
-``listener.security.protocol.map``, and, for the cluster, the settings that the mock has under Kafka's names.
+``listener.security.protocol.map``, ``inter.broker.protocol.version``, and, for the cluster, the settings that the mock
+has under Kafka's names.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from pathlib import Path
 
 from mockbroker.state.brokers import Broker, Listener
+from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
 from mockbroker.state.settings import DEFAULTS
 
 LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
@@ -44,7 +46,7 @@ def brokers_from_files(paths: list[Path]) -> tuple[list[Broker], dict[str, str]]
                 raise PropertiesError(f"{path}: {address[0]}:{address[1]} is a listener of {address_from[address]} too")
             address_from[address] = path
         brokers.append(broker)
-        for name in sorted(set(properties) & set(DEFAULTS)):
+        for name in sorted(set(properties) & set(DEFAULTS) - {PROTOCOL_SETTING}):
             if settings.setdefault(name, properties[name]) != properties[name]:
                 raise PropertiesError(f"{path}: {name}={properties[name]}, but {settings[name]} in {said_by[name]}")
             said_by.setdefault(name, path)
@@ -76,7 +78,22 @@ def broker_from(path: Path, properties: dict[str, str]) -> Broker:
         if shown_host in ANY_HOST:
             shown_host = "127.0.0.1"
         listeners.append(Listener(name, shown_host.strip("[]"), shown_port, bind_host=host.strip("[]"), bind_port=port))
-    return Broker(broker_id_in(path, properties), properties.get("broker.rack") or None, listeners)
+    rack, version = properties.get("broker.rack") or None, properties.get(PROTOCOL_SETTING) or None
+    check_era(path, properties, version)
+    return Broker(broker_id_in(path, properties), rack, listeners, protocol=version)
+
+
+def check_era(path: Path, properties: dict[str, str], protocol: str | None) -> None:
+    """Refuse versions that there are not, and those that contradict the mode."""
+    try:
+        zookeeper = is_zookeeper(protocol, None, properties.get("zookeeper.connect"))
+    except ValueError as error:
+        raise PropertiesError(f"{path}: {error}") from None
+    if zookeeper and "process.roles" in properties:
+        raise PropertiesError(
+            f"{path}: process.roles={properties['process.roles']} is for KRaft mode, but zookeeper.connect or "
+            f"{PROTOCOL_SETTING} makes it ZooKeeper mode"
+        )
 
 
 def broker_id_in(path: Path, properties: dict[str, str]) -> int:

@@ -35,11 +35,18 @@ MODULE_OF_API: dict[int, str] = {
     75: "metadata",
 }
 
+MODULE_OF_CONTROLLER_API: dict[int, str] = {
+    6: "update_metadata",
+}
+"""What brokers ask of each other in Zookeeper mode; served there alone."""
+
 
 def handler_of(api_key: int) -> Handler | None:
     """The handler of an API key, its module imported if need be; None for an API that is not served."""
     handler = registered_handler(api_key)
-    if handler is None and api_key in MODULE_OF_API:
-        import_module(f"mockbroker.handlers.{MODULE_OF_API[api_key]}")
-        handler = registered_handler(api_key)
+    if handler is None:
+        module = MODULE_OF_API.get(api_key) or MODULE_OF_CONTROLLER_API.get(api_key)
+        if module is not None:
+            import_module(f"mockbroker.handlers.{module}")
+            handler = registered_handler(api_key)
     return handler

@@ -1,10 +1,12 @@
-"""ApiVersions (key 18): every version of every API that has a handler.
+"""ApiVersions (key 18): every version of every API that has a handler; in Zookeeper mode those of the broker's release.
 
 Errors: UNSUPPORTED_VERSION, in version 0 form with this API's own range, for a version that is not known (KIP-511).
 Source: KIP-35, KIP-511, KIP-584; ApiVersionsRequest.getErrorResponse, Apache Kafka.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from mockbroker.call import Call, handles
 from mockbroker.handlers import MODULE_OF_API
@@ -13,6 +15,7 @@ from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
 API_VERSIONS_KEY = 18
+KIP_511_VERSION = 3
 
 # Oldest and newest version by API, to answer a client's first question without importing every declaration. What is
 # not here is looked up; a test holds what is here equal to the declarations.
@@ -47,14 +50,31 @@ VERSIONS: dict[int, tuple[int, int]] = {
 
 
 @handles(ApiVersionsRequest)
-def api_versions(_call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """What this cluster serves."""
-    return ApiVersionsResponse(api_keys=[served(api_key) for api_key in sorted(MODULE_OF_API)])
+def api_versions(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """What the broker serves."""
+    limits = call.cluster.served_by(call.broker.id)
+    if limits is None:
+        return ApiVersionsResponse(api_keys=[served(api_key) for api_key in sorted(MODULE_OF_API)])
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersionsResponse.ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
+            for api_key, (lowest, highest) in limits.items()
+        ]
+    )
 
 
-def refuse_version() -> ApiVersionsResponse:
-    """The answer, in version 0 form, to a version that is not known."""
-    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[served(API_VERSIONS_KEY)])
+def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVersionsResponse:
+    """The answer, in version 0 form, to a version that is not known.
+
+    Args:
+        limits: what a broker of the Zookeeper era serves; before KIP-511, in 2.4, the answer had no versions.
+    """
+    known = [served(API_VERSIONS_KEY)]
+    if limits is not None:
+        lowest, highest = limits[API_VERSIONS_KEY]
+        own = ApiVersionsResponse.ApiVersion(api_key=API_VERSIONS_KEY, min_version=lowest, max_version=highest)
+        known = [own] if highest >= KIP_511_VERSION else []
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=known)
 
 
 def served(api_key: int) -> ApiVersionsResponse.ApiVersion:

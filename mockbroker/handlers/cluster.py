@@ -25,6 +25,8 @@ def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClu
             error_message=f"endpoint type {request.endpoint_type}, but 1 is served",
             endpoint_type=request.endpoint_type,
         )
+    if cluster.zookeeper is not None:
+        return told_cluster(call, request)
     with_fenced = call.version >= FENCED_VERSION and request.include_fenced_brokers
     brokers = []
     for broker in cluster.brokers.values() if with_fenced else cluster.online_brokers():
@@ -42,4 +44,21 @@ def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClu
         cluster_authorized_operations=(
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
         ),
+    )
+
+
+def told_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """What the broker was told, in Zookeeper mode."""
+    from mockbroker.handlers.metadata_told import cache_of, told_brokers
+
+    cache = cache_of(call)
+    operations = ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
+    return DescribeClusterResponse(
+        cluster_id=call.cluster.id,
+        controller_id=cache.controller_id,
+        brokers=[
+            DescribeClusterResponse.Broker(broker_id=one.node_id, host=one.host, port=one.port, rack=one.rack)
+            for one in told_brokers(call, cache)
+        ],
+        cluster_authorized_operations=operations,
     )

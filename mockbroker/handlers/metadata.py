@@ -40,6 +40,8 @@ MOST_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""
     cluster = call.cluster
+    if cluster.zookeeper is not None:
+        return metadata_of_zookeeper_era(call, request)
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
     topics = wanted_topics(call, request)
     chosen = choose_diskless_leader(call, rack_id, [topic for topic in topics if isinstance(topic, Topic)])
@@ -57,6 +59,19 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
         ),
     )
+
+
+def metadata_of_zookeeper_era(call: Call, request: MetadataRequest) -> MetadataResponse:
+    """What the broker that was called has been told."""
+    from mockbroker.handlers.metadata_told import told_metadata
+
+    response = told_metadata(call, request)
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+    if request.include_topic_authorized_operations:
+        for topic in response.topics:
+            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+    return response
 
 
 @handles(DescribeTopicPartitionsRequest)

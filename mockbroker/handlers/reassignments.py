@@ -3,13 +3,14 @@
 A move is done before its answer goes out, since every replica has what its leader has: none is ever under way.
 Reads cluster.topics; AlterPartitionReassignments changes partitions' replicas.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
-NO_REASSIGNMENT_IN_PROGRESS.
+NO_REASSIGNMENT_IN_PROGRESS, NOT_CONTROLLER in Zookeeper mode.
 Source: KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments, Apache Kafka.
 """
 
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from protocol.apis.reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -45,6 +46,7 @@ def moved(
 ) -> TopicMoves.Partition:
     entry = TopicMoves.Partition(partition_index=wanted.partition_index, error_message=None)
     try:
+        check_controller(call)
         if wanted.replicas is None:
             call.cluster.find_partition(topic, wanted.partition_index)
             raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment is under way")

@@ -1,8 +1,10 @@
 """CreateTopics (key 19), DeleteTopics (20), CreatePartitions (37). A topic has its leaders before the answer goes out.
 
-Write cluster.topics. Any broker answers, as since KIP-590 a broker forwards to the controller.
+Write cluster.topics. Any broker answers, as since KIP-590 a broker forwards to the controller; in Zookeeper mode the
+controller alone, once it was told of the change itself.
 Errors, per topic: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
-INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
+INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
+NOT_CONTROLLER, REQUEST_TIMED_OUT.
 Source: KIP-4, KIP-195, KIP-464, KIP-516, KIP-525; ReplicationControlManager, Apache Kafka.
 """
 
@@ -10,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mockbroker.call import Call, handles
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
+from mockbroker.handlers.controlled import check_controller, when_told
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID
@@ -34,7 +37,7 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
 
 @handles(CreateTopicsRequest)
-def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic by itself; a name that comes twice is refused."""
     times = Counter(topic.name for topic in request.topics)
     refused: set[str] = set()
@@ -52,11 +55,18 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
             )
             continue
         response.topics.append(created(call, wanted, validate_only=request.validate_only))
-    return response
+    made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
+
+    def late(_: CreateTopicsResponse) -> None:
+        for topic in made.values():
+            topic.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    return when_told(call, response, request.timeout_ms, lambda cache: made.keys() <= cache.topics.keys(), late)
 
 
 def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) -> CreateTopicsResponse.Topic:
     try:
+        check_controller(call)
         topic = call.cluster.create_topic(
             wanted.name,
             wanted.num_partitions,
@@ -64,6 +74,7 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             assignment=wanted_assignment(wanted),
             configs={config.name: config.value for config in wanted.configs},
             validate_only=validate_only,
+            asked=call.broker.id,
         )
     except ApiError as error:
         code = known_code(call, error, PLACEMENT_ERROR_VERSION)
@@ -114,17 +125,25 @@ def config_entry(topic: Topic, name: str) -> CreateTopicsResponse.Topic.Config:
 
 
 @handles(DeleteTopicsRequest)
-def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id."""
     by_name: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
     by_either = [(topic.name, topic.topic_id) for topic in request.topics]
-    return DeleteTopicsResponse(
+    response = DeleteTopicsResponse(
         responses=[deleted(call, name, topic_id) for name, topic_id in (by_either if call.version >= 6 else by_name)]
     )
+    gone = {topic.name: topic for topic in response.responses if not topic.error_code}
+
+    def late(_: DeleteTopicsResponse) -> None:
+        for topic in gone.values():
+            topic.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    return when_told(call, response, request.timeout_ms, lambda cache: gone.keys().isdisjoint(cache.topics), late)
 
 
 def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsResponse.Topic:
     try:
+        check_controller(call)
         topic = call.cluster.find_topic(name, topic_id)
     except ApiError as error:
         return DeleteTopicsResponse.Topic(
@@ -135,13 +154,14 @@ def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsRespon
 
 
 @handles(CreatePartitionsRequest)
-def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
     """Widen each topic."""
     response = CreatePartitionsResponse()
     for wanted in request.topics:
         entry = CreatePartitionsResponse.Topic(name=wanted.name)
         assignment = None if wanted.assignments is None else [list(row.broker_ids) for row in wanted.assignments]
         try:
+            check_controller(call)
             call.cluster.add_partitions(
                 wanted.name, wanted.count, assignment=assignment, validate_only=request.validate_only
             )
@@ -149,4 +169,17 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
             entry.error_code = known_code(call, error, PARTITIONS_PLACEMENT_ERROR_VERSION)
             entry.error_message = error.message
         response.results.append(entry)
-    return response
+    counts = {wanted.name: wanted.count for wanted in request.topics}
+    wider = {} if request.validate_only else {entry.name: entry for entry in response.results if not entry.error_code}
+
+    def late(_: CreatePartitionsResponse) -> None:
+        for entry in wider.values():
+            entry.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+    return when_told(
+        call,
+        response,
+        request.timeout_ms,
+        lambda cache: all(len(cache.topics.get(name, ())) >= counts[name] for name in wider),
+        late,
+    )

@@ -25,13 +25,19 @@ class Listener:
 
 @dataclass(slots=True, eq=False)
 class Broker:
-    """One broker. ``epoch`` grows with each start, as the registration epoch of KIP-631 does."""
+    """One broker. ``epoch`` grows with each start, as the registration epoch of KIP-631 does.
+
+    ``release`` and ``protocol`` are what it is to emulate and its ``inter.broker.protocol.version`` where they differ
+    from the cluster's; see ``mockbroker.state.releases``.
+    """
 
     id: int
     rack: str | None
     listeners: list[Listener] = field(default_factory=lambda: [Listener()])
     online: bool = True
     epoch: int = 0
+    release: str | None = None
+    protocol: str | None = None
 
     @property
     def host(self) -> str:

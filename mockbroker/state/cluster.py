@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups import Groups
+    from mockbroker.state.zookeeper import Update, Zookeeper
 
 NO_CONTROLLER = -1
 MOST_RACKS_KEPT = 1000  # clients may claim any rack
@@ -53,6 +54,8 @@ class Cluster:
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     coordinators: dict[str, int] = field(default_factory=dict)
     follower_lags: dict[int, int] = field(default_factory=dict)  # records behind the leader, by broker
+    zookeeper: Zookeeper | None = None  # in the Zookeeper era; None in KRaft mode
+    _told_version: int = 0
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
@@ -68,10 +71,16 @@ class Cluster:
         *,
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
+        release: str | None = None,
     ) -> Cluster:
         """A cluster whose brokers are all online and that has no topics.
 
+        Args:
+            release: the Kafka of the Zookeeper era that brokers emulate, where ``inter.broker.protocol.version``
+                does not say it already.
+
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
+            ValueError: versions that are unknown or contradict each other.
 
         >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")])
         >>> cluster.create_topic("orders", 2, 2).partitions[0].isr
@@ -87,6 +96,11 @@ class Cluster:
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
         )
+        if release or any(broker.release or broker.protocol for broker in by_id.values()) or names_era(all_settings):
+            from mockbroker.state.zookeeper import zookeeper_of
+
+            cluster.zookeeper = zookeeper_of(by_id.values(), all_settings, release)
+            cluster.register_brokers(0)
         cluster.check_plugins()
         return cluster
 
@@ -96,7 +110,7 @@ class Cluster:
         Raises: PlacerSettingsError, SelectionError.
         """
         if any(name.startswith("replica.placer.") for name in self.settings):
-            self._placer = make_placer(self.settings)
+            _ = self.placer
         if self.settings["replica.selector.class"]:
             _ = self.selector
 
@@ -115,13 +129,19 @@ class Cluster:
         return self._online_ids
 
     def controller_id(self) -> int:
-        """The online broker with the lowest id, -1 if none is."""
+        """The online broker with the lowest id, in the Zookeeper era the one that was elected; -1 if none is."""
+        if self.zookeeper is not None:
+            return self.zookeeper.controller_id
         online = self.online_brokers()
         return online[0].id if online else NO_CONTROLLER
 
     def racks(self) -> list[str]:
         """The racks that brokers name, sorted."""
         return sorted(self._racks)
+
+    def served_by(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
+        """API key -> lowest and highest version of what a broker's release serves; None: all that there is."""
+        return None if self.zookeeper is None else self.zookeeper.running[broker_id].served
 
     def brokers_in(self, rack: str) -> list[Broker]:
         """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
@@ -139,6 +159,8 @@ class Cluster:
         if not broker.online:
             return False
         broker.online = False
+        if self.zookeeper is not None:
+            self.zookeeper.unregister(broker, now_ms)
         self.fetch_sessions.pop(broker_id, None)
         self._brokers_changed()
         if self._groups is not None:
@@ -153,10 +175,23 @@ class Cluster:
         first = not self.online_brokers()
         broker.online = True
         broker.epoch += 1
+        if self.zookeeper is not None:
+            self.zookeeper.register(broker, now_ms)
         self._brokers_changed()
         if first and self._groups is not None:
             self._groups.restart_sessions(self.coordinators, now_ms)
         return True
+
+    def register_brokers(self, now_ms: int) -> None:
+        """In the Zookeeper era have all brokers that are up register anew and elect a controller; else nothing.
+
+        Raises ValueError: a broker has listeners that its version has no names for.
+        """
+        if self.zookeeper is not None:
+            self.zookeeper = type(self.zookeeper)(self.zookeeper.configured)
+            for broker in self.online_brokers():
+                self.zookeeper.register(broker, now_ms)
+            self.zookeeper.brokers_changed(self.topics)
 
     def stop_rack(self, rack: str, now_ms: int) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
@@ -220,9 +255,12 @@ class Cluster:
 
     @property
     def placer(self) -> ReplicaPlacer:
-        """Who places new replicas, as ``replica.placer.class.name`` says. Raises PlacerSettingsError."""
+        """Who places new replicas, as ``replica.placer.class.name`` says. Raises PlacerSettingsError.
+
+        In the Zookeeper era always KIP-36's placement: KIP-660 is for KRaft.
+        """
         if self._placer is None:
-            self._placer = make_placer(self.settings)
+            self._placer = make_placer(self.settings, kip_36=self.zookeeper is not None)
         return self._placer
 
     @property
@@ -281,6 +319,7 @@ class Cluster:
         assignment: list[list[int]] | None = None,
         configs: Mapping[str, Any] | None = None,
         validate_only: bool = False,
+        asked: int | None = None,
     ) -> Topic:
         """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
 
@@ -289,6 +328,7 @@ class Cluster:
         Args:
             assignment: replicas of each partition, in place of both numbers.
             validate_only: check everything, create nothing.
+            asked: the broker that creates it; one of the Zookeeper era may not know of racks yet.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
             INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, REPLICA_PLACEMENT_FAILED.
@@ -299,13 +339,15 @@ class Cluster:
         values = typed_configs(configs or {})
         topic = Topic(name, b"", False, values, self.settings)
         topic.diskless = bool(topic.config("diskless.enable")) and not topic.is_internal
+        if topic.diskless and self.zookeeper is not None:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"topic {name} is diskless, which needs KRaft mode")
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
             self._check_assignment(rows)
         else:
             if partitions == -1:
                 partitions = self.settings["num.partitions"]
-            rows = self._new_rows(topic, partitions, replication_factor)
+            rows = self._new_rows(topic, partitions, replication_factor, asked)
         topic.id = random_uuid(self.rng)
         add_partitions(topic, rows)
         self._elect(topic)
@@ -390,6 +432,15 @@ class Cluster:
         if self._groups is not None and self.online_brokers():
             self._groups.tick(now_ms)
 
+    def take_updates(self) -> list[Update]:
+        """What the controller of the Zookeeper era has to tell which broker since this was last asked, in order."""
+        if self.zookeeper is None:
+            return []
+        if self.version != self._told_version:
+            self._told_version = self.version
+            self.zookeeper.topics_changed(self.topics)
+        return self.zookeeper.take_updates()
+
     # inside
 
     def _changed(self) -> None:
@@ -401,6 +452,8 @@ class Cluster:
         self._candidates.clear()
         for topic in self.topics.values():
             self._elect(topic)
+        if self.zookeeper is not None:
+            self.zookeeper.brokers_changed(self.topics)
         self._changed()
 
     def _elect(self, topic: Topic) -> None:
@@ -412,7 +465,9 @@ class Cluster:
             if partition.elect(online, unclean=unclean):
                 self.woken.append(partition)
 
-    def _new_rows(self, topic: Topic, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+    def _new_rows(
+        self, topic: Topic, partitions: int, replication_factor: int, asked: int | None = None
+    ) -> list[tuple[int, ...]]:
         if not 0 < partitions <= MOST_PARTITIONS:
             raise ApiError(
                 ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MOST_PARTITIONS} are possible"
@@ -428,7 +483,8 @@ class Cluster:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"replication factor {replication_factor}, but {are_online} online",
             )
-        return place_partitions(self.placer, online, len(topic.partitions), partitions, replication_factor)
+        racks = None if self.zookeeper is None else self.zookeeper.racks(asked)
+        return place_partitions(self.placer, online, len(topic.partitions), partitions, replication_factor, racks)
 
     def _check_assignment(self, rows: list[tuple[int, ...]]) -> None:
         for row in rows:
@@ -438,6 +494,11 @@ class Cluster:
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
                 )
+
+
+def names_era(settings: Settings) -> bool:
+    """Whether the settings say anything of Kafka's versions."""
+    return bool(settings["inter.broker.protocol.version"] or settings["zookeeper.connect"])
 
 
 def add_partitions(topic: Topic, rows: list[tuple[int, ...]]) -> None:

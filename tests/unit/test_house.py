@@ -26,6 +26,7 @@ ADAPTERS = (
     "mockbroker.cluster",
     "mockbroker.capture",
     "mockbroker.control",
+    "mockbroker.controller_channels",
     "mockbroker.pytest_plugin",
     "mockbroker.server",
     "mockbroker.storage",

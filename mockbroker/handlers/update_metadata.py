@@ -1,0 +1,119 @@
+"""UpdateMetadata (key 6): the controller tells a broker who is alive and who leads what. In Zookeeper mode only.
+
+Both directions: what the controller has to tell as a request, and what a broker does with one.
+Writes the broker's metadata cache. Errors: STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH.
+Source: KIP-36, KIP-380; KafkaApis.handleUpdateMetadataRequest, ReplicaManager.maybeUpdateMetadataCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from kafka_rack.broker_registration import SECURITY_PROTOCOL
+from mockbroker.call import Call, handles
+from mockbroker.state.metadata_cache import Address, LiveBroker, PartitionState, ToldPartition
+from mockbroker.state.zookeeper import Update
+from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
+from protocol.error_codes import ErrorCode
+
+NO_EPOCH = -1
+GROUPED_VERSION = 5  # partitions by topic, and the broker's epoch
+LISTENER_VERSION = 3
+
+
+@handles(UpdateMetadataRequest)
+def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+    """Take what the controller says, unless it is an old controller's, or meant for an earlier life of the broker."""
+    zookeeper = call.cluster.zookeeper
+    assert zookeeper is not None
+    cache = zookeeper.caches[call.broker.id]
+    if request.controller_epoch < cache.controller_epoch:
+        return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
+    if NO_EPOCH != request.broker_epoch < zookeeper.broker_epoch(call.broker.id):
+        return UpdateMetadataResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
+    brokers = [live_broker(call.version, broker) for broker in request.live_brokers]
+    cache.update(request.controller_id, request.controller_epoch, brokers, told_partitions(call.version, request))
+    call.cluster.notify(cache)
+    return UpdateMetadataResponse()
+
+
+def live_broker(version: int, broker: UpdateMetadataRequest.Broker) -> LiveBroker:
+    """A broker as one version told of it: with one address and no rack in 0, without a rack in 1."""
+    if version == 0:
+        return LiveBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),))
+    addresses = tuple(
+        Address(one.listener if version >= LISTENER_VERSION else SECURITY_PROTOCOL, one.host, one.port)
+        for one in broker.endpoints
+    )
+    return LiveBroker(broker.id, addresses, broker.rack)
+
+
+def told_partitions(version: int, request: UpdateMetadataRequest) -> Iterator[ToldPartition]:
+    if version < GROUPED_VERSION:
+        for one in request.ungrouped_partition_states:
+            yield ToldPartition(one.topic_name, bytes(16), one.partition_index, read_state(one))
+        return
+    for topic in request.topic_states:
+        for one in topic.partition_states:
+            yield ToldPartition(topic.topic_name, topic.topic_id, one.partition_index, read_state(one))
+
+
+def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
+    return PartitionState(
+        state.controller_epoch,
+        state.leader,
+        state.leader_epoch,
+        tuple(state.isr),
+        state.zk_version,
+        tuple(state.replicas),
+        tuple(state.offline_replicas),
+    )
+
+
+def request_of(update: Update) -> UpdateMetadataRequest:
+    """The request that carries an update, to be written in the update's version."""
+    request = UpdateMetadataRequest(
+        controller_id=update.controller_id,
+        controller_epoch=update.controller_epoch,
+        live_brokers=[written_broker(update.version, broker) for broker in update.live_brokers],
+    )
+    if update.version < GROUPED_VERSION:
+        request.ungrouped_partition_states = written_states(update.partitions, with_topic=True)
+        return request
+    request.broker_epoch = update.broker_epoch
+    request.topic_states = [
+        UpdateMetadataRequest.TopicState(
+            topic_name=name, topic_id=topic_id, partition_states=written_states(partitions, with_topic=False)
+        )
+        for (name, topic_id), partitions in groupby(update.partitions, lambda told: (told.topic, told.topic_id))
+    ]
+    return request
+
+
+def written_broker(version: int, broker: LiveBroker) -> UpdateMetadataRequest.Broker:
+    if version == 0:
+        address = broker.address(SECURITY_PROTOCOL)
+        return UpdateMetadataRequest.Broker(id=broker.id, v0_host=address.host, v0_port=address.port)
+    endpoints = [
+        UpdateMetadataRequest.Broker.Endpoint(port=one.port, host=one.host, listener=one.listener)
+        for one in broker.addresses
+    ]
+    return UpdateMetadataRequest.Broker(id=broker.id, endpoints=endpoints, rack=broker.rack)
+
+
+def written_states(partitions: Iterable[ToldPartition], *, with_topic: bool) -> list[UpdateMetadataPartitionState]:
+    return [
+        UpdateMetadataPartitionState(
+            topic_name=told.topic if with_topic else "",
+            partition_index=told.partition,
+            controller_epoch=told.state.controller_epoch,
+            leader=told.state.leader,
+            leader_epoch=told.state.leader_epoch,
+            isr=list(told.state.isr),
+            zk_version=told.state.zk_version,
+            replicas=list(told.state.replicas),
+            offline_replicas=list(told.state.offline_replicas),
+        )
+        for told in partitions
+    ]

@@ -1,0 +1,242 @@
+"""What each Kafka release of the Zookeeper era spoke: to clients, to other brokers, and into Zookeeper.
+
+Two things vary in a rolling upgrade: the release, which is the code that a broker runs, and
+``inter.broker.protocol.version``, which says how far it may go while others still run older code. Clients see the
+release; other brokers and Zookeeper see the protocol.
+
+A cluster is in Zookeeper mode when its protocol or its release is below 3.0, or when ``zookeeper.connect`` is set,
+which brokers of 0.8.2 to 3.9 take; in all else it is KRaft.
+
+>>> software = software_of(release="0.10.0", protocol="0.9.0")
+>>> (software.registration_version, software.update_metadata_version, software.served[3])
+(2, 1, (0, 1))
+
+Sources: ``ApiVersion`` and ``ControllerChannelManager`` of Kafka 0.9 to 2.7, ``MetadataVersion`` of Apache Kafka 3.9,
+``ZkUtils.registerBrokerInZk``, ``BrokerIdZNode``; the ApiVersions answers of each release.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, total_ordering
+
+LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the patches of a release
+VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d+|[xX]))|(?:-IV(\d+)))?")
+PROTOCOL_SETTING = "inter.broker.protocol.version"
+ZOOKEEPER_SETTING = "zookeeper.connect"
+UPDATE_METADATA = 6
+STRICT_READER = "0.9.0.0"
+"""The release that refuses broker registrations above version 2 (KAFKA-3100)."""
+
+# fmt: off
+# The highest version of each API that the cluster has, by the release that brought it; all start at 0.
+CHANGES: dict[str, dict[int, int]] = {
+    "0.8.2": {0: 0, 1: 0, 2: 0, 3: 0, 6: 0, 8: 1, 9: 1, 10: 0},
+    "0.9.0": {0: 1, 1: 1, 6: 1, 8: 2, 11: 0, 12: 0, 13: 0, 14: 0, 15: 0, 16: 0},
+    "0.10.0": {0: 2, 1: 2, 3: 1, 6: 2, 18: 0},
+    "0.10.1": {1: 3, 2: 1, 3: 2, 11: 1, 19: 0, 20: 0},
+    "0.10.2": {6: 3, 9: 2, 19: 1},
+    "0.11.0": {
+        0: 3, 1: 5, 2: 2, 3: 4, 8: 3, 9: 3, 10: 1, 11: 2, 12: 1, 13: 1, 14: 1, 15: 1, 16: 1, 18: 1, 19: 2, 20: 1,
+        22: 0, 23: 0, 32: 0,
+    },
+    "1.0": {0: 5, 1: 6, 3: 5, 6: 4, 37: 0},
+    "1.1": {1: 7, 32: 1, 42: 0},
+    "2.0": {
+        0: 6, 1: 8, 2: 3, 3: 6, 8: 4, 9: 4, 10: 2, 11: 3, 12: 2, 13: 2, 14: 2, 15: 2, 16: 2, 18: 2, 19: 3, 20: 2,
+        22: 1, 23: 1, 32: 2, 37: 1, 42: 1,
+    },
+    "2.1": {0: 7, 1: 10, 2: 4, 3: 7, 8: 6, 9: 5, 20: 3, 23: 2},
+    "2.2": {2: 5, 6: 5, 11: 4},
+    "2.3": {1: 11, 3: 8, 8: 7, 11: 5, 12: 3, 14: 3, 15: 3, 23: 3},
+    "2.4": {
+        0: 8, 3: 9, 6: 6, 8: 8, 9: 6, 10: 3, 11: 6, 12: 4, 13: 4, 14: 4, 15: 5, 16: 3, 18: 3, 19: 5, 20: 4, 22: 2,
+        42: 2, 45: 0, 46: 0, 47: 0,
+    },
+    "2.5": {9: 7, 11: 7, 14: 5, 22: 3, 37: 2},
+    "2.6": {16: 4, 32: 3},
+    "2.7": {1: 12, 19: 6, 20: 5, 22: 4, 37: 3},
+    "2.8": {0: 9, 2: 6, 3: 11, 6: 7, 19: 7, 20: 6, 23: 4, 32: 4, 60: 0},
+    "3.0": {2: 7, 9: 8, 10: 4},
+    "3.1": {1: 13, 3: 12},
+    "3.2": {11: 9, 13: 5},
+    "3.3": {},
+    "3.4": {6: 8},
+    "3.5": {1: 15, 2: 8},
+    "3.6": {},
+    "3.7": {0: 10, 1: 16, 8: 9, 9: 9, 60: 1},
+    "3.8": {0: 11, 10: 5, 16: 5, 22: 5},
+    "3.9": {1: 17, 2: 9, 10: 6, 18: 4},
+}
+# fmt: on
+RELEASES = tuple(CHANGES)
+KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3")
+
+# Version of UpdateMetadata that a controller sends, by the first protocol that has it.
+UPDATE_METADATA_SINCE = (
+    ("3.4-IV0", 8),
+    ("2.8-IV1", 7),
+    ("2.4-IV1", 6),
+    ("2.2-IV0", 5),
+    ("1.0-IV0", 4),
+    ("0.10.2-IV0", 3),
+    ("0.10.0-IV1", 2),
+    ("0.9.0", 1),
+    ("0.8.2", 0),
+)
+
+
+@total_ordering
+class Version:
+    """A release or a protocol, comparable: ``0.10.0``, ``0.9.0.1``, ``2.4-IV1``.
+
+    ``line`` is the release line, ``0.10.0`` or ``2.4``. ``part`` is the patch or the internal version after it; without
+    one the latest is meant.
+    """
+
+    __slots__ = ("line", "part", "text")
+
+    def __init__(self, text: str) -> None:
+        found = VERSION.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no version of Kafka; 0.9.0, 0.10.0-IV1 and 3.9 are some")
+        self.text, self.line = text, found[1]
+        part = found[2] or found[3]
+        self.part = LATEST if part is None or part in "xX" else int(part)
+
+    @property
+    def _key(self) -> tuple[tuple[int, ...], int]:
+        return (tuple(map(int, self.line.split("."))), self.part)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self._key == other._key
+
+    def __lt__(self, other: Version) -> bool:
+        return self._key < other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Version({self.text!r})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Software:
+    """The code that a broker runs and the protocol that it keeps to among brokers."""
+
+    def __init__(self, release: Version, protocol: Version) -> None:
+        self.release, self.protocol = release, protocol
+
+    def __repr__(self) -> str:
+        return f"Software({self.release}, {PROTOCOL_SETTING}={self.protocol})"
+
+    @cached_property
+    def registration_version(self) -> int:
+        """Of the JSON that it registers with: 1 before endpoints, 2 without rack, 3 with, 4 with listener names, 5."""
+        line = Version(self.release.line)
+        if line < Version("0.9.0"):
+            return 1
+        if self.protocol < Version("0.10.0-IV1"):
+            return 2
+        if line < Version("0.10.2"):
+            return 3
+        return 5 if line >= Version("2.7") and self.protocol >= Version("2.7-IV0") else 4
+
+    @cached_property
+    def update_metadata_version(self) -> int:
+        """What it sends as the controller."""
+        return next(version for since, version in UPDATE_METADATA_SINCE if self.protocol >= Version(since))
+
+    @cached_property
+    def served(self) -> dict[int, tuple[int, int]]:
+        """API key -> lowest and highest version served."""
+        return served_by(self.release)
+
+    @cached_property
+    def reads_strictly(self) -> bool:
+        """Whether it refuses broker registrations above version 2."""
+        return self.release == Version(STRICT_READER)
+
+    @cached_property
+    def knows_racks(self) -> bool:
+        """Whether its code places replicas over racks (KIP-36)."""
+        return self.release >= Version("0.10.0.0")
+
+    def since(self, release: str) -> bool:
+        """Whether its code is that of this release line or of a later one."""
+        return Version(self.release.line) >= Version(release)
+
+
+def served_by(release: Version) -> dict[int, tuple[int, int]]:
+    """API key -> lowest and highest version that a release served, of the APIs that the cluster has.
+
+    >>> served_by(Version("0.9.0.1"))[3]
+    (0, 0)
+    """
+    highest: dict[int, int] = {}
+    last = RELEASES.index(release.line)
+    for line in RELEASES[: last + 1]:
+        highest |= CHANGES[line]
+    return {api_key: (0, highest[api_key]) for api_key in sorted(highest)}
+
+
+def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | None) -> bool:
+    """Whether a broker with these settings is one of the Zookeeper era.
+
+    Args:
+        protocol, release, zookeeper: ``inter.broker.protocol.version``, the release to be emulated, and
+            ``zookeeper.connect``; None or empty where not set.
+
+    Raises ValueError: no such version, or settings that contradict each other.
+    """
+    for what, text in ((PROTOCOL_SETTING, protocol), ("release", release)):
+        if text:
+            check_known(what, text)
+    given = [Version(text) for text in (protocol, release) if text]
+    kraft_only = [one for one in given if one.line in KRAFT_ONLY]
+    if zookeeper and kraft_only:
+        raise ValueError(
+            f"{ZOOKEEPER_SETTING}={zookeeper}: Kafka {kraft_only[0]} has no ZooKeeper mode; 3.9 is the last"
+        )
+    return bool(zookeeper) or any(one < Version("3.0-IV0") for one in given)
+
+
+def check_known(what: str, text: str) -> None:
+    """Refuse what is no version of Kafka. Raises ValueError."""
+    known = [*RELEASES, *KRAFT_ONLY]
+    try:
+        line = Version(text).line
+    except ValueError as error:
+        raise ValueError(f"{what}={text}: {error}") from None
+    if line not in known:
+        raise ValueError(f"{what}={text}: 0.8.2 to 4.3 are known: {', '.join(known)}")
+
+
+def software_of(release: str | None, protocol: str | None) -> Software:
+    """Release and protocol of a broker of the Zookeeper era; what is not given follows from the other.
+
+    A release keeps to the newest protocol that it has unless told otherwise, and cannot know a newer one.
+
+    Raises ValueError: no such version, or a protocol that is newer than the release.
+
+    >>> software_of(release=None, protocol="0.9.0").release
+    Version('0.9.0')
+    """
+    for what, text in ((PROTOCOL_SETTING, protocol), ("release", release)):
+        if text:
+            check_known(what, text)
+    code = Version(release or (Version(protocol).line if protocol else RELEASES[-1]))
+    spoken = Version(protocol or code.line)
+    if "-IV" not in spoken.text:
+        spoken = Version(spoken.line)  # 0.10.0.1 has the protocol of 0.10.0
+    if spoken.line in KRAFT_ONLY or code.line in KRAFT_ONLY:
+        raise ValueError(f"Kafka {max(spoken, code)} has no ZooKeeper mode; 3.9 is the last")
+    if Version(spoken.line) > Version(code.line):
+        raise ValueError(
+            f"{PROTOCOL_SETTING}={spoken} is not known to Kafka {code}, whose newest is {code.line}; "
+            "upgrade the broker first"
+        )
+    return Software(code, spoken)
