@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ Kind = Literal["lines", "packets"]
 SUFFIXES = (".jsonl", ".pcap", ".pcapng", ".cap")
 GZIP_MAGIC = b"\x1f\x8b"
 PACKET_MAGICS = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\n\r\r\n")
+NO_PACKETS = "its name is that of a capture of packets, but it is neither pcap nor pcapng"
 CHUNK_BYTES = 1 << 16
 
 
@@ -47,32 +49,52 @@ def capture_name(path: str) -> str:
 
 
 def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str, str]]]:
-    """The captures under these files and folders, by path; and files named outright that are none, with the reason.
+    """The captures under these files and folders, by path; and what cannot be one or cannot be read, with the reason.
 
-    In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside.
+    In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside. A file named
+    outright that is none is told, and so are files by a capture's name, and folders, that cannot be read.
 
     Raises FileNotFoundError: a path that is not there.
     """
     found: dict[str, CaptureFile] = {}
     refused: list[tuple[str, str]] = []
+
+    def take(path: Path, otherwise: str | None) -> None:
+        try:
+            file = look_at(path)
+            empty = path.stat().st_size == 0
+        except OSError as error:
+            refused.append((str(path.resolve()), unreadable(error)))
+            return
+        if file is not None:
+            found[file.path] = file
+        elif otherwise is not None and not empty:
+            refused.append((str(path.resolve()), otherwise))
+
     for given in paths:
         path = local_path(given)
         if path.is_dir():
-            for inside in sorted(path.rglob("*")):
-                hidden = any(part.startswith((".", "_")) for part in inside.relative_to(path).parts)
-                if hidden or not inside.is_file() or not has_suffix(inside.name):
-                    continue
-                if (file := look_at(inside)) is not None:
-                    found[file.path] = file
+            for inside in files_inside(path, refused):
+                take(inside, NO_PACKETS if is_named_packets(inside) else None)
         elif path.is_file():
-            file = look_at(path)
-            if file is None:
-                refused.append((str(path.resolve()), "neither a capture of frames nor pcap or pcapng"))
-            else:
-                found[file.path] = file
+            take(path, "neither a capture of frames nor pcap or pcapng")
         else:
             raise FileNotFoundError(f"{given}: no such file or folder")
-    return [found[path] for path in sorted(found)], refused
+    return [found[path] for path in sorted(found)], sorted(set(refused))
+
+
+def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]:
+    """The files below a folder that have a capture's name; folders that cannot be listed are added to ``refused``."""
+
+    def shut(error: OSError) -> None:
+        refused.append((str(Path(error.filename).resolve()), f"cannot be listed: {error.strerror}"))
+
+    for here, inner, names in os.walk(folder, onerror=shut):
+        inner[:] = sorted(name for name in inner if not name.startswith((".", "_")))
+        for name in sorted(names):
+            inside = Path(here, name)
+            if not name.startswith((".", "_")) and has_suffix(name) and inside.is_file():
+                yield inside
 
 
 def local_path(given: str) -> Path:
@@ -83,8 +105,15 @@ def has_suffix(name: str) -> bool:
     return name.removesuffix(".gz").endswith(SUFFIXES)
 
 
+def is_named_packets(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(SUFFIXES[1:])
+
+
 def look_at(path: Path) -> CaptureFile | None:
-    """What kind of capture a file is; None if it is none. A file without a whole first line may become one."""
+    """What kind of capture a file is; None if it is none. A file without a whole first line may become one.
+
+    Raises OSError: it cannot be read.
+    """
     size = path.stat().st_size
     with path.open("rb") as file:
         compressed = file.read(2) == GZIP_MAGIC
@@ -114,14 +143,18 @@ def starts_a_capture(line: bytes) -> bool:
 class Source:
     """A file's bytes in order, decompressed. ``position`` counts those taken.
 
-    Raises Damage where gzip is damaged or cut off, once all that is good before has been given.
+    Raises Damage where gzip is damaged or cut off, or the file cannot be read (on), once all that is good before has
+    been given.
     """
 
     def __init__(self, path: str, start: int = 0) -> None:
         self.path = path
-        self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115 - closed by close()
-        self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
-        self._file.seek(start)
+        try:
+            self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115 - closed by close()
+            self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
+            self._file.seek(start)
+        except OSError as error:
+            raise Damage(start, unreadable(error)) from None
         self._buffer = b""
         self._at = 0
         self.position = start
@@ -138,8 +171,9 @@ class Source:
     def _more(self) -> bool:
         try:
             chunk = next(self._chunks, b"")
-        except Damage as damage:
-            raise Damage(self.position + len(self._buffer) - self._at, damage.reason) from None
+        except (Damage, OSError) as damage:
+            reason = damage.reason if isinstance(damage, Damage) else unreadable(damage)
+            raise Damage(self.position + len(self._buffer) - self._at, reason) from None
         if not chunk:
             return False
         self._buffer = self._buffer[self._at :] + chunk
@@ -163,6 +197,10 @@ class Source:
             if not self._more():
                 return self.read(start)
         return self.read(end + 1 - self._at)
+
+
+def unreadable(error: OSError) -> str:
+    return f"cannot be read: {error.strerror or error}"
 
 
 def plain_chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -198,6 +236,9 @@ def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
         if chunk:
             yield chunk
     if started and not member.eof:
+        if held := member.flush():  # it may hold some back where a chunk was full
+            given += len(held)
+            yield held
         raise Damage(given, "gzip: the file ends before its data do")
 
 

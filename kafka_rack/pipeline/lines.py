@@ -62,7 +62,12 @@ def read_lines(
     """
     capture = state.capture or capture_name(path)
     state.capture = capture
-    with Source(path, start) as source:
+    try:
+        source = Source(path, start)
+    except Damage as damage:
+        problems.append(Problem(capture, path, damage.offset, damage.reason))
+        return start
+    with source:
         while end is None or source.position < end:
             offset = source.position
             try:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 import pickle
 import zlib
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_rack.pipeline.blocks import plan
@@ -126,6 +129,7 @@ GZIPPED = SQUEEZED.compress(LINES) + SQUEEZED.flush()
 
 
 @given(size=st.integers(20, len(GZIPPED) - 1))
+@example(size=10957)  # zlib holds back what does not fit into a chunk
 def test_a_truncated_gzip_gives_what_it_holds_and_says_where_it_ends(tmp_path_factory, size):
     path = tmp_path_factory.mktemp("gzip") / "cut.jsonl.gz"
     path.write_bytes(GZIPPED[:size])
@@ -165,6 +169,46 @@ def test_a_folder_is_searched_and_what_is_no_capture_is_passed_over(tmp_path):
     assert find_files([str(tmp_path / "other.jsonl")])[1][0][0] == str(tmp_path / "other.jsonl")
     with pytest.raises(FileNotFoundError, match="no such file"):
         find_files([str(tmp_path / "missing")])
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path):
+    """/proc/self/mem can be opened and not read, by root too."""
+    (tmp_path / "good.jsonl").write_bytes(LINES)
+    (tmp_path / "unreadable.jsonl").symlink_to("/proc/self/mem")
+    (tmp_path / "noise.pcap").write_bytes(bytes(range(100)))
+    (tmp_path / "empty.pcap").write_bytes(b"")
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    rows = decode_paths([str(tmp_path)])
+    assert len(rows.as_dicts("frames")) == LINES.count(b'"dir"')
+    assert {(row["capture"], row["reason"]) for row in rows.as_dicts("problems")} == {
+        ("mem", "cannot be read: Input/output error"),
+        ("noise.pcap", "its name is that of a capture of packets, but it is neither pcap nor pcapng"),
+    }
+
+
+def test_a_file_that_goes_between_planning_and_reading_is_a_problem(capture):
+    (file,), _ = find_files([str(capture)])
+    capture.unlink()
+    rows = Rows()
+    list(decode_into(rows, file, None, Options()))
+    assert [row["reason"] for row in rows.as_dicts("problems")] == ["cannot be read: No such file or directory"]
+
+
+def test_a_folder_that_may_not_be_listed_is_told(tmp_path, monkeypatch):
+    (tmp_path / "good.jsonl").write_bytes(LINES)
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    scandir = os.scandir
+
+    def refuse(path):
+        if Path(path) == shut:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found, refused = find_files([str(tmp_path)])
+    assert [file.path for file in found] == [str(tmp_path / "good.jsonl")]
+    assert refused == [(str(shut), "cannot be listed: Permission denied")]
 
 
 def test_a_response_without_its_request_is_kept_as_such(tmp_path):
