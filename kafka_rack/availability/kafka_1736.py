@@ -6,15 +6,17 @@ column placed, it does not say; the exact values of two readings stand beside it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from kafka_rack.availability.question import Question
-from kafka_rack.availability.survey import availability_row
+from kafka_rack.availability.survey import Row, availability_row
 
 PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES = 54, 3, 2, 2
 ISSUE_FIGURES = {6: (0.999, 0.424), 9: (0.986, 0.228), 12: (0.894, 0.168)}
 """Brokers -> what the issue printed for random and for broker-replica placement."""
+COMPARED_PLACERS = ("random", "unaware", "broker-replica")
 NOTE = (
     "Left out by the table: outages become rarer but larger. The expected share of partitions that two failed brokers "
     "leave unwritable is the same for every placement of a cluster size (share_unwritable); broker-replica placement "
@@ -45,21 +47,30 @@ def kafka_1736_table() -> list[ComparisonRow]:
     >>> [round(row.broker_replica, 3) for row in kafka_1736_table()]
     [0.4, 0.25, 0.182]
     """
+    return compared(
+        availability_row(
+            Question(
+                brokers,
+                PARTITIONS,
+                REPLICATION_FACTOR,
+                FAILURES,
+                placer,
+                min_insync_replicas=MIN_INSYNC_REPLICAS,
+            )
+        )
+        for brokers in ISSUE_FIGURES
+        for placer in COMPARED_PLACERS
+    )
+
+
+def compared(rows: Iterable[Row]) -> list[ComparisonRow]:
+    """The issue's table out of rows of any clusters; clusters of which a placer is missing are left out."""
+    cells = {(row.brokers, row.placer): row for row in rows if is_cell(row)}
     table = []
     for brokers, (issue_random, issue_broker_replica) in ISSUE_FIGURES.items():
-        uniform, unaware, replica = (
-            availability_row(
-                Question(
-                    brokers,
-                    PARTITIONS,
-                    REPLICATION_FACTOR,
-                    FAILURES,
-                    placer,
-                    min_insync_replicas=MIN_INSYNC_REPLICAS,
-                )
-            )
-            for placer in ("random", "unaware", "broker-replica")
-        )
+        if not all((brokers, placer) in cells for placer in COMPARED_PLACERS):
+            continue
+        uniform, unaware, replica = (cells[brokers, placer] for placer in COMPARED_PLACERS)
         table.append(
             ComparisonRow(
                 brokers=brokers,
@@ -73,3 +84,10 @@ def kafka_1736_table() -> list[ComparisonRow]:
             )
         )
     return table
+
+
+def is_cell(row: Row) -> bool:
+    """Whether a row answers what the issue asked, of some cluster without racks."""
+    asked = (row.partitions, row.replication_factor, row.min_insync_replicas, row.failures)
+    wanted = (PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES)
+    return asked == wanted and row.racks is None and row.rack_failures == 0

@@ -1,0 +1,193 @@
+"""Curves of availability as SVG text: one sheet for each chance and each axis that varies, a panel for each case.
+
+A panel has a line for each placer; the cases are what else varies in the grid. All panels of a sheet have one scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import ceil, floor, log10
+from typing import Any, NamedTuple
+
+METRICS = {
+    "p_any_unwritable": "chance that any partition is unwritable",
+    "p_any_lost": "chance that any partition is lost",
+}
+SHEETS = {"brokers": "number of brokers", "failures": "failed brokers"}
+"""What curves run over."""
+CASES = {
+    "brokers": "brokers",
+    "partitions": "partitions",
+    "replication_factor": "RF",
+    "min_insync_replicas": "min.insync",
+    "racks": "racks",
+    "rack_failures": "failed racks",
+    "failures": "failed brokers",
+}
+COLOURS = {
+    "broker-replica": "#1f5fa8",
+    "copyset": "#2a9d8f",
+    "rack-aware": "#d9822b",
+    "unaware": "#b23a48",
+    "striped": "#7a5195",
+    "random": "#777777",
+}
+WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 300, 210, 48, 34, 34, 12
+"""Pixels: a panel and the margins inside it."""
+HEAD, COLUMNS, MOST_PANELS = 64, 3, 60
+"""Pixels above the panels; panels side by side; panels beyond which a sheet would be longer than anyone looks at."""
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+TEXT, GRID = "#333333", "#dddddd"
+
+
+class Line(NamedTuple):
+    """A placer's curve: (x, chance, standard error), by x. ``dash`` tells several of one placer apart."""
+
+    placer: str
+    name: str
+    dash: str
+    points: tuple[tuple[int, float, float], ...]
+
+
+class Panel(NamedTuple):
+    """The curves of one case."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+def sheets(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Name -> SVG of every sheet that the rows give: those over an axis with several values.
+
+    Args:
+        rows: with the columns of ``kafka_rack.availability.Row``, and ``asked_scatter_width``.
+    """
+    made = {}
+    for axis in SHEETS:
+        if len({row[axis] for row in rows}) > 1:
+            for metric in METRICS:
+                made[f"{metric}-by-{axis}"] = sheet(panels(rows, axis, metric), axis, metric)
+    return made
+
+
+def panels(rows: Sequence[Mapping[str, Any]], axis: str, metric: str) -> list[Panel]:
+    """A panel for each case, sorted; its title names only what varies."""
+    others = [name for name in CASES if name != axis]
+    varying = [name for name in others if len({row[name] for row in rows}) > 1]
+    cases: dict[tuple[Any, ...], dict[tuple[str, int | None], list[tuple[int, float, float]]]] = {}
+    for row in rows:
+        lines = cases.setdefault(tuple(row[name] for name in others), {})
+        line = lines.setdefault((row["placer"], row.get("asked_scatter_width")), [])
+        line.append((row[axis], row[metric], row["error"]))
+    found = []
+    for case in sorted(cases, key=lambda values: [(value is not None, value or 0) for value in values]):
+        told = dict(zip(others, case, strict=True))
+        title = ", ".join(f"{CASES[name]} {'none' if told[name] is None else told[name]}" for name in varying)
+        found.append(Panel(title or "all clusters", tuple(lines_of(cases[case]))))
+    return found
+
+
+def lines_of(curves: Mapping[tuple[str, int | None], Sequence[tuple[int, float, float]]]) -> list[Line]:
+    """The curves of a panel in the order of the legend."""
+    widths = sorted({width for placer, width in curves if width is not None})
+    order = sorted(curves, key=lambda key: (list(COLOURS).index(key[0]), key[1] or 0))
+    return [
+        Line(
+            placer,
+            placer if width is None else f"{placer} of scatter width {width}",
+            "" if width is None else DASHES[widths.index(width) % len(DASHES)],
+            tuple(sorted(curves[placer, width])),
+        )
+        for placer, width in order
+    ]
+
+
+def sheet(found: Sequence[Panel], axis: str, metric: str) -> str:
+    """All panels in rows, below a title and a legend."""
+    shown = found[:MOST_PANELS]
+    highest = scale_end(max((y for panel in found for line in panel.lines for _, y, _ in line.points), default=0.0))
+    columns = min(COLUMNS, len(shown))
+    width = max(columns * WIDTH, 760)
+    height = HEAD + ceil(len(shown) / columns) * HEIGHT + (24 if len(shown) < len(found) else 0)
+    size = f'width="{width}" height="{height}"'
+    title = f"{METRICS[metric]}, by {SHEETS[axis]}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10" fill="{TEXT}">',
+        f'<rect {size} fill="white"/>',
+        f'<text x="10" y="20" font-size="14">{escape(title)}</text>',
+        *legend(shown),
+    ]
+    for number, panel in enumerate(shown):
+        x, y = number % columns * WIDTH, HEAD + number // columns * HEIGHT
+        parts += [f'<g transform="translate({x} {y})">', *drawn(panel, highest), "</g>"]
+    if len(shown) < len(found):
+        parts.append(f'<text x="10" y="{height - 8}">and {len(found) - len(shown)} cases more, in the table</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def legend(found: Sequence[Panel]) -> list[str]:
+    """Each line's colour and name, once."""
+    parts, x = [], 10
+    for name, (placer, dash) in {
+        line.name: (line.placer, line.dash) for panel in found for line in panel.lines
+    }.items():
+        colour = COLOURS[placer]
+        stroke = f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
+        parts.append(f'<line x1="{x}" y1="42" x2="{x + 20}" y2="42" {stroke}/>')
+        parts.append(f'<text x="{x + 24}" y="45">{escape(name)}</text>')
+        x += 44 + 6 * len(name)
+    return parts
+
+
+def drawn(panel: Panel, highest: float) -> list[str]:
+    """One panel: grid, axes, curves, and error bars where the chances were tried out."""
+    xs = sorted({x for line in panel.lines for x, _, _ in line.points})
+    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+
+    def across(x: int) -> float:
+        return (LEFT + right) / 2 if xs[0] == xs[-1] else LEFT + (x - xs[0]) / (xs[-1] - xs[0]) * (right - LEFT)
+
+    def up(y: float) -> float:
+        return bottom - min(max(y, 0.0), highest) / highest * (bottom - TOP)
+
+    parts = [f'<text x="{LEFT}" y="{TOP - 12}" font-weight="bold">{escape(panel.title)}</text>']
+    for step in range(5):
+        value = highest * step / 4
+        parts.append(f'<line x1="{LEFT}" y1="{up(value):.1f}" x2="{right}" y2="{up(value):.1f}" stroke="{GRID}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{up(value) + 3:.1f}" text-anchor="end">{value:.3g}</text>')
+    parts += [f'<text x="{across(x):.1f}" y="{bottom + 14}" text-anchor="middle">{x}</text>' for x in labelled(xs)]
+    for line in panel.lines:
+        colour = COLOURS[line.placer]
+        path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y, _ in line.points)
+        stroke = f'stroke="{colour}" stroke-width="1.6" stroke-dasharray="{line.dash}"'
+        parts.append(f'<polyline points="{path}" fill="none" {stroke}/>')
+        for x, y, error in line.points:
+            parts.append(
+                f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="2.2" fill="{colour}">'
+                f"<title>{escape(line.name)}, {x}: {y:.6g}{f' ± {error:.2g}' if error else ''}</title></circle>"
+            )
+            if error:
+                parts.append(
+                    f'<line x1="{across(x):.1f}" y1="{up(y - 2 * error):.1f}" x2="{across(x):.1f}" '
+                    f'y2="{up(y + 2 * error):.1f}" stroke="{colour}"/>'
+                )
+    return parts
+
+
+def labelled(xs: Sequence[int], most: int = 8) -> list[int]:
+    """The values that are written below a panel: all, or evenly some of them."""
+    step = ceil(len(xs) / most)
+    return list(xs[::step])
+
+
+def scale_end(highest: float) -> float:
+    """A round number above the highest value: 1, 2, 4, 5 or 8 times a power of ten, at most 1.
+
+    >>> scale_end(0.36), scale_end(0.9), scale_end(0.0)
+    (0.4, 1.0, 1.0)
+    """
+    if highest <= 0:
+        return 1.0
+    power = 10.0 ** floor(log10(highest))
+    return min(1.0, next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= highest * (1 - 1e-9)))

@@ -1,0 +1,93 @@
+"""The points of a grid answered on Spark: their pieces judged in any order on any worker, put together point by point.
+
+What is drawn depends on the point, the layout and the chunk alone, so rows do not depend on the number of partitions,
+and each is the one that ``kafka_rack.availability.availability_row`` gives for the same seed and trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from kafka_rack.availability import Judged, Piece, Row, answer, judge, pieces_of
+from kafka_rack.errors import KafkaRackError
+from kafka_rack.pipeline.availability.grid import Point, Skipped
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS_PER_CORE = 8
+"""So that cores which get cheap pieces go on with others."""
+
+
+class Work(NamedTuple):
+    """One piece of a point; no piece where a formula answers the point."""
+
+    point: int
+    piece: Piece | None
+
+
+class Done(NamedTuple):
+    """What a piece gave: layouts judged, or why the placer refuses."""
+
+    judged: tuple[Judged, ...] = ()
+    refused: str | None = None
+
+
+def work_of(number: int, point: Point, seed: int, trials: int) -> Iterator[Work]:
+    """A point's pieces; at least one, so that each point is answered."""
+    pieces = pieces_of(point.question, settings=point.settings, seed=seed, trials=trials)
+    if not pieces:
+        yield Work(number, None)
+    for piece in pieces:
+        yield Work(number, piece)
+
+
+def do(work: Work) -> Done:
+    """Judge one piece."""
+    if work.piece is None:
+        return Done()
+    try:
+        return Done(tuple(judge(work.piece)))
+    except KafkaRackError as error:
+        return Done(refused=str(error))
+
+
+def put_together(point: Point, done: Iterable[Done], seed: int) -> Row | Skipped:
+    """A point's row once all its pieces are done."""
+    found = list(done)
+    refused = sorted(one.refused for one in found if one.refused is not None)
+    if refused:
+        return Skipped(point, refused[0])
+    judged = [layout for one in found for layout in one.judged]
+    return answer(point.question, judged, settings=point.settings, seed=seed)
+
+
+def place_of(work: Work) -> int:
+    """A number that spreads a point's pieces over the tasks."""
+    piece = work.piece
+    which = (work.point, piece.layouts[0].number, piece.chunk) if piece else (work.point,)
+    return crc32(repr(which).encode())
+
+
+def answer_points(
+    spark: SparkSession, points: Sequence[Point], *, seed: int, trials: int, tasks: int | None = None
+) -> list[Row | Skipped]:
+    """A row for each point, or why its placer refuses it, in the order of the points.
+
+    Args:
+        tasks: how many each step has; some a core unless given.
+    """
+    if not points:
+        return []
+    context = spark.sparkContext
+    tasks = tasks or TASKS_PER_CORE * context.defaultParallelism
+    given = list(points)
+    pieces = context.parallelize(list(enumerate(given)), min(tasks, len(given))).flatMap(
+        lambda one: ((place_of(work), work) for work in work_of(*one, seed, trials))
+    )
+    done = pieces.partitionBy(tasks, lambda place: place).map(lambda one: (one[1].point, do(one[1])))
+    whole = done.groupByKey(min(tasks, len(given)))
+    rows = dict(whole.map(lambda one: (one[0], put_together(given[one[0]], one[1], seed))).collect())
+    return [rows[number] for number in range(len(given))]

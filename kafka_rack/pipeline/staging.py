@@ -1,0 +1,79 @@
+"""A job's output: made beside what is there, and put in its place when all of it is whole."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TEMPORARY = "_temporary"
+OURS = (".parquet", ".svg")
+"""What folders of output hold; a folder with anything else is not ours to replace."""
+
+
+class NotOurs(Exception):
+    """Something of another origin is where output would go; the text says what."""
+
+
+@contextmanager
+def staged(out: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder for output; what is in it takes the place of the same names below ``out`` when the block ends well.
+
+    Else nothing changes: readers see what was there.
+
+    Args:
+        names: folders and files that the job writes; one that the job did not make this time goes.
+
+    Raises: NotOurs: one of them is there and holds what no job wrote. OSError.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        check_ours(out / name)
+    folder = out / TEMPORARY / uuid4().hex
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+        for name in names:
+            put_in_place(folder, out, name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        parent = out / TEMPORARY
+        if parent.exists() and not any(parent.iterdir()):
+            parent.rmdir()
+
+
+def check_ours(path: Path) -> None:
+    """Refuse to replace a folder that holds other things."""
+    if path.suffix:
+        if path.is_dir():
+            raise NotOurs(f"{path} is a folder, but a file goes there: choose another place for the output")
+    elif path.exists():
+        if not path.is_dir():
+            raise NotOurs(f"{path} is a file, but a folder goes there: choose another place for the output")
+        for found in sorted(path.iterdir()):
+            if found.is_dir() or found.suffix not in OURS:
+                raise NotOurs(f"{path} holds {found.name}, which no job wrote: choose another place for the output")
+
+
+def put_in_place(folder: Path, out: Path, name: str) -> None:
+    """Move one name to its place; a folder that was there is moved out of the way first."""
+    made, target = folder / name, out / name
+    if target.is_dir():
+        target.replace(folder / f".old-{name}")
+    if made.exists():
+        made.replace(target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def write_table(folder: Path, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A small table as one Parquet file in a folder of its name; without rows it still has its columns."""
+    (folder / name).mkdir(exist_ok=True)
+    table = pa.Table.from_pylist(list(rows), schema=schema)
+    pq.write_table(table, folder / name / "part-00000.parquet", compression="lz4")
