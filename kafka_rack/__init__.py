@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-SUBMODULES = ("assignment", "availability", "diskless", "errors", "placement", "selection")
+SUBMODULES = ("assignment", "availability", "diskless", "errors", "locality", "placement", "selection")
 
 NAMES = {
     "InputError": "kafka_rack.errors",

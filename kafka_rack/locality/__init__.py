@@ -1,0 +1,35 @@
+"""Bytes and money across racks: prices, where clients are, why bytes crossed, and what a plan will cost.
+
+>>> from kafka_rack.locality import Prices, forecast
+>>> plan = forecast(racks=3, replication_factor=3, bytes_in=300 * 2**20, readers=2)
+>>> int(plan.cross) // 2**20, round(sum(plan.month(Prices()).values()))
+(1200, 66136)
+
+The pipeline's job ``locality`` measures the same in captures: docs/locality.md.
+"""
+
+from __future__ import annotations
+
+from kafka_rack.locality.amounts import MONTH_SECONDS, covered_us, in_a_month
+from kafka_rack.locality.forecast import Forecast, copies_elsewhere, forecast
+from kafka_rack.locality.prices import Prices, Rate, read_prices
+from kafka_rack.locality.rack_rules import RackRules
+from kafka_rack.locality.reasons import REASONS, Facts, Reason, Verdict, judge
+
+__all__ = [
+    "MONTH_SECONDS",
+    "REASONS",
+    "Facts",
+    "Forecast",
+    "Prices",
+    "RackRules",
+    "Rate",
+    "Reason",
+    "Verdict",
+    "copies_elsewhere",
+    "covered_us",
+    "forecast",
+    "in_a_month",
+    "judge",
+    "read_prices",
+]

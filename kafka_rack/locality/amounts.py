@@ -1,0 +1,146 @@
+"""Spans of time, what they make in a month, and amounts as people read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+
+from kafka_rack.errors import InputError
+from kafka_rack.locality.prices import EXACT
+
+US = 1_000_000
+MONTH_SECONDS = 730 * 3_600
+"""A month as clouds bill it: a twelfth of 365 days."""
+SHORT_SPAN_US = 3_600 * US
+"""A capture shorter than this says little about a month."""
+UNITS_OF_TIME = {"ms": 1_000, "s": US, "m": 60 * US, "h": 3_600 * US, "d": 86_400 * US}
+NICE_WINDOWS_US = tuple(
+    count * UNITS_OF_TIME[unit]
+    for unit, counts in (("s", (1, 2, 5, 10, 30)), ("m", (1, 2, 5, 10, 30)), ("h", (1, 3, 6, 12)), ("d", (1, 7, 28)))
+    for count in counts
+)
+MOST_WINDOWS = 60
+STEPS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def covered_us(spans: Iterable[tuple[int, int]]) -> int:
+    """The time that spans cover together, first and last moment each: overlaps count once, gaps not at all.
+
+    >>> covered_us([(0, 10), (5, 20), (100, 101)])
+    21
+    """
+    total = 0
+    end: int | None = None
+    for first, last in sorted(spans):
+        begin = first if end is None else max(first, end)
+        if last > begin:
+            total += last - begin
+        end = last if end is None else max(end, last)
+    return total
+
+
+def in_a_month(amount: Decimal | int, span_us: int) -> Decimal | None:
+    """What an amount would be in a month that goes on like the span; None without a span.
+
+    >>> in_a_month(100, 730 * 3_600 * 1_000_000 // 4)
+    Decimal('400')
+    """
+    if span_us <= 0:
+        return None
+    return EXACT.divide(EXACT.multiply(Decimal(amount), Decimal(MONTH_SECONDS * US)), Decimal(span_us))
+
+
+def window_for(span_us: int) -> int:
+    """A window that cuts a span into no more than some sixty, microseconds.
+
+    >>> window_for(3_600_000_000) // 1_000_000
+    60
+    """
+    return next((window for window in NICE_WINDOWS_US if span_us <= window * MOST_WINDOWS), NICE_WINDOWS_US[-1])
+
+
+def parse_window(text: str) -> int:
+    """``30s``, ``5m``, ``1h``, ``1d`` in microseconds. Raises InputError.
+
+    >>> parse_window("90s")
+    90000000
+    """
+    match = re.fullmatch(r"([0-9]{1,9})(ms|s|m|h|d)", text.strip())
+    if match is None or int(match[1]) == 0:
+        raise InputError(f"window {text!r}, but a number with ms, s, m, h or d is wanted, as 5m")
+    return int(match[1]) * UNITS_OF_TIME[match[2]]
+
+
+def window_text(window_us: int) -> str:
+    """The same the other way.
+
+    >>> window_text(60_000_000)
+    '1m'
+    """
+    for unit in ("d", "h", "m", "s", "ms"):
+        if window_us % UNITS_OF_TIME[unit] == 0:
+            return f"{window_us // UNITS_OF_TIME[unit]}{unit}"
+    return f"{window_us}us"
+
+
+def parse_size(text: str) -> Fraction:
+    """``300MiB``, ``1.5 GB`` in bytes; ``/s`` behind it does not count. Raises InputError.
+
+    >>> parse_size("300MiB/s") == 300 * 2**20
+    True
+    """
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*?)(?:/s)?", text.strip())
+    if match is None or match[2].lower() not in SIZES:
+        raise InputError(f"size {text!r}, but a number with B, KB, MB, GB, KiB, MiB, GiB or TiB is wanted, as 300MiB/s")
+    return Fraction(match[1]) * SIZES[match[2].lower()]
+
+
+def bytes_text(size: int | Decimal) -> str:
+    """Bytes with three figures and more.
+
+    >>> bytes_text(999), bytes_text(1536), bytes_text(1200 * 2**20)
+    ('999 B', '1.50 KiB', '1.17 GiB')
+    """
+    value = float(size)
+    for step in STEPS:
+        if abs(value) < 1024 or step == STEPS[-1]:
+            break
+        value /= 1024
+    if step == "B":
+        return f"{value:.0f} B"
+    return f"{value:.2f} {step}" if value < 10 else f"{value:.1f} {step}" if value < 100 else f"{value:,.0f} {step}"
+
+
+def money_text(amount: Decimal | None, currency: str) -> str:
+    """Money with cents; of less than ten cents two figures that count.
+
+    >>> money_text(Decimal("12345.678"), "$"), money_text(Decimal("0.00002345"), "$"), money_text(Decimal(0), "EUR")
+    ('$12,345.68', '$0.000023', 'EUR 0.00')
+    """
+    if amount is None:
+        return "-"
+    if 0 < abs(amount) < Decimal("0.1"):
+        rounded = amount.quantize(Decimal(1).scaleb(amount.adjusted() - 1), rounding=ROUND_HALF_EVEN)
+        shown = f"{rounded:.12f}".rstrip("0") if rounded >= Decimal("1e-12") else "0.00"
+    else:
+        shown = f"{amount:,.2f}"
+    return f"{currency}{shown}" if len(currency) == 1 else f"{currency} {shown}"
+
+
+def duration_text(span_us: int) -> str:
+    """A span as people say it.
+
+    >>> duration_text(12_300_000), duration_text(5_400_000_000), duration_text(200_000_000_000)
+    ('12.3 s', '1 h 30 min', '2 d 8 h')
+    """
+    seconds = span_us / US
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    hours = round(seconds / 3_600)
+    return f"{hours} h" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -1,0 +1,226 @@
+"""What a byte costs on its way from one rack to another.
+
+Clouds charge by who sends and who receives, so a price has two halves: the sender's egress and the receiver's ingress.
+The default, 0.01 $/GB each, is AWS's between availability zones of one region; Google Cloud charges 0.01 $/GiB to the
+sender alone, Azure nothing. Amounts are Decimal throughout: 18 places, of which sums lose none.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from kafka_rack.errors import InputError
+
+UNITS = {"GB": 10**9, "GiB": 2**30}
+"""Bytes of what a price is for."""
+CENT = Decimal("0.01")
+NOTHING = Decimal(0)
+PLACES = Decimal(1).scaleb(-18)
+EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
+FILE_KEYS = ("currency", "unit", "egress", "ingress", "free_replication", "pairs")
+PAIR_KEYS = ("from", "to", "between", "egress", "ingress")
+LONGEST_CURRENCY = 8
+
+
+class Rate(NamedTuple):
+    """Money for one unit of bytes: the sender's part and the receiver's."""
+
+    egress: Decimal
+    ingress: Decimal
+
+    @property
+    def both(self) -> Decimal:
+        return self.egress + self.ingress
+
+
+FREE = Rate(NOTHING, NOTHING)
+CENT_EACH = Rate(CENT, CENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What crossing costs. ``unit`` is GB (10^9 bytes) or GiB (2^30).
+
+    ``default`` holds for two different racks that ``pairs``, (from, to) -> rate, does not have; bytes that stay in
+    their rack are free unless ``pairs`` has the rack with itself.
+    """
+
+    currency: str = "$"
+    unit: str = "GB"
+    default: Rate = CENT_EACH
+    pairs: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
+    free_replication: bool = False
+
+    def rate(self, sender: str, receiver: str) -> Rate:
+        """The price of one direction.
+
+        >>> Prices().rate("az-a", "az-b").both, Prices().rate("az-a", "az-a").both
+        (Decimal('0.02'), Decimal('0'))
+        """
+        found = self.pairs.get((sender, receiver))
+        if found is not None:
+            return found
+        return self.default if sender != receiver else FREE
+
+    def cost(self, sender: str, receiver: str, size_bytes: int, *, replication: bool = False) -> Decimal:
+        """What the bytes cost, both halves together, to 18 places.
+
+        >>> Prices().cost("az-a", "az-b", 3_000_000_000)
+        Decimal('0.060000000000000000')
+        """
+        if replication and self.free_replication:
+            return NOTHING
+        return self._money(self.rate(sender, receiver).both, size_bytes)
+
+    def at_most(self, size_bytes: int) -> Decimal:
+        """What bytes cost at most whose racks are not known: the highest price that there is."""
+        highest = max([self.default.both, *(rate.both for rate in self.pairs.values())])
+        return self._money(highest, size_bytes)
+
+    def _money(self, price: Decimal, size_bytes: int) -> Decimal:
+        whole = EXACT.multiply(price, Decimal(size_bytes))
+        return EXACT.divide(whole, Decimal(UNITS[self.unit])).quantize(PLACES, context=EXACT)
+
+    def racks(self) -> set[str]:
+        """Every rack that has a price of its own."""
+        return {rack for pair in self.pairs for rack in pair}
+
+    def with_free_replication(self) -> Prices:
+        return replace(self, free_replication=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """The prices as a file of them would have them, amounts as text."""
+        return {
+            "currency": self.currency,
+            "unit": self.unit,
+            "unit_bytes": UNITS[self.unit],
+            "egress": str(self.default.egress),
+            "ingress": str(self.default.ingress),
+            "free_replication": self.free_replication,
+            "pairs": [
+                {"from": sender, "to": receiver, "egress": str(rate.egress), "ingress": str(rate.ingress)}
+                for (sender, receiver), rate in sorted(self.pairs.items())
+            ],
+        }
+
+
+def read_prices(text: str, name: str) -> Prices:
+    """Prices out of a file's text: TOML where its name ends so, else JSON.
+
+    Args:
+        name: the file's, for messages.
+
+    Raises: InputError: what is wrong, where, and what would be right.
+
+    >>> prices = read_prices(
+    ...     'egress = 0.01\\ningress = 0\\n[[pairs]]\\nbetween = ["a", "b"]\\negress = 0.002', "p.toml"
+    ... )
+    >>> str(prices.rate("b", "a").both), str(prices.rate("a", "c").both)
+    ('0.002', '0.01')
+    """
+    try:
+        if name.endswith(".toml"):
+            found = tomllib.loads(text, parse_float=Decimal)
+        else:
+            found = json.loads(text, parse_float=Decimal)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+    except (tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as error:
+        raise InputError(f"{name}: not as {'TOML' if name.endswith('.toml') else 'JSON'} is: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{name}: prices are an object with {', '.join(FILE_KEYS)}, not {kind(found)}")
+    return prices_of(found, name)
+
+
+def prices_of(found: Mapping[str, Any], name: str) -> Prices:
+    known_keys(found, FILE_KEYS, name)
+    currency = found.get("currency", "$")
+    if not isinstance(currency, str) or not 0 < len(currency.strip()) <= LONGEST_CURRENCY:
+        raise InputError(f"{name}: currency {currency!r}, but 1 to {LONGEST_CURRENCY} letters or a sign are wanted")
+    unit = found.get("unit", "GB")
+    if unit not in UNITS:
+        raise InputError(f"{name}: unit {unit!r}, but it is GB (10^9 bytes) or GiB (2^30 bytes)")
+    free = found.get("free_replication", False)
+    if not isinstance(free, bool):
+        raise InputError(f"{name}: free_replication {free!r}, but true or false is wanted")
+    default = rate_of(found, CENT_EACH, name)
+    pairs = found.get("pairs", [])
+    if not isinstance(pairs, list):
+        raise InputError(f"{name}: pairs is {kind(pairs)}, but a list of objects with {', '.join(PAIR_KEYS)} is wanted")
+    return Prices(currency.strip(), unit, default, pairs_of(pairs, default, name), free)
+
+
+def pairs_of(pairs: list[Any], default: Rate, name: str) -> dict[tuple[str, str], Rate]:
+    """Each direction's price. A half that a pair leaves out is the default's."""
+    rates: dict[tuple[str, str], Rate] = {}
+    said_by: dict[tuple[str, str], int] = {}
+    for number, one in enumerate(pairs, start=1):
+        where = f"{name}, pair {number}"
+        if not isinstance(one, dict):
+            raise InputError(f"{where}: {kind(one)}, but an object with {', '.join(PAIR_KEYS)} is wanted")
+        known_keys(one, PAIR_KEYS, where)
+        rate = rate_of(one, default, where)
+        for direction in directions(one, where):
+            if rates.get(direction, rate) != rate:
+                sender, receiver = direction
+                raise InputError(f"{where}: {sender} to {receiver} has another price than in pair {said_by[direction]}")
+            rates[direction] = rate
+            said_by[direction] = number
+    return rates
+
+
+def directions(one: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
+    """``from`` and ``to`` are one direction, ``between`` two."""
+    between = one.get("between")
+    if (between is None) == ("from" not in one and "to" not in one):
+        raise InputError(f'{where}: either from and to, or between with two racks, as between = ["az-a", "az-b"]')
+    if between is not None:
+        if not isinstance(between, list) or len(between) != 2:
+            raise InputError(f"{where}: between {between!r}, but a list of two racks is wanted")
+        first, second = (rack_of(rack, "between", where) for rack in between)
+        return sorted({(first, second), (second, first)})
+    return [(rack_of(one.get("from"), "from", where), rack_of(one.get("to"), "to", where))]
+
+
+def rack_of(found: Any, key: str, where: str) -> str:
+    if not isinstance(found, str) or not found:
+        raise InputError(f"{where}: {key} {found!r}, but a rack's name is wanted")
+    return found
+
+
+def rate_of(found: Mapping[str, Any], default: Rate, where: str) -> Rate:
+    return Rate(
+        amount(found.get("egress", default.egress), "egress", where),
+        amount(found.get("ingress", default.ingress), "ingress", where),
+    )
+
+
+def amount(found: Any, key: str, where: str) -> Decimal:
+    """A price; text is taken too, since some writers of JSON have no exact numbers."""
+    try:
+        if isinstance(found, bool) or not isinstance(found, int | str | Decimal):
+            raise InvalidOperation
+        value = Decimal(found)
+        if not value.is_finite() or value < 0 or value > 10**6 or value.normalize().as_tuple().exponent < -9:  # type: ignore[operator]
+            raise InvalidOperation
+    except InvalidOperation:
+        shown = str(found) if isinstance(found, Decimal) else repr(found)
+        raise InputError(f"{where}: {key} {shown}, but a price from 0 with at most 9 decimals is wanted") from None
+    return value
+
+
+def known_keys(found: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in found:
+        if key not in known:
+            raise InputError(f"{where}: unknown key {key!r}; there are {', '.join(known)}")
+
+
+def kind(found: Any) -> str:
+    return {list: "a list", dict: "an object", str: "text", bool: "true or false", type(None): "null"}.get(
+        type(found), "a number"
+    )

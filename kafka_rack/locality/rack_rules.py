@@ -1,0 +1,161 @@
+"""Where clients are, as a file says it, for those that do not say it themselves: producers above all.
+
+A line is ``RACK@WHAT``: an address range, one address, ``client:PATTERN`` for client ids, or ``broker:ID``. Blank lines
+and what follows a ``#`` do not count.
+
+    az-a@10.0.1.0/24
+    az-b@10.0.2.17
+    az-b@2001:db8:2::/48
+    az-c@client:billing-*
+    az-a@broker:4
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import translate
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
+
+from kafka_rack.errors import InputError
+
+Address = IPv4Address | IPv6Address
+CLIENT, BROKER = "client:", "broker:"
+FORM = "RACK@RANGE, RACK@client:PATTERN or RACK@broker:ID is wanted, as az-a@10.0.1.0/24"
+LONGEST_PATTERN = 200
+
+
+class Pattern(NamedTuple):
+    """Client ids: ``*`` any letters, ``?`` one, ``[...]`` one of some."""
+
+    text: str
+    rack: str
+    line: int
+
+    @property
+    def literals(self) -> int:
+        return sum(letter not in "*?[]" for letter in self.text)
+
+
+@dataclass(slots=True)
+class RackRules:
+    """A racks file, read. The longest range that holds an address decides, and of patterns the one that says most.
+
+    ``ranges`` is (version of IP, length of prefix) -> network as a number -> rack.
+    """
+
+    ranges: dict[tuple[int, int], dict[int, str]] = field(default_factory=dict)
+    patterns: list[Pattern] = field(default_factory=list)
+    brokers: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str, name: str) -> RackRules:
+        """A file's text. Raises InputError with the line, and what would be right.
+
+        >>> rules = RackRules.read("az-a@10.0.0.0/8\\naz-b@10.0.2.0/24\\naz-c@client:etl-*", "racks")
+        >>> rules.of_address("10.0.2.7"), rules.of_address("10.9.9.9"), rules.of_client_id("etl-7")
+        ('az-b', 'az-a', 'az-c')
+        """
+        rules = cls()
+        said: dict[object, tuple[str, int]] = {}
+        for number, line in enumerate(text.splitlines(), start=1):
+            bare = uncommented(line)
+            if bare:
+                rules.add(bare, f"{name}, line {number}", number, said)
+        rules.patterns.sort(key=lambda pattern: (-pattern.literals, pattern.text))
+        return rules
+
+    def add(self, line: str, where: str, number: int, said: dict[object, tuple[str, int]]) -> None:
+        rack, at, what = (part.strip() for part in line.partition("@"))
+        if not at or not rack or not what:
+            raise InputError(f"{where}: {line!r}, but {FORM}")
+        key: object
+        if what.startswith(CLIENT):
+            key = pattern = what.removeprefix(CLIENT).strip()
+            if not pattern or len(pattern) > LONGEST_PATTERN:
+                raise InputError(f"{where}: a pattern of 1 to {LONGEST_PATTERN} letters is wanted behind client:")
+            self.patterns.append(Pattern(pattern, rack, number))
+        elif what.startswith(BROKER):
+            broker = what.removeprefix(BROKER).strip()
+            if not broker.isascii() or not broker.isdigit() or int(broker) >= 1 << 31:
+                raise InputError(f"{where}: broker {broker!r}, but a broker's id is wanted, as az-a@broker:4")
+            key = int(broker)
+            self.brokers[int(broker)] = rack
+        else:
+            key = network = network_of(what, where)
+            by_network = self.ranges.setdefault((network.version, network.prefixlen), {})
+            by_network[int(network.network_address)] = rack
+        before = said.setdefault(key, (rack, number))
+        if before[0] != rack:
+            raise InputError(f"{where}: {what} is in {rack} here, but in {before[0]} in line {before[1]}; keep one")
+
+    def of_address(self, address: str | None) -> str | None:
+        """The rack of an address without port, None where no range holds it."""
+        found = parsed_address(address)
+        if found is None:
+            return None
+        bits, number = found.max_prefixlen, int(found)
+        for length in range(bits, -1, -1):
+            by_network = self.ranges.get((found.version, length))
+            if by_network:
+                rack = by_network.get(number >> (bits - length) << (bits - length))
+                if rack is not None:
+                    return rack
+        return None
+
+    def of_client_id(self, client_id: str | None) -> str | None:
+        """The rack of a client id; None where no pattern fits, or several that say as much and not the same."""
+        best: Pattern | None = None
+        for pattern in self.patterns:
+            if best is not None and pattern.literals < best.literals:
+                break
+            if re.match(translate(pattern.text), client_id or ""):
+                if best is not None and best.rack != pattern.rack:
+                    return None
+                best = best or pattern
+        return best.rack if best is not None else None
+
+    def racks(self) -> set[str]:
+        """Every rack that the file names."""
+        ranges = {rack for by_network in self.ranges.values() for rack in by_network.values()}
+        return ranges | {pattern.rack for pattern in self.patterns} | set(self.brokers.values())
+
+
+def uncommented(line: str) -> str:
+    """A line without its comment, which begins the line or follows a blank: client ids may hold a ``#``."""
+    return re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
+
+
+def network_of(text: str, where: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text)
+    except ValueError:
+        pass
+    try:
+        meant = ip_network(text, strict=False)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is no address or range; {FORM}") from None
+    raise InputError(f"{where}: {text} has bits behind its prefix; {meant} is that range")
+
+
+def parsed_address(address: str | None) -> Address | None:
+    """An address, of IPv4 also where it is written within IPv6."""
+    try:
+        found = ip_address((address or "").strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return mapped or found
+
+
+def host_of(client: str | None) -> str | None:
+    """A client's address without its port.
+
+    >>> host_of("10.0.1.7:40212"), host_of("[2001:db8::1]:40212"), host_of("2001:db8::1:40212")
+    ('10.0.1.7', '2001:db8::1', '2001:db8::1')
+    """
+    if client is None:
+        return None
+    host = client.rpartition(":")[0] or client
+    return host.strip("[]")
