@@ -1,0 +1,376 @@
+"""The checks: each says what is wrong with one message, or with some bytes, or that nothing is.
+
+A fault has a ``kind``, a few words that do not depend on the values, so that a thousand examples of one fault are one
+failure, and a smaller message can be known to show the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+import protocol
+from kafka_rack.pipeline.fuzz.codecs import UserCodec
+from protocol import reference
+from protocol.codec import codec, decode_as
+from protocol.declare import TAGS, declaration_of
+from protocol.fuzz.crossing import Refusal, cross
+from protocol.fuzz.oracles import KafkaPythonOracle, KioOracle, Oracle, Unfit
+from protocol.versions import VersionRange
+from protocol.wire import Array, FieldType
+
+MESSAGE, WILD, BYTES = "message", "wild", "bytes"
+"""What a check takes: a message that the version can hold, one that mixes versions, damaged bytes."""
+LONGEST_ANSWER = 4_000  # characters kept of what each side said
+SET_ASIDE = {("kafka-python", "ApiVersionsResponse"): VersionRange(1, 4)}  # any answer with an error read as version 0
+
+
+class Fault(NamedTuple):
+    """What is wrong; ``ours`` and ``theirs`` are the answers of both sides, or what was expected and what came."""
+
+    kind: str
+    ours: str
+    theirs: str
+
+
+class Check(Protocol):
+    """One check. It may raise Unfit where the other side cannot hold the values."""
+
+    name: str
+    takes: tuple[str, ...]
+    damaged: int  # inputs of damaged bytes for each example
+
+    def supports(self, message: str, version: int) -> bool:
+        """Whether it has something to say of this message version."""
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        """What is wrong with ``value``, a message of this class or bytes, in this version."""
+
+
+class OfAll:
+    """For checks that know every message version."""
+
+    damaged = 0
+
+    def supports(self, message: str, version: int) -> bool:
+        return version in protocol.named_class(message).valid_versions
+
+
+class RoundTrip(OfAll):
+    """The compiled codec reads what it writes, and writes the same bytes again."""
+
+    name = "round-trip"
+    takes: tuple[str, ...] = (MESSAGE,)
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        ours = codec(message, version)
+        try:
+            data = ours.encode(value)
+        except Exception as error:  # noqa: BLE001 - that nothing escapes is what is tried
+            return Fault(f"not written: {type(error).__name__}", shown(value), told(error))
+        try:
+            found, end = ours.decode(data)
+        except Exception as error:  # noqa: BLE001
+            return Fault(f"not read: {type(error).__name__}", shown(value), told(error))
+        if end != len(data):
+            return Fault("bytes left over", shown(value), f"{len(data) - end} bytes left over")
+        if found != value:
+            return Fault("another message read", shown(value), shown(found))
+        again = ours.encode(found)
+        return None if again == data else Fault("other bytes written", data.hex(), again.hex())
+
+
+class Versions(OfAll):
+    """A message with fields of several versions: each field survives, is dropped or refused as it is declared."""
+
+    name = "versions"
+    takes: tuple[str, ...] = (WILD,)
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        try:
+            expected = cross(value, version)
+        except Refusal as refusal:
+            return refused_at(message, version, value, refusal.path)
+        try:
+            found = decode_as(message, version, codec(message, version).encode(value))
+        except Exception as error:  # noqa: BLE001
+            return Fault(f"does not cross: {type(error).__name__}", shown(expected), told(error))
+        return None if found == expected else Fault("crosses as another message", shown(expected), shown(found))
+
+
+def refused_at(message: Any, version: int, value: Any, path: str) -> Fault | None:
+    """What is wrong unless the writer refuses the field at ``path``."""
+    try:
+        data = codec(message, version).encode(value)
+    except protocol.EncodeError as error:
+        return None if error.path == path else Fault("another field refused", path, error.path)
+    except Exception as error:  # noqa: BLE001
+        return Fault(f"not refused: {type(error).__name__}", f"refuses {path}", told(error))
+    return Fault("not refused", f"refuses {path}", data.hex())
+
+
+class Reference(OfAll):
+    """The constructs, which are slow and plain, write the same bytes, read the same, and refuse the same damage."""
+
+    name, damaged = "reference", 1
+    takes: tuple[str, ...] = (MESSAGE, BYTES)
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        if isinstance(value, bytes):
+            ours, theirs = (
+                outcome(lambda: decode_as(message, version, value)),
+                outcome(lambda: reference_decode(message, version, value)),
+            )
+            return None if ours == theirs else Fault("readers disagree about damaged bytes", ours, theirs)
+        ours_written, theirs_written = codec(message, version).encode(value), reference.encode(value, version)
+        if ours_written != theirs_written:
+            return Fault("constructs write other bytes", ours_written.hex(), theirs_written.hex())
+        found = reference_decode(message, version, ours_written)
+        return None if found == value else Fault("constructs read another message", shown(value), shown(found))
+
+
+def reference_decode(message: Any, version: int, data: bytes) -> Any:
+    found, end = reference.decode(message, version, data)
+    if end != len(data):
+        raise protocol.DecodeError(f"{len(data) - end} bytes left over", message.name, version, end)
+    return found
+
+
+class Damage(OfAll):
+    """Damaged bytes are a message or a DecodeError; a message that comes of them can be written and read again."""
+
+    name, damaged = "damage", 4
+    takes: tuple[str, ...] = (BYTES,)
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        try:
+            found = decode_as(message, version, value)
+        except protocol.DecodeError as error:
+            if "though its construct reads it" not in error.reason:
+                return None
+            return Fault("refused, though its construct reads it", str(error), "")
+        except Exception as error:  # noqa: BLE001 - what escapes is what is looked for
+            return Fault(f"{type(error).__name__} escapes", "a message or DecodeError", told(error))
+        try:
+            written = codec(message, version).encode(found)
+            again = codec(message, version).encode(decode_as(message, version, written))
+        except Exception as error:  # noqa: BLE001
+            return Fault(f"read, but not written and read again: {type(error).__name__}", shown(found), told(error))
+        return None if again == written else Fault("other bytes written", written.hex(), again.hex())
+
+
+class Judged:
+    """Another codec reads our bytes and writes the same."""
+
+    takes: tuple[str, ...] = (MESSAGE,)
+    damaged = 0
+
+    def __init__(self, name: str, oracle: Oracle) -> None:
+        self.name, self.oracle = name, oracle
+
+    def supports(self, message: str, version: int) -> bool:
+        aside = SET_ASIDE.get((self.name, message))
+        return (aside is None or version not in aside) and self.oracle.supports(message, version)
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        data = codec(message, version).encode(without_tags(value))
+        theirs = self.oracle.rewritten(message.name, version, data)
+        return None if theirs == data else Fault("other bytes written", data.hex(), theirs.hex())
+
+
+class Users:
+    """The user's own codec: the same bytes from the same JSON, the same JSON from the same bytes, clean refusals."""
+
+    name = "codec"
+
+    def __init__(self, theirs: UserCodec) -> None:
+        self.theirs = theirs
+        reads = theirs.decode is not None or theirs.rewritten is not None
+        self.takes: tuple[str, ...] = (MESSAGE, BYTES) if theirs.refusals and reads else (MESSAGE,)
+        self.damaged = 2 if BYTES in self.takes else 0
+
+    def supports(self, message: str, version: int) -> bool:
+        return bool(self.theirs.supports(message, version))
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        if isinstance(value, bytes):
+            return self._refusal(message, version, value)
+        try:
+            data = codec(message, version).encode(value)
+            plain = without_tags(value)
+            plain_data = codec(message, version).encode(plain)  # neither JSON nor every codec holds unknown tags
+            tree = protocol.to_json(plain, version)
+        except protocol.ProtocolError as error:
+            raise Unfit(f"not a message of this version: {error}") from error
+        return (
+            self._encoded(message, version, tree, plain_data)
+            or self._decoded(message, version, data, tree)
+            or self._rewritten(message, version, plain_data)
+        )
+
+    def _encoded(self, message: Any, version: int, tree: Any, data: bytes) -> Fault | None:
+        if self.theirs.encode is None:
+            return None
+        try:
+            theirs = bytes(self.theirs.encode(message.name, version, json.loads(json.dumps(tree))))
+        except Unfit:
+            raise
+        except Exception as error:  # noqa: BLE001 - a codec of any make
+            return Fault(f"encode raises {type(error).__name__}", data.hex(), told(error))
+        return None if theirs == data else Fault("encode gives other bytes", data.hex(), theirs.hex())
+
+    def _decoded(self, message: Any, version: int, data: bytes, tree: Any) -> Fault | None:
+        if self.theirs.decode is None:
+            return None
+        try:
+            theirs = self.theirs.decode(message.name, version, data)
+        except Unfit:
+            raise
+        except Exception as error:  # noqa: BLE001
+            return Fault(f"decode raises {type(error).__name__}", as_text(tree), told(error))
+        where = first_difference(tree, theirs)
+        if where is None or first_difference(tree, in_our_words(message, version, theirs)) is None:
+            return None
+        return Fault(f"decode differs at {where}", as_text(tree), as_text(theirs))
+
+    def _rewritten(self, message: Any, version: int, data: bytes) -> Fault | None:
+        if self.theirs.rewritten is None:
+            return None
+        try:
+            theirs = bytes(self.theirs.rewritten(message.name, version, data))
+        except Unfit:
+            raise
+        except Exception as error:  # noqa: BLE001
+            return Fault(f"rewritten raises {type(error).__name__}", data.hex(), told(error))
+        return None if theirs == data else Fault("rewritten gives other bytes", data.hex(), theirs.hex())
+
+    def _refusal(self, message: Any, version: int, value: bytes) -> Fault | None:
+        refusals: tuple[type[BaseException], ...] = (*self.theirs.refusals, Unfit)
+        for read in (self.theirs.decode, self.theirs.rewritten):
+            try:
+                if read is not None:
+                    read(message.name, version, value)
+            except refusals:
+                continue
+            except Exception as error:  # noqa: BLE001
+                allowed = ", ".join(one.__name__ for one in self.theirs.refusals)
+                return Fault(f"{type(error).__name__} escapes", f"an answer, or {allowed}", told(error))
+        return None
+
+
+# -- which there are ---------------------------------------------------------------------------------------------------
+
+MAKERS: dict[str, Callable[[], Check]] = {
+    "round-trip": RoundTrip,
+    "versions": Versions,
+    "reference": Reference,
+    "damage": Damage,
+    "kio": lambda: Judged("kio", KioOracle()),
+    "kafka-python": lambda: Judged("kafka-python", KafkaPythonOracle()),
+}
+CHECKS = (*MAKERS, "java", "codec")
+"""All names. ``java`` runs in Spark's JVM, see the module of that name; ``codec`` is the user's."""
+PACKAGES = {"kio": "kio", "kafka-python": "kafka-python"}
+
+
+class CheckMissing(Exception):
+    """A check needs a package that is not installed; the text says which."""
+
+
+def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[Check]:
+    """The checks of these names that run in Python, in the order of :data:`CHECKS`.
+
+    Raises: CheckMissing.
+    """
+    found: list[Check] = []
+    for name, make in MAKERS.items():
+        if name in names:
+            try:
+                found.append(make())
+            except ImportError as error:
+                raise CheckMissing(f"the check {name} needs {PACKAGES[name]}: pip install {PACKAGES[name]}") from error
+    if "codec" in names:
+        assert theirs is not None
+        found.append(Users(theirs))
+    return found
+
+
+# -- small things ------------------------------------------------------------------------------------------------------
+
+
+def outcome(read: Callable[[], Any]) -> str:
+    """What a reader makes of bytes, as text: messages that hold NaN are not equal to themselves."""
+    try:
+        return shown(read(), whole=True)
+    except protocol.DecodeError:
+        return "refused"
+
+
+def shown(message: Any, *, whole: bool = False) -> str:
+    """A message as text."""
+    text = str(msgspec.to_builtins(message)) if whole else repr(message)
+    return text if whole else cut(text)
+
+
+def told(error: BaseException) -> str:
+    return cut(f"{type(error).__name__}: {error}")
+
+
+def as_text(tree: Any) -> str:
+    return cut(json.dumps(tree, ensure_ascii=False, default=repr))
+
+
+def cut(text: str) -> str:
+    """No longer than is worth keeping."""
+    return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}... {len(text)} characters"
+
+
+def without_tags(record: Any) -> Any:
+    """The record without unknown tagged fields, at any depth."""
+    values = {one.name: stripped(one.type, getattr(record, one.name)) for one in declaration_of(record).fields}
+    return type(record)(**values, **{TAGS: ()})
+
+
+def stripped(type_: Any, value: Any) -> Any:
+    """:func:`without_tags` for a value of a field's type."""
+    if value is None or (isinstance(type_, FieldType) and not isinstance(type_, Array)):
+        return value
+    if isinstance(type_, Array):
+        return value if isinstance(type_.item, FieldType) else [without_tags(item) for item in value]
+    return without_tags(value)
+
+
+def in_our_words(message: Any, version: int, tree: Any) -> Any:
+    """JSON as ours would say it: a tagged field at its default may be there or not. What is none of ours stays."""
+    try:
+        return protocol.to_json(protocol.from_json(message.name, version, tree), version)
+    except protocol.ProtocolError:
+        return tree
+
+
+def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
+    """Where two JSON values first differ, indices left out; None where they do not.
+
+    >>> first_difference({"topics": [{"name": "a"}]}, {"topics": [{"name": None}]})
+    'topics[].name'
+    """
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        for name in dict.fromkeys((*ours, *theirs)):
+            place = f"{path}.{name}" if path else str(name)
+            if name not in ours or name not in theirs:
+                return place
+            found = first_difference(ours[name], theirs[name], place)
+            if found is not None:
+                return found
+        return None
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for one, other in zip(ours, theirs, strict=True):
+            found = first_difference(one, other, f"{path}[]")
+            if found is not None:
+                return found
+        return None
+    same = ours == theirs and isinstance(ours, bool) == isinstance(theirs, bool)
+    return None if same else path or "the whole"

@@ -1,0 +1,227 @@
+"""Apache Kafka's own message classes inside Spark's JVM, asked by tasks as a function of Spark SQL.
+
+No Java compiler has to be installed: Spark brings one, Janino, for the code that it makes of queries, and it compiles
+the few lines between Spark and Kafka (KafkaClasses.java) as well. They go to the workers as a jar, beside Kafka's.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+import protocol
+from kafka_rack.pipeline.fuzz.checks import MESSAGE, Fault, as_text, cut, first_difference, without_tags
+from protocol.codec import codec
+from protocol.versions import VersionRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCE = Path(__file__).with_name("KafkaClasses.java")
+CLASS = "kafka_rack.fuzz.KafkaClasses"
+FUNCTION = "kafka_rack_kafka_classes"
+NAME = "java"
+CONVERTER = "JsonConverter.class"
+# Kafka prints records as an empty string and reads none.
+WITH_RECORDS = {"FetchResponse", "FetchSnapshotResponse", "ProduceRequest", "ShareFetchResponse"}
+RECORDS = ("records", "unalignedRecords")
+NAMES_OF_TODAY = (4, 3)  # before this, some fields had other names in JSON; the bytes are the same
+# Message versions that Kafka had before this release as a draft with other fields.
+DRAFTS = {"ReadShareGroupStateSummaryResponse": (VersionRange(0, 0), (4, 1))}
+
+
+class KafkaMissing(Exception):
+    """Kafka's classes cannot be had; the text says what is missing."""
+
+
+class KafkaSide:
+    """Kafka's classes as a session has them.
+
+    Attributes:
+        release: as ``4.3.0``.
+        classes: message -> its Java class.
+        versions: message -> the versions that it knows.
+    """
+
+    def __init__(self, release: str, classes: dict[str, str], instance: Any) -> None:
+        self.release, self.classes, self.instance = release, classes, instance
+        numbers = tuple(int(part) if part.isdigit() else 0 for part in release.split(".")[:2])
+        self.names_of_today = numbers >= NAMES_OF_TODAY
+        self.versions: dict[str, VersionRange] = {}
+        for message, name in classes.items():
+            told = str(instance.versions(name)).split()
+            if len(told) == 2 and all(part.lstrip("-").isdigit() for part in told):
+                self.versions[message] = VersionRange(int(told[0]), int(told[1]))
+        self.drafts = {message: versions for message, (versions, since) in DRAFTS.items() if numbers < since}
+
+    def supports(self, message: str, version: int) -> bool:
+        return version in self.versions.get(message, ()) and version not in self.drafts.get(message, ())
+
+
+class JavaCheck:
+    """The check ``java`` of one example at a time, from the driver; tasks ask by the function instead."""
+
+    name, damaged = NAME, 0
+    takes: tuple[str, ...] = (MESSAGE,)
+
+    def __init__(self, side: KafkaSide) -> None:
+        self.side = side
+
+    def supports(self, message: str, version: int) -> bool:
+        return self.side.supports(message, version)
+
+    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+        data, tree = question(message, version, value)
+        answer = self.side.instance.call(self.side.classes[message.name], version, data, tree)
+        return judged(message, version, value, str(answer), names_of_today=self.side.names_of_today)
+
+
+def question(message: Any, version: int, value: Any) -> tuple[bytes, str]:
+    """What Kafka is asked about a message: its bytes, and its JSON or nothing where Kafka could not read that."""
+    data = codec(message, version).encode(value)
+    if message.name in WITH_RECORDS:
+        return data, ""
+    try:
+        return data, json.dumps(protocol.to_json(value, version), allow_nan=False)
+    except ValueError:  # an infinite number
+        return data, ""
+
+
+def judged(message: Any, version: int, value: Any, answer: str, *, names_of_today: bool) -> Fault | None:
+    """What is wrong with Kafka's answer.
+
+    Args:
+        names_of_today: the release calls the fields in JSON as ours does; else only the bytes count.
+    """
+    again, printed, written = answer.split("\n")
+    data = codec(message, version).encode(value)
+    if again.startswith("!"):
+        return Fault(f"Kafka refuses: {again[1:].partition(':')[0]}", data.hex(), cut(again[1:]))
+    if again != data.hex():
+        return Fault("Kafka writes other bytes", data.hex(), again)
+    _, tree = question(message, version, value)
+    if not names_of_today or (not tree and message.name not in WITH_RECORDS):
+        return None
+    ours = without_records(protocol.to_json(value, version))
+    if printed.startswith("!"):
+        return Fault(f"Kafka prints no JSON: {printed[1:].partition(':')[0]}", as_text(ours), cut(printed[1:]))
+    theirs = without_records(json.loads(printed))
+    where = first_difference(ours, theirs)
+    if where is not None:
+        return Fault(f"Kafka's JSON differs at {where}", as_text(ours), as_text(theirs))
+    if not tree:
+        return None
+    plain = codec(message, version).encode(without_tags(value)).hex()  # JSON holds no unknown tagged fields
+    if written != plain:
+        what = f"refuses: {written[1:].partition(':')[0]}" if written.startswith("!") else "gives other bytes"
+        return Fault(f"Kafka's reading of JSON {what}", plain, cut(written))
+    return None
+
+
+def without_records(tree: Any) -> Any:
+    """JSON without the records, which Kafka prints as empty."""
+    if isinstance(tree, dict):
+        return {name: without_records(one) for name, one in tree.items() if name not in RECORDS}
+    return [without_records(one) for one in tree] if isinstance(tree, list) else tree
+
+
+# -- into Spark's JVM --------------------------------------------------------------------------------------------------
+
+
+def jars_at(path: Path) -> list[Path]:
+    """The jar, or the jars of a folder, that have Kafka's message classes.
+
+    Raises: KafkaMissing.
+    """
+    if not path.exists():
+        raise KafkaMissing(f"{path}: no such file or folder")
+    found = sorted(path.glob("*.jar")) if path.is_dir() else [path]
+    kept = [jar for jar in found if list(message_classes([jar]))]
+    if not kept:
+        raise KafkaMissing(f"{path} has none of Kafka's message classes; kafka-clients-4.3.0.jar has")
+    return kept
+
+
+def message_classes(jars: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Kafka's messages with their classes: each has a converter to JSON beside it.
+
+    Raises: KafkaMissing: a file is no jar.
+    """
+    for jar in jars:
+        try:
+            with ZipFile(jar) as packed:
+                names = packed.namelist()
+        except (OSError, BadZipFile) as error:
+            raise KafkaMissing(f"{jar}: {getattr(error, 'strerror', None) or error}") from None
+        for name in names:
+            if name.startswith("org/apache/kafka/") and name.endswith(CONVERTER):
+                full = name.removesuffix(CONVERTER).replace("/", ".")
+                yield full.rpartition(".")[2], full
+
+
+@contextmanager
+def kafka_side(spark: SparkSession, jars: Sequence[Path]) -> Iterator[KafkaSide]:
+    """Kafka's classes in a session: from these jars, or, without any, as Spark's own class path has them.
+
+    Raises: KafkaMissing.
+    """
+    context: Any = spark.sparkContext
+    gateway, jvm, session = context._gateway, context._jvm, spark._jsparkSession  # no public way leads to the JVM
+    with tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder:
+        for jar in jars:
+            spark.sql(f"ADD JAR '{jar.resolve().as_uri()}'")
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        found = jars or [class_path_jar(loader)]
+        named = dict(message_classes(found))
+        ours = ((one.name, one.name, f"{one.name}Data") for one in protocol.messages())
+        classes = {name: named.get(data, named.get(plain, "")) for name, plain, data in ours}
+        made = Path(folder) / "kafka-rack-kafka-classes.jar"
+        compiled(jvm, loader, made)
+        spark.sql(f"ADD JAR '{made.as_uri()}'")
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        kind = loader.loadClass(CLASS)
+        empty = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
+        instance = kind.getConstructor(empty[0]).newInstance(empty[1])
+        session.udf().register(FUNCTION, instance, jvm.org.apache.spark.sql.types.DataTypes.StringType)
+        release = str(jvm_static(loader, "org.apache.kafka.common.utils.AppInfoParser", "getVersion", gateway, jvm))
+        yield KafkaSide(release, {name: full for name, full in classes.items() if full}, instance)
+
+
+def compiled(jvm: Any, loader: Any, target: Path) -> None:
+    """Compile KafkaClasses.java by Janino into a jar; the same source always gives the same jar."""
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(loader)
+    compiler.cook(SOURCE.read_text(encoding="utf-8"))
+    made = compiler.getBytecodes()
+    with ZipFile(target, "w") as packed:
+        for name in sorted(made):
+            packed.writestr(ZipInfo(f"{name.replace('.', '/')}.class"), bytes(made[name]))
+
+
+def class_path_jar(loader: Any) -> Path:
+    """The jar of kafka-clients on Spark's class path.
+
+    Raises: KafkaMissing.
+    """
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    try:
+        kind = loader.loadClass("org.apache.kafka.common.message.MetadataRequestData")
+    except Py4JJavaError:
+        raise KafkaMissing(
+            "Kafka's classes are not on Spark's class path: give --kafka-clients-jar kafka-clients-4.3.0.jar"
+        ) from None
+    place = kind.getProtectionDomain().getCodeSource().getLocation().toString()
+    return Path(unquote(urlparse(str(place)).path))
+
+
+def jvm_static(loader: Any, name: str, method: str, gateway: Any, jvm: Any) -> Any:
+    """What a static method without arguments gives."""
+    nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
+    return loader.loadClass(name).getMethod(method, nothing[0]).invoke(None, nothing[1])

@@ -1,0 +1,122 @@
+"""What is to be tried: which messages and versions, in which chunks, and from which seeds.
+
+A chunk is the unit of work: so many examples of one message version, made from a seed of their own. How chunks are
+spread over tasks changes nothing about them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from random import Random
+
+import msgspec
+
+import protocol
+from protocol.registry import modules_by_name
+from protocol.versions import VersionRange
+
+CHUNK = 250
+"""Examples in a chunk. A seed's examples change with it."""
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """``count`` examples of one message version; ``number`` counts its chunks."""
+
+    message: str
+    version: int
+    number: int
+    count: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a run tries. ``versions`` has each message's; ``examples`` are of each version."""
+
+    versions: dict[str, list[int]]
+    examples: int
+    seed: int
+
+    @property
+    def message_versions(self) -> int:
+        return sum(len(versions) for versions in self.versions.values())
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks, the first of every message version before the second of any."""
+        for number in range(-(-self.examples // CHUNK)):
+            count = min(CHUNK, self.examples - number * CHUNK)
+            for message, versions in self.versions.items():
+                for version in versions:
+                    yield Chunk(message, version, number, count)
+
+
+def chance_for(seed: int, chunk: Chunk, use: str) -> Random:
+    """A chunk's random numbers for one use, so that what one check draws does not change what another gets.
+
+    >>> chunk = Chunk("MetadataRequest", 12, 0, 250)
+    >>> chance_for(1, chunk, "messages").random() == chance_for(1, chunk, "messages").random()
+    True
+    """
+    return Random(f"{seed}/{chunk.message}/{chunk.version}/{chunk.number}/{use}")
+
+
+def chosen(patterns: Sequence[str], versions: str) -> dict[str, list[int]]:
+    """The versions of each message that is asked for, by name.
+
+    Args:
+        patterns: names as ``FetchRequest``, or with ``*``; case does not count. None at all: every message.
+        versions: ``all``, ``latest``, or Kafka's notation: ``3``, ``0-14``, ``9+``.
+
+    Raises: ValueError: a pattern that no message has, with the names near it; no such versions.
+
+    >>> chosen(["metadatareq*"], "latest"), chosen(["FetchRequest"], "3-5")
+    ({'MetadataRequest': [14]}, {'FetchRequest': [3, 4, 5]})
+    """
+    if versions not in ("all", "latest"):
+        try:
+            wanted = VersionRange.parse(versions)
+        except ValueError:
+            raise ValueError(f"versions {versions!r}, but all, latest, 3, 0-14 or 9+ is wanted") from None
+    found: dict[str, list[int]] = {}
+    for name in names_like(patterns):
+        known = protocol.named_class(name).valid_versions
+        if versions == "latest":
+            found[name] = [known.highest]
+        elif versions == "all":
+            found[name] = list(known)
+        elif list(wanted.within(known)):
+            found[name] = list(wanted.within(known))
+    if not found:
+        names = names_like(patterns)
+        what = f"{names[0]} has versions {protocol.named_class(names[0]).valid_versions}" if len(names) == 1 else "none"
+        raise ValueError(
+            f"versions {versions}, but {what}" if len(names) == 1 else f"no message has version {versions}"
+        )
+    return found
+
+
+def names_like(patterns: Sequence[str]) -> list[str]:
+    """The messages that any of the patterns means, sorted.
+
+    Raises: ValueError.
+    """
+    known = sorted(modules_by_name())
+    if not patterns:
+        return known
+    found: set[str] = set()
+    for pattern in patterns:
+        matches = [name for name in known if fnmatchcase(name.lower(), pattern.lower())]
+        if not matches:
+            near = near_names(pattern, known)
+            hint = f"near it are {', '.join(near)}" if near else "`kafka-rack messages` lists them"
+            raise ValueError(f"no message is called {pattern!r}; {hint}")
+        found.update(matches)
+    return sorted(found)
+
+
+def near_names(pattern: str, known: Sequence[str]) -> list[str]:
+    """Names much like a pattern, whatever its case."""
+    by_lower = {name.lower(): name for name in known}
+    bare = pattern.lower().strip("*")
+    near = difflib.get_close_matches(bare, by_lower, n=3) or [name for name in by_lower if bare and bare in name][:3]
+    return [by_lower[name] for name in near]

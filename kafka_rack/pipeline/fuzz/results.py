@@ -1,0 +1,140 @@
+"""What a run found, in values that add up: the results of two halves of the work make those of the whole.
+
+Adding is commutative, so it does not matter who did which chunk, or when.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from protocol.fuzz.generation import MARKS, maker
+
+
+class Tally(msgspec.Struct):
+    """One check: how often it was asked, agreed, could not hold the values, and found a fault."""
+
+    asked: int = 0
+    agreed: int = 0
+    unfit: int = 0
+    failed: int = 0
+
+    def add(self, other: Tally) -> None:
+        self.asked += other.asked
+        self.agreed += other.agreed
+        self.unfit += other.unfit
+        self.failed += other.failed
+
+
+class Failure(msgspec.Struct):
+    """One fault of one message version, with the example that shows it.
+
+    ``value`` is the message as :func:`protocol.fuzz.sparse.sparse` tells it, None where the input is bytes. ``hex`` is
+    that input, or the bytes that our codec writes for the message, if it does. ``chunk`` and ``example`` say where of
+    the run it came first, ``count`` how often.
+    """
+
+    message: str
+    version: int
+    check: str
+    kind: str
+    chunk: int
+    example: int
+    value: dict[str, Any] | None
+    hex: str | None
+    ours: str
+    theirs: str
+    count: int = 1
+    minimised: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.message} {self.version:05d} {self.check} {self.kind}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.chunk, self.example
+
+
+class Coverage(msgspec.Struct):
+    """One message version: ``counts`` has how many examples left each mark, 32 possible ones for each field in turn."""
+
+    examples: int = 0
+    counts: list[int] = msgspec.field(default_factory=list)
+
+    def add(self, other: Coverage) -> None:
+        self.examples += other.examples
+        self.counts = (
+            [one + more for one, more in zip(self.counts, other.counts, strict=True)]
+            if self.counts
+            else list(other.counts)
+        )
+
+
+class Results(msgspec.Struct):
+    """All that is known of a run so far."""
+
+    examples: int = 0
+    tallies: dict[str, Tally] = msgspec.field(default_factory=dict)
+    unfit: dict[str, int] = msgspec.field(default_factory=dict)  # check and reason -> how often
+    coverage: dict[str, Coverage] = msgspec.field(default_factory=dict)  # "MetadataRequest 12"
+    failures: dict[str, Failure] = msgspec.field(default_factory=dict)
+
+    def tally(self, check: str) -> Tally:
+        return self.tallies.setdefault(check, Tally())
+
+    def add_failure(self, failure: Failure) -> None:
+        """Keep the first example of each fault, and how many there were."""
+        known = self.failures.get(failure.key)
+        if known is None:
+            self.failures[failure.key] = failure
+            return
+        count = known.count + failure.count
+        first = failure if failure.place < known.place else known
+        first.count = count
+        self.failures[failure.key] = first
+
+    def add(self, other: Results) -> None:
+        """Add what another part of the run found."""
+        self.examples += other.examples
+        for check, tally in other.tallies.items():
+            self.tally(check).add(tally)
+        for reason, count in other.unfit.items():
+            self.unfit[reason] = self.unfit.get(reason, 0) + count
+        for name, coverage in other.coverage.items():
+            self.coverage.setdefault(name, Coverage()).add(coverage)
+        for failure in other.failures.values():
+            self.add_failure(failure)
+
+
+def coverage_rows(results: Results, message_class: Any) -> list[dict[str, Any]]:
+    """A row for each message, version and field: of how many examples the field had which values.
+
+    ``examples`` are those of the message version, ``present`` those that had the field at all (a field of an empty
+    array's items has none); a message with several values of a field counts in each column that fits one of them.
+
+    Args:
+        message_class: name -> class, as ``protocol.named_class``.
+    """
+    rows = []
+    for name, coverage in sorted(results.coverage.items(), key=by_version):
+        message, version = name.split(" ")
+        for at, field in enumerate(maker(message_class(message), int(version)).fields):
+            counts = coverage.counts[at * 32 : at * 32 + 32]
+            row: dict[str, Any] = {"message": message, "version": int(version), "field": field}
+            row |= {"examples": coverage.examples, "present": sum(counts[1:])}
+            row |= {name: sum(counts[mark] for mark in range(32) if mark & bit) for name, bit in MARKS.items()}
+            rows.append(row)
+    return rows
+
+
+def by_version(item: tuple[str, Coverage]) -> tuple[str, int]:
+    """Sorts versions as numbers."""
+    message, version = item[0].split(" ")
+    return message, int(version)
+
+
+def never_exercised(rows: list[dict[str, Any]]) -> list[str]:
+    """Fields of which no example had a value other than the default, as ``FetchRequest v4 topics[].topic``."""
+    return [f"{row['message']} v{row['version']} {row['field']}" for row in rows if row["non_default"] == 0]

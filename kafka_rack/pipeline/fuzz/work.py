@@ -1,0 +1,178 @@
+"""The work of one task: a chunk of examples through the checks, and a failure made small. No Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import protocol
+from kafka_rack.pipeline.fuzz.checks import BYTES, MESSAGE, WILD, Check, Fault, told
+from kafka_rack.pipeline.fuzz.plan import Chunk, chance_for
+from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
+from protocol.fuzz.generation import maker, wild
+from protocol.fuzz.mutation import mutated
+from protocol.fuzz.oracles import Unfit
+from protocol.fuzz.shrinking import MOST_TRIES, minimise, minimise_bytes
+from protocol.fuzz.sparse import from_sparse, sparse
+
+NEIGHBOURS = 8  # examples before this one whose bytes may be mixed into its damage
+
+
+class Asker:
+    """Puts examples of one chunk to checks and keeps what comes of it."""
+
+    def __init__(self, chunk: Chunk, results: Results) -> None:
+        self.chunk, self.results = chunk, results
+        self.message = protocol.named_class(chunk.message)
+
+    def ask(self, check: Check, example: int, value: Any, again: Any = None) -> None:
+        """One question; ``again`` gives another message for a check that cannot hold the values of this one."""
+        tally = self.results.tally(check.name)
+        tally.asked += 1
+        try:
+            fault = fault_of(check, self.message, self.chunk.version, value)
+        except Unfit as reason:
+            if again is not None:
+                tally.asked -= 1
+                self.ask(check, example, again())
+                return
+            tally.unfit += 1
+            text = f"{check.name}: {str(reason).partition(':')[0]}"
+            self.results.unfit[text] = self.results.unfit.get(text, 0) + 1
+            return
+        self.tell(check.name, example, value, fault)
+
+    def tell(self, check: str, example: int, value: Any, fault: Fault | None) -> None:
+        """Keep an answer."""
+        tally = self.results.tally(check)
+        if fault is None:
+            tally.agreed += 1
+            return
+        tally.failed += 1
+        self.results.add_failure(failure(self.chunk, check, example, value, fault))
+
+
+def fault_of(check: Check, message: Any, version: int, value: Any) -> Fault | None:
+    """What a check finds; what it does not expect itself is a fault too.
+
+    Raises: Unfit.
+    """
+    try:
+        return check.fault(message, version, value)
+    except Unfit:
+        raise
+    except Exception as error:  # noqa: BLE001 - one example must not end a run of millions
+        return Fault(f"{check.name} ends with {type(error).__name__}", "", told(error))
+
+
+def messages_of(chunk: Chunk, seed: int, coverage: Coverage) -> Iterator[tuple[int, Any]]:
+    """The messages of a chunk, and what each covers."""
+    make = maker(protocol.named_class(chunk.message), chunk.version)
+    chance = chance_for(seed, chunk, "messages")
+    counts = coverage.counts = coverage.counts or [0] * (32 * len(make.fields))
+    marks = make.marks
+    for example in range(chunk.count):
+        found = make.make(chance)
+        at = 0
+        for mark in marks:
+            counts[at + mark] += 1
+            at += 32
+        coverage.examples += 1
+        yield example, found
+
+
+def run_chunk(chunk: Chunk, seed: int, checks: Sequence[Check], results: Results) -> None:
+    """All examples of a chunk through all checks that know its message version."""
+    asker = Asker(chunk, results)
+    version, message = chunk.version, asker.message
+    fitting = [check for check in checks if check.supports(chunk.message, version)]
+    of_messages = [check for check in fitting if MESSAGE in check.takes]
+    of_wild = [check for check in fitting if WILD in check.takes]
+    of_bytes = [check for check in fitting if BYTES in check.takes]
+    most_damaged = max((check.damaged for check in of_bytes), default=0)
+    wild_chance = chance_for(seed, chunk, "wild")
+    damage_chance = chance_for(seed, chunk, "damage")
+    before: list[bytes] = []
+
+    for example, found in messages_of(
+        chunk, seed, results.coverage.setdefault(f"{chunk.message} {version}", Coverage())
+    ):
+        results.examples += 1
+
+        def tame(example: int = example) -> Any:
+            return maker(message, version, tame=True).make(chance_for(seed, chunk, f"tame {example}"))
+
+        for check in of_messages:
+            asker.ask(check, example, found, tame)
+        if of_wild:
+            mixed = wild(message, wild_chance)
+            for check in of_wild:
+                asker.ask(check, example, mixed)
+        if of_bytes:
+            data = written(found, version) or b""
+            damaged = [mutated(data, damage_chance, before) for _ in range(most_damaged)]
+            before = [*before[1 - NEIGHBOURS :], data]
+            for check in of_bytes:
+                for one in damaged[: check.damaged]:
+                    asker.ask(check, example, one)
+
+
+def failure(chunk: Chunk, check: str, example: int, value: Any, fault: Fault) -> Failure:
+    """A fault with what showed it."""
+    data = value if isinstance(value, bytes) else written(value, chunk.version)
+    return Failure(
+        chunk.message,
+        chunk.version,
+        check,
+        fault.kind,
+        chunk.number,
+        example,
+        None if isinstance(value, bytes) else sparse(value),
+        None if data is None else data.hex(),
+        fault.ours,
+        fault.theirs,
+    )
+
+
+def written(message: Any, version: int) -> bytes | None:
+    """The bytes of a message, None if it cannot be written."""
+    try:
+        return protocol.encode(message, version)
+    except Exception:  # noqa: BLE001 - another check reports it
+        return None
+
+
+def value_of(failure: Failure) -> Any:
+    """The message, or the bytes, that showed a failure.
+
+    Raises: ValueError, ProtocolError: it is none.
+    """
+    if failure.value is None:
+        return bytes.fromhex(failure.hex or "")
+    return from_sparse(protocol.named_class(failure.message), failure.value)
+
+
+def minimised(failure_: Failure, check: Check, most: int = MOST_TRIES) -> Failure:
+    """The same failure with the smallest example that shows it."""
+    message = protocol.named_class(failure_.message)
+
+    def fault(value: Any) -> Fault | None:
+        try:
+            return fault_of(check, message, failure_.version, value)
+        except Unfit:
+            return None
+
+    def fails(value: Any) -> bool:
+        found = fault(value)
+        return found is not None and found.kind == failure_.kind
+
+    value = value_of(failure_)
+    if not fails(value):
+        return failure_  # it depends on what came before, and is told as it was met
+    small = minimise_bytes(value, fails, most) if isinstance(value, bytes) else minimise(value, fails, most)
+    found = fault(small)
+    assert found is not None
+    chunk = Chunk(failure_.message, failure_.version, failure_.chunk, 0)
+    again = failure(chunk, failure_.check, failure_.example, small, found)
+    again.count, again.minimised = failure_.count, True
+    return again
