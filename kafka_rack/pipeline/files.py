@@ -135,7 +135,7 @@ def starts_a_capture(line: bytes) -> bool:
     """Whether a file of lines may be a capture; a damaged first line is left to the reader."""
     try:
         found = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return True
     return isinstance(found, dict) and ("ev" in found or "dir" in found)
 

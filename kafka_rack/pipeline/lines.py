@@ -79,7 +79,7 @@ def read_lines(
                 break
             try:
                 found = DECODER.decode(line)
-            except (msgspec.DecodeError, RecursionError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 if line.isspace():
                     continue
                 reason = str(error) if line.endswith(b"\n") else f"the last line has no end: {error}"

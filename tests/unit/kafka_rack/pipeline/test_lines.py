@@ -104,6 +104,25 @@ def test_a_damaged_line_costs_its_frame_and_is_told(capture):
         assert any("no request" in (row["error"] or "") for row in rows.as_dicts("frames"))
 
 
+@pytest.mark.parametrize("at", [1, 5])
+def test_a_line_that_is_no_utf_8_costs_itself_alone(capture, at):
+    lines = LINES.splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if number >= at and b'"client":"' in line)
+    damaged = lines[place].replace(b'"client":"', b'"client":"\xff\xfe')
+    capture.write_bytes(b"".join([*lines[:place], damaged, *lines[place:]]))
+    rows = decode_paths([str(capture)])
+    (problem,) = rows.as_dicts("problems")
+    assert problem["offset"] == sum(map(len, lines[:place]))
+    assert len(rows.as_dicts("frames")) == sum(b'"dir"' in line for line in lines)
+
+
+def test_a_first_line_that_is_no_utf_8_leaves_the_file_a_capture(capture):
+    capture.write_bytes(LINES.replace(b'"name":"', b'"name":"\xff', 1))
+    rows = decode_paths([str(capture)])
+    assert [problem["offset"] for problem in rows.as_dicts("problems")] == [0]
+    assert rows.as_dicts("frames")
+
+
 def test_a_frame_with_fewer_bytes_than_it_says_is_told(capture):
     lines = [json.loads(line) for line in LINES.splitlines()]
     frame = next(line for line in lines if "dir" in line)
