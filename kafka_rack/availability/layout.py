@@ -18,6 +18,7 @@ from kafka_rack.availability.chances import (
     number_of_rack_choices,
     tail,
 )
+from kafka_rack.availability.rack_losses import Kind, kinds_of_racks, ways_to_lose
 from kafka_rack.errors import InputError
 
 MOST_LEADER_STEPS = 400_000
@@ -124,19 +125,24 @@ def expected_share(
     sets: Mapping[frozenset[int], int], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
 ) -> float:
     """The expected share of partitions that an outage hits; always exact, as each partition counts for itself."""
-    shapes: Counter[tuple[int, int]] = Counter()
+    shapes: Counter[tuple[int, tuple[tuple[Kind, int], ...]]] = Counter()
+    without = kinds_of_racks(racks)
+    in_rack = Counter(rack for rack in racks.values() if rack is not None)
+    for members, count in sets.items():
+        held = Counter(racks[broker] for broker in members)
+        kinds = without.copy()
+        for rack, replicas in held.items():
+            if rack is not None:
+                kinds[in_rack[rack], 0] -= 1
+                kinds[in_rack[rack], replicas] += 1
+        shapes[len(members), tuple(sorted((+kinds).items()))] += count
     total = 0.0
     choices = number_of_rack_choices(racks, outage.rack_failures)
-    for remaining in after_racks(racks, outage.rack_failures):
-        shapes.clear()
-        for members, count in sets.items():
-            shapes[len(members), len(members & remaining.lost)] += count
-        up = len(remaining.up)
-        total += sum(
-            count * tail(up, outage.failures, size - gone, threshold[size] - gone)
-            for (size, gone), count in shapes.items()
-        )
-    return total / choices / sum(sets.values())
+    for (size, kinds_found), count in sorted(shapes.items()):
+        for (lost, gone), ways in ways_to_lose(dict(kinds_found), outage.rack_failures).items():
+            hit = tail(len(racks) - lost, outage.failures, size - gone, threshold[size] - gone)
+            total += count * (ways / choices) * hit
+    return total / sum(sets.values())
 
 
 def scatter_width(sets: Mapping[frozenset[int], int], num_brokers: int) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import comb, sqrt
+from math import comb, expm1, log1p, sqrt
 from typing import Any
 
 from kafka_rack.availability.chances import (
@@ -17,7 +17,6 @@ from kafka_rack.availability.chances import (
     MONTE_CARLO,
     Chance,
     Outage,
-    after_racks,
     estimate,
     number_of_rack_choices,
     tail,
@@ -25,11 +24,14 @@ from kafka_rack.availability.chances import (
 from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage
 from kafka_rack.availability.pieces import Judged, Piece, PlannedLayout, cut, judge, question_random, together
 from kafka_rack.availability.question import RANDOM, Question, check_question
+from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
 
 MOST_PLACED_PARTITIONS = 500_000
 """About how many partitions may be placed for one row, over all starts and shifts, before some are drawn instead."""
 MOST_LAYOUTS = 2_000
 LEAST_LAYOUTS = 20
+MOST_SETS = 10**100
+"""Of more possible sets than this, no partition draws one that another has."""
 STRIPED_SEEDS = 200
 """How many seeds stand for all of the striped placer's."""
 
@@ -226,8 +228,8 @@ def random_row(question: Question, racks: Mapping[int, str | None]) -> Row:
         hit = tail(count, number_lost, replicas, replicas - question.min_insync_replicas + 1)
         gone = tail(count, number_lost, replicas, replicas)
         share += probability * hit
-        unwritable += probability * (1 - (1 - hit) ** partitions)
-        lost += probability * (1 - (1 - gone) ** partitions)
+        unwritable += probability * any_of(partitions, hit)
+        lost += probability * any_of(partitions, gone)
     sets = comb(count, replicas)
     together = replicas * (replicas - 1) / (count * (count - 1)) if count > 1 else 0.0
     return row_of(
@@ -235,8 +237,8 @@ def random_row(question: Question, racks: Mapping[int, str | None]) -> Row:
         Chance(unwritable),
         Chance(lost),
         share=share,
-        copysets=sets * (1 - (1 - 1 / sets) ** partitions),
-        scatter_width=(count - 1) * (1 - (1 - together) ** partitions),
+        copysets=float(partitions) if sets > MOST_SETS else sets * any_of(partitions, 1 / sets),
+        scatter_width=(count - 1) * any_of(partitions, together),
         worst_leader_load=None,
     )
 
@@ -244,6 +246,14 @@ def random_row(question: Question, racks: Mapping[int, str | None]) -> Row:
 def lost_counts(racks: Mapping[int, str | None], outage: Outage) -> Iterator[tuple[float, int]]:
     """How many brokers an outage takes: (probability, number)."""
     choices = number_of_rack_choices(racks, outage.rack_failures)
-    counts = Counter(len(remaining.lost) for remaining in after_racks(racks, outage.rack_failures))
-    for number, ways in sorted(counts.items()):
-        yield ways / choices, number + outage.failures
+    for (lost, _), ways in ways_to_lose(kinds_of_racks(racks), outage.rack_failures).items():
+        yield ways / choices, lost + outage.failures
+
+
+def any_of(number: int, chance: float) -> float:
+    """The chance that any of so many independent things happens, to full precision where it is small.
+
+    >>> any_of(2, 0.5), any_of(54, 1e-20)
+    (0.75, 5.4e-19)
+    """
+    return 1.0 if chance >= 1 else -expm1(number * log1p(-chance))

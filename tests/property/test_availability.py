@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from random import Random
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.availability import Outage, chance_of_any, chances, expected_share
+from kafka_rack.availability.rack_losses import ways_to_lose
 
 
 @st.composite
@@ -52,6 +54,16 @@ def test_the_expected_share_is_that_of_every_outage_gone_through(cluster):
     weights = {members: sets.count(members) for members in sets}
     shared = expected_share(weights, threshold, racks, outage)
     assert shared == pytest.approx(brute_force(*cluster, worth=lambda hits: sum(hits) / len(hits)))
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 2)), min_size=1, max_size=9), st.data())
+def test_ways_to_lose_racks_are_those_of_every_choice_gone_through(racks, data):
+    failures = data.draw(st.integers(0, len(racks)))
+    every = Counter(
+        (sum(brokers for brokers, _ in failed), sum(replicas for _, replicas in failed))
+        for failed in combinations(racks, failures)
+    )
+    assert ways_to_lose(Counter(racks), failures) == every
 
 
 @given(clusters(), st.integers())

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import comb
 from typing import Any
 
 from kafka_rack.availability import PLACERS, Question, kafka_1736
@@ -35,7 +34,6 @@ HIGHEST = {"brokers": 2_000, "racks": 2_000, "partitions": 100_000, "replication
 """More is refused: mostly a slip of the keyboard, and one point would take hours."""
 HIGHEST_OTHER = 2_000
 MOST_POINTS = 20_000
-MOST_RACK_CHOICES = 20_000
 RANGE = re.compile(r"(\d+)-(\d+)(?:/(\d+))?")
 KAFKA_1736_GRID: dict[str, tuple[Any, ...]] = {
     "brokers": tuple(range(6, 49, 3)),
@@ -222,10 +220,4 @@ def why_not(point: Point) -> str | None:
         check_outage({broker.id: broker.rack for broker in question.usable_brokers()}, question.outage)
     except KafkaRackError as error:
         return str(error)
-    choices = comb(question.racks or 0, question.rack_failures)
-    if choices > MOST_RACK_CHOICES:
-        return (
-            f"{choices} ways to lose {question.rack_failures} of {question.racks} racks, but at most "
-            f"{MOST_RACK_CHOICES} are gone through"
-        )
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import pytest
 
 from kafka_rack.availability import PLACERS, Question, availability_row, kafka_1736_table, survey
@@ -90,6 +92,20 @@ def test_random_sets_fall_to_a_lost_rack_in_the_expected_share():
     row = ask("random", 12, racks=3, failures=0, rack_failures=1, in_sync=1)
     assert row.share_unwritable == pytest.approx(4 / 220)
     assert row.p_any_lost == pytest.approx(1 - (1 - 4 / 220) ** 54)
+
+
+@pytest.mark.parametrize("placer", ["rack-aware", "random"])
+def test_more_ways_to_lose_racks_than_can_be_gone_through_are_counted_by_what_they_take(placer):
+    row = ask(placer, 60, racks=60, failures=1, rack_failures=10, trials=100)
+    two_or_three_of_eleven = comb(11, 2) * 49 + comb(11, 3)
+    assert row.share_unwritable == pytest.approx(two_or_three_of_eleven / comb(60, 3))
+
+
+def test_chances_far_below_the_precision_of_one_are_not_lost():
+    row = ask("random", 2_000, failures=3, replicas=3, in_sync=1, partitions=2)
+    assert row.p_any_lost == pytest.approx(2 / comb(2_000, 3), rel=1e-6)
+    assert ask("random", 2_000, failures=1, replicas=10, in_sync=1).copysets == pytest.approx(54)
+    assert ask("random", 2_000, failures=1, replicas=1_000, in_sync=1).copysets == 54
 
 
 @pytest.mark.parametrize(
