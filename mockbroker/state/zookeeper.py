@@ -179,13 +179,16 @@ class Zookeeper:
         if self.controller_id == NO_CONTROLLER:
             return
         states = self._states_now(topics)
+        ids = {name: topics[name].id for name in topics}
+        anew = {name for name, topic_id in ids.items() if self._topic_ids.get(name, topic_id) != topic_id}
         gone = {key: deleted(self._states[key]) for key in self._states if key not in states}
-        changed = {key: state for key, state in states.items() if self._states.get(key) != state} | gone
+        changed = gone | {
+            key: state for key, state in states.items() if self._states.get(key) != state or key[0] in anew
+        }
         live = tuple(self.live[broker_id] for broker_id in sorted(self.live))
         version = self.running[self.controller_id].update_metadata_version
         told_before = self._told_about
         self._told_about = {}
-        ids = {name: topics[name].id for name in topics}
         for broker in live:
             epoch = self.broker_epoch(broker.id)
             self._told_about[broker.id] = epoch
