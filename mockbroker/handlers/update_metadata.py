@@ -20,6 +20,9 @@ from protocol.error_codes import ErrorCode
 NO_EPOCH = -1
 GROUPED_VERSION = 5  # partitions by topic, and the broker's epoch
 LISTENER_VERSION = 3
+RACK_VERSION = 2
+GENERATED_SINCE = "2.4"
+"""The release whose generated classes take a rack that did not come along for an empty text; before it was null."""
 
 
 @handles(UpdateMetadataRequest)
@@ -32,21 +35,23 @@ def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadat
         return UpdateMetadataResponse(error_code=ErrorCode.STALE_CONTROLLER_EPOCH)
     if NO_EPOCH != request.broker_epoch < zookeeper.broker_epoch(call.broker.id):
         return UpdateMetadataResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
-    brokers = [live_broker(call.version, broker) for broker in request.live_brokers]
+    without_rack = "" if zookeeper.running[call.broker.id].since(GENERATED_SINCE) else None
+    brokers = [live_broker(call.version, broker, without_rack) for broker in request.live_brokers]
     cache.update(request.controller_id, request.controller_epoch, brokers, told_partitions(call.version, request))
     call.cluster.notify(cache)
     return UpdateMetadataResponse()
 
 
-def live_broker(version: int, broker: UpdateMetadataRequest.Broker) -> LiveBroker:
-    """A broker as one version told of it: with one address and no rack in 0, without a rack in 1."""
+def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack: str | None) -> LiveBroker:
+    """A broker as one version told of it: with one address in 0, and with ``without_rack`` for its rack below 2."""
+    rack = broker.rack if version >= RACK_VERSION else without_rack
     if version == 0:
-        return LiveBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),))
+        return LiveBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),), rack)
     addresses = tuple(
         Address(one.listener if version >= LISTENER_VERSION else SECURITY_PROTOCOL, one.host, one.port)
         for one in broker.endpoints
     )
-    return LiveBroker(broker.id, addresses, broker.rack)
+    return LiveBroker(broker.id, addresses, rack)
 
 
 def told_partitions(version: int, request: UpdateMetadataRequest) -> Iterator[ToldPartition]:
