@@ -29,6 +29,7 @@ COMMANDS = {
     "inspect": "a live cluster's racks, over the wire",
     "audit": "what is wrong with a cluster's racks",
     "topics": "create topics over racks on a live cluster, or describe them",
+    "rolling-upgrade": "KIP-36's upgrade broker by broker: who writes, sends and reads what",
     "pipeline": "Spark jobs over captures",
 }
 
