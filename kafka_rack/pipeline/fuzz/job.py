@@ -1,0 +1,221 @@
+"""The job ``fuzz``: chunks of examples over Spark's tasks, and failures made small by other tasks.
+
+What a chunk tries depends on its seed alone and results add up in any order, so a run finds the same however many
+tasks share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+import protocol
+from kafka_rack.pipeline.fuzz.checks import Check, Fault, checks_for
+from kafka_rack.pipeline.fuzz.codecs import CodecSource
+from kafka_rack.pipeline.fuzz.java import FUNCTION, NAME, JavaCheck, KafkaSide, judged, kafka_side, question
+from kafka_rack.pipeline.fuzz.plan import Chunk, Plan
+from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
+from kafka_rack.pipeline.fuzz.work import Asker, messages_of, minimised, run_chunk
+from protocol.codec import decode_as
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TASKS_PER_CORE = 8
+MOST_MINIMISED_BY_JAVA = 50
+"""Kafka's classes are asked from the driver for that, one question after the other."""
+FOUND_SCHEMA = pa.schema([("found", pa.binary())])
+FOUND_DDL = "found binary"
+ASKED_SCHEMA = pa.schema(
+    [
+        ("chunk", pa.int64()),
+        ("example", pa.int64()),
+        ("class", pa.string()),
+        ("version", pa.int32()),
+        ("data", pa.binary()),
+        ("tree", pa.string()),
+    ]
+)
+ASKED_DDL = "chunk bigint, example bigint, class string, version int, data binary, tree string"
+
+Batches = Iterable[pa.RecordBatch]
+Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+
+class Run(msgspec.Struct):
+    """What a run was and what it found. ``kafka`` is the release of Kafka's classes, None where they were not asked."""
+
+    plan: Plan
+    checks: tuple[str, ...]
+    results: Results
+    kafka: str | None = None
+
+
+def fuzz(
+    spark: SparkSession,
+    plan: Plan,
+    checks: Sequence[str],
+    *,
+    codec: CodecSource | None = None,
+    jars: Sequence[Path] = (),
+    tasks: int | None = None,
+) -> Run:
+    """Try a plan.
+
+    Args:
+        checks: names, of ``checks.CHECKS``.
+        codec: the user's, for the check ``codec``.
+        jars: with Kafka's classes, for the check ``java``; without any, those on Spark's class path.
+        tasks: how many share the work; some a core unless given. What is found does not depend on it.
+
+    Raises: CheckMissing, CodecError, KafkaMissing.
+    """
+    checks_for(checks, codec.load() if codec is not None else None)  # what is missing is told before any work
+    chunks = sum(1 for _ in plan.chunks())
+    tasks = min(tasks or TASKS_PER_CORE * spark.sparkContext.defaultParallelism, chunks)
+    with kafka_side(spark, jars) if NAME in checks else nullcontext() as side:
+        in_python = tuple(name for name in checks if name != NAME)
+        results = added(spark.range(0, chunks, 1, tasks).mapInArrow(chunk_runner(plan, in_python, codec), FOUND_DDL))
+        if side is not None:
+            asked = spark.range(0, chunks, 1, tasks).mapInArrow(asker(plan, side), ASKED_DDL)
+            answered = asked.selectExpr("chunk", "example", "data", f"{FUNCTION}(class, version, data, tree) AS answer")
+            judge = answer_judge(plan, names_of_today=side.names_of_today)
+            results.add(added(answered.mapInArrow(judge, FOUND_DDL)))
+        make_small(spark, results, in_python, codec, side, tasks)
+    return Run(plan, tuple(checks), results, side.release if side is not None else None)
+
+
+def added(found: DataFrame) -> Results:
+    """The sum of what tasks found."""
+    results = Results()
+    for row in found.collect():
+        results.add(msgspec.msgpack.decode(row.found, type=Results))
+    return results
+
+
+def packed(found: Any) -> pa.RecordBatch:
+    """One value as the row that goes back to the driver."""
+    return pa.RecordBatch.from_pylist([{"found": msgspec.msgpack.encode(found)}], schema=FOUND_SCHEMA)
+
+
+@cache
+def checks_here(names: tuple[str, ...], codec: CodecSource | None) -> list[Check]:
+    """The checks of a worker, made once."""
+    return checks_for(names, codec.load() if codec is not None else None)
+
+
+def chunk_runner(plan: Plan, names: tuple[str, ...], codec: CodecSource | None) -> Task:
+    """A task: the chunks whose numbers it is given, through all checks that run in Python."""
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        results, chunks = Results(), list(plan.chunks())
+        for batch in batches:
+            for at in batch.column("id").to_pylist():
+                run_chunk(chunks[at], plan.seed, checks_here(names, codec), results)
+        yield packed(results)
+
+    return run
+
+
+def asker(plan: Plan, side: KafkaSide) -> Task:
+    """A task: what Kafka's classes are to be asked about the messages of chunks."""
+    seed, chunks = plan.seed, list(plan.chunks())
+    names = [side.classes[one.message] if side.supports(one.message, one.version) else None for one in chunks]
+
+    def ask(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for at in batch.column("id").to_pylist():
+                if names[at] is not None:
+                    rows = questions(at, chunks[at], seed, names[at])
+                    yield pa.RecordBatch.from_pylist(list(rows), schema=ASKED_SCHEMA)
+
+    return ask
+
+
+def questions(at: int, chunk: Chunk, seed: int, java_class: str | None) -> Iterator[dict[str, Any]]:
+    """A chunk's messages as rows for Kafka's classes; one that cannot be written is told by other checks."""
+    message = protocol.named_class(chunk.message)
+    for example, found in messages_of(chunk, seed, Coverage()):
+        try:
+            data, tree = question(message, chunk.version, found)
+        except protocol.ProtocolError:
+            continue
+        yield {
+            "chunk": at,
+            "example": example,
+            "class": java_class,
+            "version": chunk.version,
+            "data": data,
+            "tree": tree,
+        }
+
+
+def answer_judge(plan: Plan, *, names_of_today: bool) -> Task:
+    """A task: what is wrong with the answers of Kafka's classes."""
+    chunks = list(plan.chunks())
+
+    def judge(batches: Batches) -> Iterator[pa.RecordBatch]:
+        results = Results()
+        for batch in batches:
+            for row in batch.to_pylist():
+                chunk = chunks[row["chunk"]]
+                value, fault = answer_fault(chunk, row["data"], row["answer"], names_of_today=names_of_today)
+                results.tally(NAME).asked += 1
+                Asker(chunk, results).tell(NAME, row["example"], value, fault)
+        yield packed(results)
+
+    return judge
+
+
+def answer_fault(chunk: Chunk, data: bytes, answer: str, *, names_of_today: bool) -> tuple[Any, Fault | None]:
+    """The message that was asked about, and what is wrong with Kafka's answer."""
+    message = protocol.named_class(chunk.message)
+    try:
+        value = decode_as(message, chunk.version, data)
+    except protocol.DecodeError as error:
+        return data, Fault("not read by ours", data.hex(), str(error))
+    return value, judged(message, chunk.version, value, answer, names_of_today=names_of_today)
+
+
+# -- failures made small -----------------------------------------------------------------------------------------------
+
+
+def make_small(
+    spark: SparkSession,
+    results: Results,
+    names: tuple[str, ...],
+    codec: CodecSource | None,
+    side: KafkaSide | None,
+    tasks: int,
+) -> None:
+    """Put the smallest example of each failure in the place of the first."""
+    failures = [one for _, one in sorted(results.failures.items())]
+    mine = [one for one in failures if one.check != NAME]
+    if mine:
+        work = minimiser([msgspec.msgpack.encode(one) for one in mine], names, codec)
+        for row in spark.range(0, len(mine), 1, min(len(mine), tasks)).mapInArrow(work, FOUND_DDL).collect():
+            small = msgspec.msgpack.decode(row.found, type=Failure)
+            results.failures[small.key] = small
+    if side is not None:
+        check = JavaCheck(side)
+        for one in [one for one in failures if one.check == NAME][:MOST_MINIMISED_BY_JAVA]:
+            results.failures[one.key] = minimised(one, check)
+
+
+def minimiser(failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None) -> Task:
+    """A task: the failures whose numbers it is given, each with a smaller example."""
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        by_name = {check.name: check for check in checks_here(names, codec)}
+        for batch in batches:
+            for at in batch.column("id").to_pylist():
+                failure = msgspec.msgpack.decode(failures[at], type=Failure)
+                yield packed(minimised(failure, by_name[failure.check]))
+
+    return run

@@ -1,0 +1,183 @@
+"""What a run leaves behind: a file for each failure, the coverage table and a summary; and a failure read back."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import protocol
+from kafka_rack.pipeline.fuzz.checks import CHECKS
+from kafka_rack.pipeline.fuzz.codecs import CodecSource
+from kafka_rack.pipeline.fuzz.job import Run
+from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
+from kafka_rack.pipeline.staging import NotOurs, staged
+from protocol.fuzz.generation import MARKS
+
+FAILURES, COVERAGE, SUMMARY = "failures", "coverage.parquet", "summary.json"
+SCHEMA = pa.schema(
+    [
+        ("message", pa.string()),
+        ("version", pa.int32()),
+        ("field", pa.string()),
+        *((name, pa.int64()) for name in ("examples", "present", *MARKS)),
+    ]
+)
+
+
+class Replay(msgspec.Struct):
+    """A failure's file, with what asks its question again.
+
+    ``codec`` and ``kafka_clients`` are as they were given on the command line, None where there were none.
+    """
+
+    failure: Failure
+    seed: int
+    codec: str | None = None
+    kafka_clients: str | None = None
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    """A run in values that JSON holds: what was tried, each check's answers, failures, fields never exercised."""
+    results, plan = run.results, run.plan
+    unexercised = never_exercised(coverage_rows(results, protocol.named_class))
+    return {
+        "seed": plan.seed,
+        "messages": len(plan.versions),
+        "message_versions": plan.message_versions,
+        "examples_of_each": plan.examples,
+        "examples": results.examples,
+        "kafka": run.kafka,
+        "checks": {name: msgspec.to_builtins(results.tally(name)) for name in CHECKS if name in run.checks},
+        "unfit": dict(sorted(results.unfit.items())),
+        "failures": [
+            {
+                "message": one.message,
+                "version": one.version,
+                "check": one.check,
+                "kind": one.kind,
+                "count": one.count,
+                "minimised": one.minimised,
+                "file": f"{FAILURES}/{file_name(one)}",
+            }
+            for one in sorted_failures(results)
+        ],
+        "fields": sum(len(one.counts) // 32 for one in results.coverage.values()),
+        "never_exercised": unexercised,
+    }
+
+
+def sorted_failures(results: Results) -> list[Failure]:
+    return [one for _, one in sorted(results.failures.items())]
+
+
+def file_name(failure: Failure) -> str:
+    """One for each fault of a message version, the same in every run."""
+    return f"{failure.message}-v{failure.version}-{failure.check}-{crc32(failure.kind.encode()):08x}.json"
+
+
+def check(out: Path) -> None:
+    """Refuse a place that cannot take the output. Raises: NotOurs, OSError."""
+    folder = out / FAILURES
+    if folder.exists():
+        if not folder.is_dir():
+            raise NotOurs(f"{folder} is a file, but a folder goes there: choose another place for the output")
+        for found in sorted(folder.iterdir()):
+            if found.is_dir() or not is_replay(found):
+                raise NotOurs(f"{folder} holds {found.name}, which no job wrote: choose another place for the output")
+    with staged(out, ()):
+        pass
+
+
+def is_replay(path: Path) -> bool:
+    try:
+        read(path)
+    except ValueError:
+        return False
+    return True
+
+
+def write(
+    run: Run, summary: dict[str, Any], out: Path, *, codec: CodecSource | None, kafka_clients: str | None
+) -> None:
+    """Write all of it below ``out``, in the place of an earlier run's.
+
+    Raises: NotOurs, OSError: nothing changed.
+    """
+    check(out)
+    with staged(out, (COVERAGE, SUMMARY)) as folder:
+        (folder / FAILURES).mkdir()
+        for one in sorted_failures(run.results):
+            needs_codec = codec.spec if codec is not None and one.check == "codec" else None
+            replay = Replay(one, run.plan.seed, needs_codec, kafka_clients if one.check == "java" else None)
+            path = out / FAILURES / file_name(one)
+            (folder / FAILURES / path.name).write_text(as_json(replay, path), encoding="utf-8")
+        rows = coverage_rows(run.results, protocol.named_class)
+        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / COVERAGE, compression="zstd")
+        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        if (out / FAILURES).exists():
+            (out / FAILURES).replace(folder / f".old-{FAILURES}")
+        (folder / FAILURES).replace(out / FAILURES)
+
+
+def replay_command(path: Path, replay: Replay) -> str:
+    parts = ["kafka-rack", "pipeline", "fuzz", "--replay", str(path)]
+    if replay.codec:
+        parts += ["--codec", replay.codec]
+    if replay.kafka_clients:
+        parts += ["--kafka-clients-jar", replay.kafka_clients]
+    return shlex.join(parts)
+
+
+def as_json(replay: Replay, path: Path) -> str:
+    """The text of a failure's file; ``value`` has the fields that are not at their defaults, by Kafka's names."""
+    one = replay.failure
+    tree = {
+        "message": one.message,
+        "version": one.version,
+        "check": one.check,
+        "kind": one.kind,
+        "seed": replay.seed,
+        "chunk": one.chunk,
+        "example": one.example,
+        "count": one.count,
+        "minimised": one.minimised,
+        "value": one.value,
+        "hex": one.hex,
+        "ours": one.ours,
+        "theirs": one.theirs,
+        "codec": replay.codec,
+        "kafka_clients": replay.kafka_clients,
+        "replay": replay_command(path, replay),
+    }
+    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+
+
+def read(path: Path) -> Replay:
+    """A failure's file.
+
+    Raises: ValueError: it is none, with the reason. OSError.
+    """
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from None
+    try:
+        failure = msgspec.convert(tree, Failure)
+        seed, codec, kafka_clients = tree["seed"], tree.get("codec"), tree.get("kafka_clients")
+        message = protocol.named_class(failure.message)
+    except (msgspec.ValidationError, KeyError, TypeError, ValueError, protocol.ProtocolError) as error:
+        raise ValueError(f"{path} is no failure that a run of fuzz wrote: {error}") from None
+    if failure.check not in CHECKS:
+        raise ValueError(f"{path}: check {failure.check!r}, but one of {', '.join(CHECKS)} is wanted")
+    if failure.version not in message.valid_versions:
+        raise ValueError(
+            f"{path}: {failure.message} version {failure.version}, but it has versions {message.valid_versions}"
+        )
+    return Replay(failure, seed, codec, kafka_clients)
