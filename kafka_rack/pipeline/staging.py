@@ -25,7 +25,8 @@ class NotOurs(Exception):
 def staged(out: Path, names: Sequence[str]) -> Iterator[Path]:
     """A folder for output; what is in it takes the place of the same names below ``out`` when the block ends well.
 
-    Else nothing changes: readers see what was there.
+    Else nothing changes: readers see what was there. Only a process that is killed among the last renames leaves some
+    of both, and what is missing below ``_temporary``.
 
     Args:
         names: folders and files that the job writes; one that the job did not make this time goes.
@@ -39,8 +40,7 @@ def staged(out: Path, names: Sequence[str]) -> Iterator[Path]:
     folder.mkdir(parents=True)
     try:
         yield folder
-        for name in names:
-            put_in_place(folder, out, name)
+        put_in_place(folder, out, names)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         parent = out / TEMPORARY
@@ -61,15 +61,28 @@ def check_ours(path: Path) -> None:
                 raise NotOurs(f"{path} holds {found.name}, which no job wrote: choose another place for the output")
 
 
-def put_in_place(folder: Path, out: Path, name: str) -> None:
-    """Move one name to its place; a folder that was there is moved out of the way first."""
-    made, target = folder / name, out / name
-    if target.is_dir():
-        target.replace(folder / f".old-{name}")
-    if made.exists():
-        made.replace(target)
-    else:
-        target.unlink(missing_ok=True)
+def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
+    """Move what was made to its place, what was there out of the way; all of it, or after an error none of it."""
+    fresh = [name for name in names if not (out / name).exists()]
+    try:
+        for name in names:
+            if (out / name).exists():
+                (out / name).replace(kept(folder, name))
+            if (folder / name).exists():
+                (folder / name).replace(out / name)
+    except BaseException:
+        for name in names:
+            was_there = kept(folder, name).exists()
+            if (out / name).exists() and (was_there or name in fresh):
+                (out / name).replace(folder / f".undone-{name}")
+            if was_there:
+                kept(folder, name).replace(out / name)
+        raise
+
+
+def kept(folder: Path, name: str) -> Path:
+    """Where something that was there is until everything is in place."""
+    return folder / f".old-{name}"
 
 
 def write_table(folder: Path, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> None:
