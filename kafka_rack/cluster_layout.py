@@ -80,6 +80,10 @@ class ClusterLayout:
             for number, partition in enumerate(topic.partitions):
                 yield name, number, partition
 
+    def without_diskless(self) -> ClusterLayout:
+        """The same without diskless topics, whose partitions have no replicas to judge or to move."""
+        return ClusterLayout(self.brokers, {name: topic for name, topic in self.topics.items() if not topic.diskless})
+
     def unknown_brokers(self) -> dict[int, list[tuple[str, int]]]:
         """Brokers that hold replicas but are not in the cluster: id -> the partitions."""
         known = self.rack_of
