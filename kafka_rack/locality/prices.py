@@ -1,8 +1,9 @@
 """What a byte costs on its way from one rack to another.
 
 Clouds charge by who sends and who receives, so a price has two halves: the sender's egress and the receiver's ingress.
-The default, 0.01 $/GB each, is AWS's between availability zones of one region; Google Cloud charges 0.01 $/GiB to the
-sender alone, Azure nothing. Amounts are Decimal throughout: 18 places, of which sums lose none.
+The default, 0.01 $/GB each way, is what AWS's pricing pages say for availability zones of one region. Other clouds and
+contracts differ, in the halves too: a prices file says what yours are. Amounts are Decimal throughout: 18 places, of
+which sums lose none.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def prices_of(found: Mapping[str, Any], name: str) -> Prices:
     if not isinstance(currency, str) or not 0 < len(currency.strip()) <= LONGEST_CURRENCY:
         raise InputError(f"{name}: currency {currency!r}, but 1 to {LONGEST_CURRENCY} letters or a sign are wanted")
     unit = found.get("unit", "GB")
-    if unit not in UNITS:
+    if not isinstance(unit, str) or unit not in UNITS:
         raise InputError(f"{name}: unit {unit!r}, but it is GB (10^9 bytes) or GiB (2^30 bytes)")
     free = found.get("free_replication", False)
     if not isinstance(free, bool):

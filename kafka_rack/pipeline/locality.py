@@ -136,7 +136,7 @@ def follow(
             on_result(batch, result)
 
     out.mkdir(parents=True, exist_ok=True)
-    if decoded.exists() and is_decoded(decoded):
+    if (decoded / "frames").is_dir() and is_decoded(decoded):
         sum_up(-1)
     return job.decode_stream(
         spark,
