@@ -32,6 +32,9 @@ replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
 num.network.threads=1
 num.io.threads=2
 log.cleaner.dedupe.buffer.size=2097152
+offsets.topic.num.partitions=3
+offsets.topic.replication.factor=1
+group.initial.rebalance.delay.ms=0
 """
 
 

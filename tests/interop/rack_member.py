@@ -17,11 +17,17 @@ from kafka_rack.assignment.clients import kafka_python
 POLL_MS = 50
 
 
+def client_id(rack: str | None) -> str:
+    """The client id of a member, by which the coordinator's answers show where it is."""
+    return f"in-{rack}"
+
+
 def main(order: dict) -> None:
     assignor = getattr(kafka_python, f"RackAware{order['kind']}Assignor")(order["rack"])
     consumer = KafkaConsumer(
         order["topic"],
         bootstrap_servers=order["servers"],
+        client_id=client_id(order["rack"]),
         group_id=order["group"],
         client_rack=order["rack"],
         heartbeat_interval_ms=200,

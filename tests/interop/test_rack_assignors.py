@@ -7,23 +7,16 @@ two thirds of them into other racks.
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from kafka_rack.assignment import assign
 from mockbroker import MockCluster
+from tests.interop.rack_members import CLIENTS_AND_KINDS, STEP_S, TOPIC, AioMember, ProcessMember, group, settled
 
-ROOT = Path(__file__).resolve().parents[2]
 RACKS = ("a", "b", "c")
-TOPIC, PARTITIONS = "orders", 12
-WITHIN_S, STEP_S = 60.0, 0.05
+PARTITIONS = 12
 JOIN_GROUP = 11
-METADATA_AGE_MS = 300  # how soon a leader learns of new racks
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -51,116 +44,7 @@ def layout_of(cluster: MockCluster) -> dict:
     }
 
 
-async def settled(read, expected) -> None:
-    """Wait until what ``read`` gives is as expected."""
-    for _ in range(int(WITHIN_S / STEP_S)):
-        if read() == expected:
-            return
-        await asyncio.sleep(STEP_S)
-    assert read() == expected
-
-
-class AioMember:
-    """An aiokafka consumer in this loop."""
-
-    def __init__(self, cluster: MockCluster, kind: str, rack: str, **options: bool) -> None:
-        aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
-        from kafka_rack.assignment.clients import aiokafka as assignors
-
-        self.consumer = aiokafka.AIOKafkaConsumer(
-            TOPIC,
-            bootstrap_servers=cluster.bootstrap_servers,
-            group_id="readers",
-            client_rack=rack,
-            heartbeat_interval_ms=200,
-            metadata_max_age_ms=METADATA_AGE_MS,
-            partition_assignment_strategy=[getattr(assignors, f"RackAware{kind}Assignor")(rack, **options)],
-        )
-
-    async def start(self) -> None:
-        await self.consumer.start()
-
-    def partitions(self) -> set[int]:
-        return {part.partition for part in self.consumer.assignment()}
-
-    def brokers(self) -> set[int]:
-        return {broker.nodeId for broker in self.consumer._client.cluster.brokers()}
-
-    def member_id(self) -> str:
-        return self.consumer._coordinator.member_id
-
-    async def stop(self) -> None:
-        await self.consumer.stop()
-
-
-class ProcessMember:
-    """A kafka-python consumer in a process of its own, as it leaves connections for Python to close."""
-
-    def __init__(self, cluster: MockCluster, kind: str, rack: str) -> None:
-        pytest.importorskip("kafka", reason="kafka-python is not installed")
-        order = {
-            "servers": cluster.bootstrap_servers,
-            "group": "readers",
-            "topic": TOPIC,
-            "kind": kind,
-            "rack": rack,
-            "metadata_age_ms": METADATA_AGE_MS,
-        }
-        self._arguments = ["-m", "tests.interop.rack_member", json.dumps(order)]
-        self._told: dict[str, list[int]] = {"partitions": [], "brokers": []}
-
-    async def start(self) -> None:
-        pipe = asyncio.subprocess.PIPE
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._arguments, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
-        )
-        self._work = asyncio.create_task(self._listen())
-
-    async def _listen(self) -> None:
-        async for line in self._process.stdout:
-            self._told = json.loads(line)
-
-    def partitions(self) -> set[int]:
-        return set(self._told["partitions"])
-
-    def brokers(self) -> set[int]:
-        return set(self._told["brokers"])
-
-    async def stop(self) -> None:
-        self._process.stdin.close()
-        try:
-            async with asyncio.timeout(WITHIN_S):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
-        await self._work
-
-
-@asynccontextmanager
-async def group(*members) -> AsyncIterator[None]:
-    """The members at work, one joining after the other."""
-    started = []
-    try:
-        for member in members:
-            await member.start()
-            started.append(member)
-        yield
-    finally:
-        for member in started:
-            await member.stop()
-
-
-@pytest.mark.parametrize(
-    ("client", "kind"),
-    [
-        (AioMember, "Range"),
-        (AioMember, "Sticky"),
-        (ProcessMember, "Range"),
-        (ProcessMember, "Sticky"),
-        (ProcessMember, "CooperativeSticky"),
-    ],
-)
+@pytest.mark.parametrize(("client", "kind"), CLIENTS_AND_KINDS)
 async def test_each_member_of_a_live_group_gets_the_partitions_of_its_rack(cluster, client, kind):
     members = [client(cluster, kind, rack) for rack in ("c", "a", "b")]
     async with group(*members):
