@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trials", type=int, default=DEFAULT_TRIALS, metavar="N", help="of what cannot be counted; 20000"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds give equal answers; 0")
-    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; 8 a core. Answers do not depend on it")
+    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; 3 a core. Answers do not depend on it")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
     add_spark_arguments(parser)
 

@@ -17,7 +17,7 @@ from kafka_rack.pipeline.availability.grid import Point, Skipped
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TASKS_PER_CORE = 8
+TASKS_PER_CORE = 3
 """So that cores which get cheap pieces go on with others."""
 
 

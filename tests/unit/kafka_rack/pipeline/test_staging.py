@@ -24,6 +24,13 @@ def made(out, number, names=NAMES):
                 write_table(folder, name, SCHEMA, [{"number": number}])
 
 
+def crash(out, end):
+    """A job that ends so after its first table."""
+    with staged(out, NAMES) as folder:
+        write_table(folder, "rows", SCHEMA, [{"number": 2}])
+        raise end
+
+
 def content(out):
     """Path -> what stands there, of every file."""
     return {
@@ -63,9 +70,8 @@ def test_what_other_jobs_wrote_stays(tmp_path):
 @pytest.mark.parametrize("end", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_a_crash_while_it_is_made_leaves_the_old_result_whole(tmp_path, end):
     made(tmp_path, 1)
-    with pytest.raises(end), staged(tmp_path, NAMES) as folder:
-        write_table(folder, "rows", SCHEMA, [{"number": 2}])
-        raise end
+    with pytest.raises(end):
+        crash(tmp_path, end)
     assert content(tmp_path) == whole(1)
     assert not (tmp_path / staging.TEMPORARY).exists()
 
@@ -94,9 +100,8 @@ def test_a_crash_while_it_is_put_in_place_leaves_the_old_result_whole(tmp_path, 
 
 
 def test_a_crash_the_first_time_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError), staged(tmp_path / "new", NAMES) as folder:
-        write_table(folder, "rows", SCHEMA, [{"number": 2}])
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        crash(tmp_path / "new", RuntimeError)
     assert list((tmp_path / "new").rglob("*")) == []
 
 

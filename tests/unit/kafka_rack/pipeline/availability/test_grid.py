@@ -134,9 +134,9 @@ def test_combinations_that_cannot_be_have_the_reason():
 
 
 def test_a_grid_without_its_axes_or_with_too_many_points_is_refused():
-    with pytest.raises(InputError, match="^partitions, failures must be given$"):
+    with pytest.raises(InputError, match=r"^partitions, failures must be given$"):
         points_of([{"brokers": (6,), "replication_factor": (3,)}])
-    with pytest.raises(InputError, match="^20100 combinations, but at most 20000 are taken: give fewer values$"):
+    with pytest.raises(InputError, match=r"^20100 combinations, but at most 20000 are taken: give fewer values$"):
         points_of([{**SMALL, "partitions": tuple(range(1, 202)), "failures": tuple(range(100))}])
 
 
