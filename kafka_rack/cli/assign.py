@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from itertools import groupby
 from typing import Any
 
@@ -27,12 +26,15 @@ from kafka_rack.assignment import ASSIGNORS, Assignment, assign, explain
 from kafka_rack.assignment.explanation import Explanation, View
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.assign_plot import reads_by_member
-from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, rack_list, read_json
+from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, rack_list
+from kafka_rack.cli.layout_input import json_given
 from kafka_rack.cli.live_cluster import add_cluster_arguments, cluster_of
 from kafka_rack.cli.live_group import live_group
 from kafka_rack.cli.tables import table, write_whole
+from kafka_rack.cli.whole_numbers import HIGHEST_ID, MOST_BROKERS, MOST_CONSUMERS, number_in, shown
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import InputError, KafkaRackError, PartitionAssignorError
+from kafka_rack.placement import MOST_REPLICAS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,9 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made_up = parser.add_argument_group("without a file")
     add_broker_arguments(made_up)  # type: ignore[arg-type]
     made_up.add_argument(
-        "--topic", action="append", default=[], metavar="NAME:PARTITIONS[:REPLICAS]", help="placed over racks"
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME:PARTITIONS[:REPLICAS]",
+        help=f"placed over racks; at most {MOST_REPLICAS} replicas",
     )
-    made_up.add_argument("--consumers", metavar="N | ID:RACK,...", help="each subscribes to all topics")
+    made_up.add_argument(
+        "--consumers", metavar="N | ID:RACK,...", help=f"up to {MOST_CONSUMERS}; each subscribes to all topics"
+    )
     made_up.add_argument(
         "--consumer-racks", metavar="a,b,c", help="with a number: consumer i is in rack i, going round"
     )
@@ -129,13 +137,7 @@ def place_members(members: Any, rules: list[str]) -> None:
 
 def group_in_file(path: str) -> dict[str, Any]:
     """The group of a JSON file, or of standard input for ``-``."""
-    if path == "-":
-        try:
-            said = json.load(sys.stdin)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"standard input, line {error.lineno} column {error.colno}: {error.msg}") from error
-    else:
-        said = read_json(path)
+    said = json_given(path)
     if isinstance(said, dict) and isinstance(said.get("input"), dict):
         said = said["input"]  # a line of recorded answers
     if not isinstance(said, dict) or not isinstance(said.get("cluster"), dict) or "members" not in said:
@@ -178,22 +180,23 @@ def topic_of(text: str, brokers: Any) -> tuple[str, list[list[int]]]:
 
     name, *numbers = text.split(":")
     if not name or not 1 <= len(numbers) <= 2 or not all(number.isdecimal() for number in numbers):
-        raise UsageError(f"--topic {text}: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due")
-    partitions, replicas = int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 1
+        raise UsageError(f"--topic {shown(text)}: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due")
+    partitions = number_in(f"--topic {name}: partitions", numbers[0], HIGHEST_ID)
+    replicas = number_in(f"--topic {name}: replicas", numbers[1], MOST_BROKERS) if len(numbers) == 2 else 1
     placer = "rack-aware" if all(broker.rack for broker in brokers) else "unaware"
     try:
         return name, place(placer, brokers, 0, partitions, replicas, start_index=0, next_replica_shift=0)
     except KafkaRackError as error:
-        raise UsageError(f"--topic {text}: {error}") from error
+        raise UsageError(f"--topic {shown(text)}: {error}") from error
 
 
 def consumers_of(text: str, racks: list[str]) -> list[tuple[str, str | None]]:
     """Consumers as a number, or as one:a,two:b."""
-    if text.strip().isdecimal():
-        width = len(str(int(text) - 1))
+    if text.strip().removeprefix("-").isdecimal():
+        count = number_in("--consumers", text, MOST_CONSUMERS, 1)
+        width = len(str(count - 1))
         return [
-            (f"consumer-{number:0{width}}", racks[number % len(racks)] if racks else None)
-            for number in range(int(text))
+            (f"consumer-{number:0{width}}", racks[number % len(racks)] if racks else None) for number in range(count)
         ]
     if racks:
         raise UsageError("--consumer-racks goes with a number of consumers; in a list each has its own, as one:a,two:b")

@@ -29,6 +29,7 @@ from kafka_rack.cli.layout_input import (
     wanted_topics,
 )
 from kafka_rack.cli.tables import table
+from kafka_rack.cli.whole_numbers import HIGHEST_ID, whole_number
 from kafka_rack.cluster_layout import after_plan
 from kafka_rack.reassignment import current_plan_of
 
@@ -38,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
     parser.add_argument("--plan", metavar="FILE", help="look at the cluster as it will be once this plan is done")
     parser.add_argument(
-        "--min-insync-replicas", type=int, metavar="N", help="of topics whose own is not known; 1, as Kafka's default"
+        "--min-insync-replicas",
+        type=whole_number(HIGHEST_ID),
+        metavar="N",
+        help="of topics whose own is not known; 1, as Kafka's default",
     )
     parser.add_argument(
         "--skew",

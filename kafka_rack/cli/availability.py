@@ -16,9 +16,19 @@ from kafka_rack.availability import DEFAULT_TRIALS, PLACERS, Question, Row, avai
 from kafka_rack.availability.kafka_1736 import NOTE
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.tables import table
+from kafka_rack.cli.whole_numbers import (
+    HIGHEST_ID,
+    HIGHEST_SEED,
+    MOST_BROKERS,
+    check_size,
+    read_number,
+    whole_number,
+)
 from kafka_rack.errors import KafkaRackError
-from kafka_rack.placement import SCATTER_WIDTH_SETTING, UNEVEN_SETTING
+from kafka_rack.placement import MOST_REPLICAS, SCATTER_WIDTH_SETTING, UNEVEN_SETTING
 
+MOST_TRIALS = 100_000_000
+"""Hours of work; an error of a ten-thousandth takes fewer."""
 HEADINGS = {
     "replication_factor": "rf",
     "min_insync_replicas": "min.isr",
@@ -33,28 +43,55 @@ HEADINGS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kafka-1736", action="store_true", help="print that issue's table instead")
-    parser.add_argument("--brokers", type=numbers, metavar="N,...", help="cluster sizes, a row each")
     parser.add_argument(
-        "--racks", type=int, metavar="N", help="racks, to which brokers are dealt in turn; none unless given"
+        "--brokers", type=numbers, metavar="N,...", help=f"cluster sizes up to {MOST_BROKERS}, a row each"
     )
-    parser.add_argument("--partitions", type=int, metavar="N")
-    parser.add_argument("--replication-factor", type=int, metavar="N")
-    parser.add_argument("--min-insync-replicas", type=int, metavar="N", help="2, or 1 where there is one replica")
-    parser.add_argument("--failures", type=int, metavar="N", help="brokers that fail, beside those of failed racks")
-    parser.add_argument("--rack-failures", type=int, default=0, metavar="N", help="racks that fail whole; 0")
+    parser.add_argument(
+        "--racks",
+        type=whole_number(MOST_BROKERS),
+        metavar="N",
+        help="racks, to which brokers are dealt in turn; none unless given",
+    )
+    parser.add_argument(
+        "--partitions",
+        type=whole_number(HIGHEST_ID),
+        metavar="N",
+        help=f"times the replication factor at most {MOST_REPLICAS} replicas",
+    )
+    parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), metavar="N")
+    parser.add_argument(
+        "--min-insync-replicas", type=whole_number(MOST_BROKERS), metavar="N", help="2, or 1 where there is one replica"
+    )
+    parser.add_argument(
+        "--failures",
+        type=whole_number(MOST_BROKERS),
+        metavar="N",
+        help="brokers that fail, beside those of failed racks",
+    )
+    parser.add_argument(
+        "--rack-failures", type=whole_number(MOST_BROKERS), default=0, metavar="N", help="racks that fail whole; 0"
+    )
     parser.add_argument(
         "--placer", default="rack-aware", metavar="NAME,...", help=f"all, or some of {', '.join(PLACERS)}; rack-aware"
     )
-    parser.add_argument("--scatter-width", type=int, metavar="N", help="of placer copyset")
+    parser.add_argument("--scatter-width", type=whole_number(MOST_BROKERS), metavar="N", help="of placer copyset")
     parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
-    parser.add_argument("--trials", type=int, default=DEFAULT_TRIALS, metavar="N", help="of what cannot be counted")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds give equal answers; 0")
+    parser.add_argument(
+        "--trials",
+        type=whole_number(MOST_TRIALS),
+        default=DEFAULT_TRIALS,
+        metavar="N",
+        help=f"of what cannot be counted; {DEFAULT_TRIALS}, at most {MOST_TRIALS}",
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(HIGHEST_SEED), default=0, metavar="N", help="equal seeds give equal answers; 0"
+    )
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
 def numbers(text: str) -> list[int]:
-    """Numbers between commas."""
-    return [int(word) for word in text.split(",")]
+    """Cluster sizes between commas."""
+    return [read_number(word, MOST_BROKERS) for word in text.split(",")]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{', '.join(missing)} must be given, or --kafka-1736")
     if arguments.trials < 1:
         raise UsageError(f"--trials {arguments.trials}, but it must be at least 1")
+    check_size(arguments.partitions, arguments.replication_factor)
     settings = {}
     if arguments.scatter_width is not None:
         settings[SCATTER_WIDTH_SETTING] = str(arguments.scatter_width)

@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rack.cli import UsageError
+from kafka_rack.cli.whole_numbers import HIGHEST_ID, MOST_BROKERS, NumberError, number_in, read_number, shown
 from kafka_rack.placement import UsableBroker
-
-MOST_BROKERS = 100_000
-"""More would only be a slip of the keyboard, and would take all memory."""
-HIGHEST_ID = 2**31 - 1
-"""A broker id is an int32 on the wire."""
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +17,7 @@ def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--brokers",
         metavar="N | ID:RACK,...",
-        help="a number of brokers, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
+        help=f"a number of brokers up to {MOST_BROKERS}, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
     )
     parser.add_argument("--racks", metavar="a,b,c", help="with a number of brokers: broker i is in rack i, going round")
     parser.add_argument(
@@ -41,12 +37,8 @@ def brokers_of(arguments: argparse.Namespace) -> list[UsableBroker]:
         brokers = brokers_in_file(arguments.brokers_file)
     elif arguments.brokers.strip().isdecimal():
         racks = rack_list(arguments.racks)
-        if int(arguments.brokers) > MOST_BROKERS:
-            raise UsageError(f"--brokers {arguments.brokers}, but at most {MOST_BROKERS} are made up")
-        brokers = [
-            UsableBroker(number, racks[number % len(racks)] if racks else None)
-            for number in range(int(arguments.brokers))
-        ]
+        count = number_in("--brokers", arguments.brokers, MOST_BROKERS)
+        brokers = [UsableBroker(number, racks[number % len(racks)] if racks else None) for number in range(count)]
     else:
         if arguments.racks:
             raise UsageError("--racks goes with a number of brokers; in a list each broker has its own, as 0:a,1:b")
@@ -71,9 +63,9 @@ def rack_list(text: str | None) -> list[str]:
 def id_list(text: str | None, option: str) -> set[int]:
     """Broker ids between commas."""
     try:
-        return {int(word) for word in text.split(",")} if text else set()
-    except ValueError:
-        raise UsageError(f"{option} {text}: broker ids between commas are due") from None
+        return {read_number(word, HIGHEST_ID, 0) for word in text.split(",")} if text else set()
+    except NumberError as error:
+        raise UsageError(f"{option}: {error}: broker ids between commas are due") from None
 
 
 def brokers_in_list(text: str) -> list[UsableBroker]:
@@ -81,8 +73,9 @@ def brokers_in_list(text: str) -> list[UsableBroker]:
     brokers = []
     for word in text.split(","):
         number, _, rack = word.strip().partition(":")
-        if not number.isdecimal() or int(number) > HIGHEST_ID:
-            raise UsageError(f"--brokers {text}: {word.strip()!r}, but id or id:rack is due, ids up to {HIGHEST_ID}")
+        if not number.isdecimal() or len(number) > 10 or int(number) > HIGHEST_ID:
+            said = f"--brokers {shown(text)}: {shown(word)!r}"
+            raise UsageError(f"{said}, but id or id:rack is due, ids up to {HIGHEST_ID}")
         brokers.append(UsableBroker(int(number), rack or None))
     return brokers
 
@@ -97,6 +90,8 @@ def brokers_in_file(path: str) -> list[UsableBroker]:
         where = f"{path}, broker at place {at}"
         if not isinstance(entry, dict) or type(entry.get("id")) is not int:
             raise UsageError(f"{where}: an object with a number as id is due")
+        if not 0 <= entry["id"] <= HIGHEST_ID:
+            raise UsageError(f"{where}: id is {entry['id']}, but ids go from 0 to {HIGHEST_ID}")
         rack, fenced = entry.get("rack"), entry.get("fenced", False)
         if rack is not None and not isinstance(rack, str):
             raise UsageError(f"{where}: rack is {json.dumps(rack)}, but a text or null is due")
@@ -115,7 +110,16 @@ def read_json(path: str) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is no UTF-8 text") from error
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}, line {error.lineno} column {error.colno}: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(no_json(path, error)) from error
+
+
+def no_json(where: str, error: Exception) -> str:
+    """Why a text was not read as JSON, in one line."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{where}, line {error.lineno} column {error.colno}: {error.msg}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"{where}: is no UTF-8 text"
+    if isinstance(error, RecursionError):
+        return f"{where}: lists or objects are nested too deeply"
+    return f"{where}: holds a number of more digits than can be read"

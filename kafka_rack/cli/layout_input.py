@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, read_json
+from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of, no_json, read_json
 from kafka_rack.cli.plots import partitions_by_rack
 from kafka_rack.cli.tables import write_whole
 from kafka_rack.cluster_layout import ClusterLayout, layout_of_json
@@ -71,12 +71,10 @@ def layout_given(arguments: argparse.Namespace) -> ClusterLayout:
 
 def with_replicas(arguments: argparse.Namespace, layout: ClusterLayout) -> ClusterLayout:
     """The layout without its diskless topics, whose partitions have no replicas to judge or to move."""
-    kept = {name: topic for name, topic in layout.topics.items() if not topic.diskless}
-    say_notes(
-        arguments,
-        (f"topic {name} is diskless and left out: it has no replicas" for name in layout.topics if name not in kept),
-    )
-    return ClusterLayout(layout.brokers, kept)
+    kept = layout.without_diskless()
+    left_out = [name for name in layout.topics if name not in kept.topics]
+    say_notes(arguments, (f"topic {name} is diskless and left out: it has no replicas" for name in left_out))
+    return kept
 
 
 def json_given(path: str) -> Any:
@@ -85,10 +83,8 @@ def json_given(path: str) -> Any:
         return read_json(path)
     try:
         return json.load(sys.stdin)
-    except ValueError as error:
-        place = f", line {error.lineno} column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "is no UTF-8 text"
-        raise UsageError(f"standard input{place}: {reason}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(no_json("standard input", error)) from error
 
 
 def told(where: str, read: Callable[[], Answer]) -> Answer:

@@ -29,6 +29,8 @@ FENCED_VERSION = 2
 """DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
 RACKS_VERSION = 1
 """Metadata from here on tells racks and the controller (KIP-36, Kafka 0.10)."""
+LONGEST_TIMEOUT_S = 86_400
+"""A day: what requests take as milliseconds, and sockets as seconds, with room to spare."""
 NO_AUTO_CREATION_VERSION = 4
 """Metadata from here on can be told not to create what it is asked for; before, all topics are asked for."""
 BY_HAND = -1
@@ -320,7 +322,13 @@ def addresses_of(text: str) -> list[tuple[str, int]]:
     found = []
     for word in text.split(","):
         host, _, port = word.strip().rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16 or (":" in host and host[0] != "["):
+        if (
+            not host
+            or not port.isdecimal()
+            or len(port) > 5
+            or not 0 < int(port) < 1 << 16
+            or (":" in host and host[0] != "[")
+        ):
             raise UsageError(f"--bootstrap-server {text}: {word.strip()!r}, but host:port is due")
         found.append((host.strip("[]"), int(port)))
     return list(dict.fromkeys(found))
@@ -333,7 +341,11 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, required: bool) ->
         "--bootstrap-server", required=required, metavar="HOST:PORT,...", help="a live cluster, by a plaintext listener"
     )
     parser.add_argument(
-        "--timeout", type=float, default=DEFAULT_TIMEOUT_S, metavar="S", help="seconds to wait for each answer; 10"
+        "--timeout",
+        type=float,
+        default=DEFAULT_TIMEOUT_S,
+        metavar="S",
+        help="seconds to wait for each answer; 10, at most a day",
     )
 
 
@@ -341,6 +353,8 @@ def cluster_of(arguments: argparse.Namespace) -> LiveCluster:
     """The cluster that the arguments name."""
     if not arguments.timeout > 0:
         raise UsageError(f"--timeout {arguments.timeout:g}, but it must be above 0")
+    if arguments.timeout > LONGEST_TIMEOUT_S:
+        raise UsageError(f"--timeout {arguments.timeout:g}, but it must be at most {LONGEST_TIMEOUT_S}, which is a day")
     return LiveCluster(arguments.bootstrap_server, arguments.timeout)
 
 

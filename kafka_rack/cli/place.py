@@ -18,11 +18,13 @@ from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of
 from kafka_rack.cli.plots import partitions_by_rack
 from kafka_rack.cli.tables import table, write_whole
+from kafka_rack.cli.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
 from kafka_rack.errors import KafkaRackError, MissingRackError
 from kafka_rack.placement import (
     CLASS_SETTING,
     DISABLED,
     ENFORCED,
+    MOST_REPLICAS,
     SCATTER_WIDTH_SETTING,
     SEED_SETTING,
     SHIFT_SETTING,
@@ -40,24 +42,38 @@ from kafka_rack.rack_names import rack_hints
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_broker_arguments(parser)
     parser.add_argument("--topic", default="topic", help="the topic's name, for --format reassignment")
-    parser.add_argument("--partitions", type=int, required=True, metavar="N")
-    parser.add_argument("--replication-factor", type=int, required=True, metavar="N")
-    parser.add_argument("--start-partition", type=int, default=0, metavar="N", help="number of the first partition")
+    count, index = whole_number(HIGHEST_ID), whole_number(HIGHEST_ID)
+    parser.add_argument(
+        "--partitions",
+        type=count,
+        required=True,
+        metavar="N",
+        help=f"times the replication factor at most {MOST_REPLICAS} replicas",
+    )
+    parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), required=True, metavar="N")
+    parser.add_argument("--start-partition", type=index, default=0, metavar="N", help="number of the first partition")
     parser.add_argument(
         "--placer", default="rack-aware", metavar="NAME", help="a built-in, module:Class, or an entry point's name"
     )
-    parser.add_argument("--start-index", type=int, metavar="N", help="place of the first leader in the list of brokers")
     parser.add_argument(
-        "--next-replica-shift", type=int, metavar="N", help="first shift of followers; as --start-index"
+        "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers"
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="draw both, and all else, as java.util.Random does")
+    parser.add_argument(
+        "--next-replica-shift", type=index, metavar="N", help="first shift of followers; as --start-index"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(HIGHEST_SEED),
+        metavar="N",
+        help="draw both, and all else, as java.util.Random does",
+    )
     parser.add_argument(
         "--ignore-racks",
         "--disable-rack-aware",
         action="store_true",
         help="place as if no broker had a rack; without it brokers partly without are refused",
     )
-    parser.add_argument("--scatter-width", type=int, metavar="N", help="of placer copyset")
+    parser.add_argument("--scatter-width", type=whole_number(MOST_BROKERS), metavar="N", help="of placer copyset")
     parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
     parser.add_argument("--state-file", metavar="FILE", help="of placers new-brokers, decommissioned-brokers, capacity")
     parser.add_argument(
@@ -74,6 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--seed draws the start index and the shift: give one or the other")
     if arguments.plot and not arguments.plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
+    check_size(arguments.partitions, arguments.replication_factor)
+    if arguments.start_partition + arguments.partitions - 1 > HIGHEST_ID:
+        raise UsageError(f"--start-partition {arguments.start_partition}: partitions are numbered up to {HIGHEST_ID}")
     brokers = brokers_of(arguments)
     try:
         placer = load_placer(settings_of(arguments))

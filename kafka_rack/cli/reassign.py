@@ -35,6 +35,7 @@ from kafka_rack.cli.layout_input import (
     wanted_topics,
 )
 from kafka_rack.cli.tables import table, write_whole
+from kafka_rack.cli.whole_numbers import HIGHEST_SEED, whole_number
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import InputError, KafkaRackError, MissingRackError
 from kafka_rack.placement import DISABLED, ENFORCED, UsableBroker
@@ -64,7 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of --generate: as if no broker had a rack; without it brokers partly without are refused",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="of --generate: of java.util.Random; drawn unless given")
+    parser.add_argument(
+        "--seed",
+        type=whole_number(HIGHEST_SEED),
+        metavar="N",
+        help="of --generate: of java.util.Random; drawn unless given",
+    )
     parser.add_argument("--reassignment-json-file", metavar="FILE | -", help="of --execute: the plan")
     parser.add_argument("--output", metavar="FILE", help="write the proposed plan, for --execute or Kafka's own tool")
     parser.add_argument("--rollback", metavar="FILE", help="write the plan of now, which takes everything back")

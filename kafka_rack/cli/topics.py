@@ -23,12 +23,14 @@ from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.layout_input import add_output_arguments, check_outputs, plot, say_hints, say_notes
 from kafka_rack.cli.live_cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.tables import table
+from kafka_rack.cli.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, number_in, whole_number
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import KafkaRackError, MissingRackError
 from kafka_rack.placement import (
     CLASS_SETTING,
     DISABLED,
     ENFORCED,
+    MOST_REPLICAS,
     SEED_SETTING,
     SHIFT_SETTING,
     START_INDEX_SETTING,
@@ -44,8 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--describe", action="store_true")
     add_cluster_arguments(parser, required=True)
     parser.add_argument("--topic", action="append", metavar="NAME", help="one to create; those to describe, else all")
-    parser.add_argument("--partitions", type=int, metavar="N")
-    parser.add_argument("--replication-factor", type=int, metavar="N")
+    index = whole_number(HIGHEST_ID)
+    parser.add_argument(
+        "--partitions", type=index, metavar="N", help=f"times the replication factor at most {MOST_REPLICAS} replicas"
+    )
+    parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), metavar="N")
     parser.add_argument(
         "--replica-assignment",
         metavar="ID:ID,...",
@@ -54,9 +59,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--placer", metavar="NAME", help="rack-aware unless given; a built-in, module:Class, or an entry point's name"
     )
-    parser.add_argument("--start-index", type=int, metavar="N", help="place of the first leader in the list of brokers")
-    parser.add_argument("--next-replica-shift", type=int, metavar="N", help="first shift of followers")
-    parser.add_argument("--seed", type=int, metavar="N", help="what both are drawn with; drawn itself unless given")
+    parser.add_argument(
+        "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers"
+    )
+    parser.add_argument("--next-replica-shift", type=index, metavar="N", help="first shift of followers")
+    parser.add_argument(
+        "--seed",
+        type=whole_number(HIGHEST_SEED),
+        metavar="N",
+        help="what both are drawn with; drawn itself unless given",
+    )
     parser.add_argument(
         "--ignore-racks",
         "--disable-rack-aware",
@@ -116,6 +128,7 @@ def check_create(arguments: argparse.Namespace) -> tuple[str, list[list[int]] | 
         return arguments.topic[0], assignment_in(arguments.replica_assignment)
     if None in sizes:
         raise UsageError("--create needs --partitions and --replication-factor, or --replica-assignment")
+    check_size(*sizes)
     if arguments.seed is not None and rotation != (None, None):
         raise UsageError("--seed draws the start index and the shift: give one or the other")
     return arguments.topic[0], None
@@ -132,7 +145,7 @@ def assignment_in(text: str) -> list[list[int]]:
         words = word.strip().split(":")
         if not all(one.isdecimal() for one in words):
             raise UsageError(f"--replica-assignment: partition {number} is {word.strip()!r}, but ids as 0:1 are due")
-        row = [int(one) for one in words]
+        row = [number_in(f"--replica-assignment: partition {number}", one, HIGHEST_ID) for one in words]
         if len(set(row)) < len(row):
             raise UsageError(f"--replica-assignment: partition {number} has a broker twice in {word.strip()}")
         if rows and len(row) != len(rows[0]):

@@ -16,6 +16,7 @@ from kafka_rack.placement.loading import BUILT_IN, CLASS_SETTING, ENTRY_POINT_GR
 from kafka_rack.placement.placer import (
     DISABLED,
     ENFORCED,
+    MOST_REPLICAS,
     RACK_MODES,
     SAFE,
     SEED_SETTING,
@@ -45,6 +46,7 @@ __all__ = [
     "DISABLED",
     "ENFORCED",
     "ENTRY_POINT_GROUP",
+    "MOST_REPLICAS",
     "RACK_MODES",
     "SAFE",
     "SCATTER_WIDTH_SETTING",

@@ -98,7 +98,7 @@ def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
         (
             ["--brokers", "9999999999", "--partitions", "1", "--replication-factor", "1"],
             2,
-            "at most 100000 are made up",
+            "at most 100000 can be handled",
         ),
         (["--brokers", "9999999999:a", "--partitions", "1", "--replication-factor", "1"], 2, "ids up to 2147483647"),
         (["--brokers", "0", "--partitions", "1", "--replication-factor", "1"], 1, "0 brokers are available"),
