@@ -198,13 +198,13 @@ async def observe(cluster: MockCluster, move: Move, number: int) -> Observation:
     await cluster.told()
     sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
     zookeeper.deliveries.clear()
-    asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
-    topic = await create_topic(cluster, f"created-{number}", asked)
-    zookeeper.deliveries.clear()  # what that topic made necessary is none of the move's
     told = [
         Told(broker_id, await asyncio.to_thread(racks_told, address_of(cluster, broker_id)))
         for broker_id in sorted(cluster.state.brokers)
     ]
+    asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
+    topic = await create_topic(cluster, f"created-{number}", asked)
+    zookeeper.deliveries.clear()  # what that topic made necessary is none of the move's
     brokers = [
         seen(broker_id, software, zookeeper.registry.registration(broker_id))
         for broker_id, software in sorted(running_software(cluster).items())

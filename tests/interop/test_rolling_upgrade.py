@@ -1,0 +1,54 @@
+"""``kafka-rack rolling-upgrade`` as a user runs it, with kafka-python as of 0.9 and 0.10."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "kafka_rack.cli", "rolling-upgrade"]
+MOST_S = 180
+INTERRUPTED = 130
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+def test_clients_of_0_9_and_0_10_lose_nothing_through_the_upgrade():
+    pytest.importorskip("kafka", reason="kafka-python is not installed (pip install 'kafka-rack[clients]')")
+    options = ["--brokers", "4", "--format", "json"]
+    done = subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True, timeout=MOST_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["holds"] is True
+    clients = {client["version"]: client for client in told["clients"]}
+    assert set(clients) == {"0.9", "0.10"}
+    acknowledged = sum(client["acknowledged"] for client in clients.values())
+    for client in clients.values():
+        assert client["failed"] == 0
+        assert client["acknowledged"] > 40
+        assert client["read"] >= acknowledged
+    at_work = [sorted(move["clients"]) for move in told["moves"]]
+    assert at_work == [["0.9"]] * 4 + [["0.10", "0.9"]] * 6, "0.10 once the last of four brokers runs new code"
+    for version in ("0.9", "0.10"):
+        counts = [move["clients"][version]["acknowledged"] for move in told["moves"] if version in move["clients"]]
+        assert counts == sorted(set(counts)), "each client got on at every move"
+
+
+def test_ctrl_c_ends_it_in_one_line():
+    pytest.importorskip("kafka", reason="kafka-python is not installed (pip install 'kafka-rack[clients]')")
+    with subprocess.Popen(COMMAND, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "produces and consumes" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, rest = process.communicate(timeout=MOST_S)
+    assert process.returncode == INTERRUPTED
+    assert out == ""
+    assert "Traceback" not in rest
+    assert rest.splitlines()[-1] == "kafka-rack rolling-upgrade: interrupted"
