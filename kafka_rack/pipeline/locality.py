@@ -17,6 +17,7 @@ from uuid import uuid4
 from kafka_rack.locality.prices import Prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.pipeline import job, locality_facts
+from kafka_rack.pipeline.locality_html import report
 from kafka_rack.pipeline.locality_result import SPLIT, Top, collect_result
 from kafka_rack.pipeline.locality_verdicts import ADDED, COLUMNS, COUNTS, KEYS, VERDICTS_DDL, Judge
 from kafka_rack.pipeline.tables import SCHEMA_VERSION
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-RESULT, TABLES = "locality.json", "locality"
+RESULT, PAGE, TABLES = "locality.json", "locality.html", "locality"
 DECODED = "decoded"
 """Below the results, where a stream keeps its decoded tables."""
 LOCALITIES = ("local", "cross", "unknown")
@@ -174,6 +175,7 @@ def results(
     found = collect_result(where, settings.prices, spans, window_us, settings.top)
     result = {"schema": 1, "out": str(out), "racks_file": settings.racks_file, **found}
     (target / RESULT).write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (target / PAGE).write_text(report(result), encoding="utf-8")
     return result
 
 
@@ -236,10 +238,11 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def put_in_place(self) -> None:
-        """The tables, then the JSON, by which a program sees that all is there."""
+        """The tables, the page, then the JSON, by which a program sees that all is there."""
         with suppress(FileNotFoundError):
             (self.out / TABLES).rename(self.folder / "before")
         (self.folder / TABLES).rename(self.out / TABLES)
+        (self.folder / PAGE).replace(self.out / PAGE)
         (self.folder / RESULT).replace(self.out / RESULT)
 
 
