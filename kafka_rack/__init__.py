@@ -12,9 +12,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-SUBMODULES = ("assignment", "availability", "diskless", "errors", "locality", "placement", "selection")
+SUBMODULES = (
+    "assignment",
+    "audit",
+    "availability",
+    "cluster_layout",
+    "diskless",
+    "errors",
+    "locality",
+    "placement",
+    "reassignment",
+    "selection",
+)
 
 NAMES = {
+    "Audit": "kafka_rack.audit",
+    "ClusterLayout": "kafka_rack.cluster_layout",
+    "Entry": "kafka_rack.reassignment",
+    "Finding": "kafka_rack.audit",
     "InputError": "kafka_rack.errors",
     "InvalidPartitionsError": "kafka_rack.errors",
     "InvalidReplicationFactorError": "kafka_rack.errors",
@@ -23,14 +38,21 @@ NAMES = {
     "MockCluster": "mockbroker",
     "PartitionAssignorError": "kafka_rack.errors",
     "PlacerSettingsError": "kafka_rack.errors",
+    "Repair": "kafka_rack.reassignment",
     "ReplicaPlacementError": "kafka_rack.errors",
     "ReplicaPlacer": "kafka_rack.placement",
     "SelectionError": "kafka_rack.errors",
     "UsableBroker": "kafka_rack.placement",
     "assign": "kafka_rack.assignment",
+    "current_plan_of": "kafka_rack.reassignment",
+    "entries_of": "kafka_rack.reassignment",
+    "layout_of_json": "kafka_rack.cluster_layout",
     "load_placer": "kafka_rack.placement",
     "place": "kafka_rack.placement",
+    "plan_json": "kafka_rack.reassignment",
+    "propose": "kafka_rack.reassignment",
     "reassignment_json": "kafka_rack.placement",
+    "repair": "kafka_rack.reassignment",
     "select_replica": "kafka_rack.selection",
 }
 """Public name -> the module that holds it."""

@@ -66,7 +66,9 @@ class Member:
         generation = read("generation")
         if generation is not None and not isinstance(generation, int):
             raise InputError(f"{where}.generation: {generation!r} is no number")
-        owned = read("owned") or ()
+        owned = read("owned")
+        if owned is None:
+            owned = ()
         if not isinstance(owned, (list, tuple)):
             raise InputError(f"{where}.owned: {owned!r}, but a list of [topic, [partition, ...]] is needed")
         for entry in owned:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import kafka_rack
@@ -21,3 +24,21 @@ def test_each_submodule_is_loaded_when_it_is_used(name):
 def test_other_names_are_missing_as_in_any_module():
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         _ = kafka_rack.Nothing
+
+
+def test_an_audit_a_repair_and_the_audit_of_its_plan_need_no_name_from_deeper_inside():
+    said = {
+        "brokers": [[0, "a"], [1, "a"], [2, "b"]],
+        "topics": {"orders": [[0, 1], [0, 2]]},  # the first has both copies in rack a
+    }
+    layout = kafka_rack.layout_of_json(said)
+    assert kafka_rack.audit.SHARED_RACK in {found.kind for found in kafka_rack.audit.audit(layout).findings}
+    mended = kafka_rack.repair(layout)
+    assert isinstance(mended, kafka_rack.Repair)
+    assert layout.rack_of[mended.entries[0].replicas[1]] == "b"
+
+
+def test_none_of_it_is_loaded_by_the_import_alone():
+    code = "import kafka_rack, sys; print(*sorted(name for name in sys.modules if name.startswith('kafka_rack.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

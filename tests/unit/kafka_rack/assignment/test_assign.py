@@ -75,6 +75,10 @@ def test_rack_awareness_of_ours_is_for_the_coordinators_assignors_only():
         ({"members": {"m": {"topics": "t1"}}}, "members.m.topics: 't1'"),
         ({"members": {"m": {"topics": [], "rack": 1}}}, "members.m.rack: 1 is no string"),
         ({"members": {"m": {"topics": [], "generation": "1"}}}, "members.m.generation: '1' is no number"),
+        *(
+            ({"members": {"m": {"topics": [], "owned": owned}}}, r"members.m.owned: .*, but a list of \[topic, ")
+            for owned in (0, 7, "", "t1", {}, {"t1": [0]}, False, 1.5)
+        ),
         ({"members": {"m": {"topics": [], "owned": [["t1", "0"]]}}}, r"members.m.owned: \['t1', '0'\], but \[topic,"),
         ({"members": {"m": {"topics": [], "user_data": "xyz"}}}, "members.m.user_data: 'xyz', but bytes in hex"),
     ],
