@@ -10,7 +10,8 @@
                                         what it runs from its next start on, in Zookeeper mode
 
 A POST is answered when the change has taken effect; 409 where there is nothing to change, 404 for what is not there,
-405 for the wrong method, 400 for what is not HTTP. Errors are ``{"error": "..."}``.
+405 for the wrong method, 400 for what is not HTTP or a body that will not do, 413 for one above 64 KiB. Errors are
+``{"error": "..."}``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from mockbroker.state.zookeeper import BROKER_IDS, Zookeeper
 from protocol.uuids import uuid_to_text
 
 LARGEST_BODY = 1 << 16
+MOST_DISCARDED = 1 << 24  # of a body that is too large, read to its end so that the client gets its answer
 READ_BYTES = 1 << 16
 IDLE_S = 60.0
 
@@ -80,7 +82,7 @@ class ControlServer:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection until it ends."""
         http = h11.Connection(h11.SERVER)
-        method, path, body = "", "", bytearray()
+        method, path, body, size = "", "", bytearray(), 0
         while True:
             try:
                 event = http.next_event()
@@ -90,13 +92,16 @@ class ControlServer:
             if event is h11.NEED_DATA:
                 http.receive_data(await asyncio.wait_for(reader.read(READ_BYTES), IDLE_S))
             elif isinstance(event, h11.Request):
-                method, path, body = event.method.decode(), event.target.decode().split("?", 1)[0], bytearray()
+                method, path = event.method.decode(), event.target.decode().split("?", 1)[0]
+                body, size = bytearray(), 0
             elif isinstance(event, h11.Data):
-                body += event.data
-                if len(body) > LARGEST_BODY:
+                size += len(event.data)
+                if size <= LARGEST_BODY:
+                    body += event.data
+                elif size > MOST_DISCARDED:
                     return
             elif isinstance(event, h11.EndOfMessage):
-                status, answer = await self._answer(method, path, bytes(body))
+                status, answer = too_large(size) or await self._answer(method, path, bytes(body))
                 await send(http, writer, status, answer)
                 if http.our_state is not h11.DONE:
                     return
@@ -168,12 +173,22 @@ class ControlServer:
         return (HTTPStatus.OK, {"brokers": [broker_id]})
 
 
+def too_large(size: int) -> Answer | None:
+    """The answer to a body of so many bytes, None where it may be read."""
+    if size <= LARGEST_BODY:
+        return None
+    message = f"the body has more than {LARGEST_BODY} bytes"
+    return (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": message})
+
+
 def json_object(body: bytes, names: tuple[str, ...]) -> dict[str, Any]:
     """The JSON object of a body, with these names and no others. Raises ControlError: 400."""
     try:
         given = json.loads(body or b"{}")
     except ValueError as error:
         raise ControlError(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}") from None
+    except RecursionError:
+        raise ControlError(HTTPStatus.BAD_REQUEST, "the body is no JSON that can be read: too deeply nested") from None
     if not isinstance(given, dict) or not given.keys() <= set(names):
         raise ControlError(HTTPStatus.BAD_REQUEST, f"the body: a JSON object with {' and '.join(names)} is wanted")
     return given
