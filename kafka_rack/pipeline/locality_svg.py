@@ -173,12 +173,14 @@ COLUMNS = tuple(f"{way}_bytes" for way in LOCALITIES)
 
 
 def ticks(first: datetime, step: timedelta, count: int, wide: float, most: int = 8) -> list[str]:
-    """Times below the columns, the first with its date."""
-    found = []
+    """Times below the columns where there is room for them, the first with its date."""
+    found: list[str] = []
+    free = 0.0
     for number in range(0, count, ceil(count / most)):
         at, x = first + step * number, INSET + wide * number
         shown = clock(at) if number == 0 else f"{at:%H:%M:%S}" if step < timedelta(days=1) else f"{at:%m-%d %H:%M}"
-        if x + LETTER * len(shown) <= WIDTH:
+        if free <= x <= WIDTH - LETTER * len(shown):
+            free = x + LETTER * (len(shown) + 1)
             found.append(f'<text class="soft" x="{x:.1f}" y="{HEIGHT - 12}">{shown}</text>')
     return found
 
@@ -229,7 +231,12 @@ def moment(told: str) -> datetime:
 
 
 def clock(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"
+    """A moment as people read it, with milliseconds where it has some.
+
+    >>> clock(moment("2026-01-01T00:00:00.000000Z")), clock(moment("2026-01-01T00:00:00.250000Z"))
+    ('2026-01-01 00:00:00', '2026-01-01 00:00:00.250')
+    """
+    return f"{at:%Y-%m-%d %H:%M:%S}" + (f".{at.microsecond // 1_000:03}" if at.microsecond else "")
 
 
 def span_text(step: timedelta) -> str:

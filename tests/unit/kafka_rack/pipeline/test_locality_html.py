@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from kafka_rack.locality.rack_rules import RackRules
+from kafka_rack.pipeline.locality import Run
 from kafka_rack.pipeline.locality_html import report
 from kafka_rack.pipeline.locality_svg import MOST_COLUMNS, MOST_RACKS
 
@@ -364,3 +365,30 @@ def test_brokers_without_a_rack_are_pointed_out():
     reason = {"reason": "broker_rack_unknown", "what": "w", "fix": "f", "avoidable": "perhaps", "details": []}
     assert "broker.rack" in report(some(total=sums(0, 5), avoidable=[{**reason, **sums(0, 5)}]))
     assert "broker.rack" not in report(some(total=sums(0, 5)))
+
+
+def test_times_below_the_columns_do_not_overlap():
+    windows = [
+        {"window_start": f"2026-01-01T00:00:{second:02}.000000Z", "category": "consume", **sums(cross=2**20)}
+        for second in range(44)
+    ]
+    span = {**some()["span"], "window_us": 1_000_000}
+    page = report(some(windows=windows, span=span, total=sums(cross=44 * 2**20)))
+    ticks = re.findall(r'<text class="soft" x="([0-9.]+)" y="248">([^<]+)</text>', page)
+    assert len(ticks) > 4
+    assert ticks[0][1] == "2026-01-01 00:00:00"
+    ends = [float(x) + 6.5 * len(shown) for x, shown in ticks]
+    assert all(end < float(x) for end, (x, _) in zip(ends, ticks[1:], strict=False))
+    assert ends[-1] <= 1_040
+
+
+def test_the_page_takes_its_place_with_the_other_results_and_only_then(tmp_path):
+    (tmp_path / "locality.html").write_text("before")
+    with Run(tmp_path) as run:
+        (run.folder / "locality").mkdir()
+        (run.folder / "locality.html").write_text("after")
+        (run.folder / "locality.json").write_text("{}")
+        assert (tmp_path / "locality.html").read_text() == "before"
+        run.put_in_place()
+    assert (tmp_path / "locality.html").read_text() == "after"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["locality", "locality.html", "locality.json"]
