@@ -47,7 +47,8 @@ svg .grid{stroke:var(--line)}svg .empty{fill:var(--card)}
 summary{cursor:pointer;color:var(--soft)}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--line:#bbb;--page:#fff;--card:#fff;--cross:#d9742b;
 --unknown:#9aa3ad;--local:#2a9d8f;--warn:#fff}body{max-width:none;padding:0;font-size:11px}nav{display:none}
-table{font-size:10px}.cards{grid-template-columns:repeat(4,1fr)}.card b{font-size:20px}tr,.card,.figure{break-inside:avoid}h2{break-after:avoid}.wide{overflow:visible}
+table{font-size:10px}.cards{grid-template-columns:repeat(4,1fr)}.card b{font-size:20px}
+tr,.card,.figure{break-inside:avoid}h2{break-after:avoid}.wide{overflow:visible}
 .wide svg{max-width:100%;height:auto}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 
