@@ -117,6 +117,11 @@ def run(arguments: argparse.Namespace) -> int:
         ]
     except KafkaRackError as error:
         raise CommandError(str(error)) from error
+    except (OverflowError, RecursionError) as error:
+        sizes = ",".join(map(str, arguments.brokers))
+        raise CommandError(
+            f"--failures {arguments.failures} of --brokers {sizes}: more combinations than can be counted; take fewer"
+        ) from error
     print(answer(rows, arguments.format))
     return 0
 

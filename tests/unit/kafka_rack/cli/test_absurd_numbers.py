@@ -132,6 +132,14 @@ def test_the_limits_are_said_where_they_are_passed_and_in_the_help(capsys, comma
     assert said in re.sub(r"\s+", " ", out)
 
 
+@pytest.mark.parametrize(("brokers", "failures"), [("10000", "500")])
+def test_outages_of_more_combinations_than_can_be_counted_fail_in_one_line(capsys, brokers, failures):
+    sizes = (f"--brokers={brokers}", "--partitions=1000", "--replication-factor=3", f"--failures={failures}")
+    code, out, err = run(capsys, "availability", *sizes)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert f"--failures {failures} of --brokers {brokers}" in err
+
+
 @pytest.mark.parametrize("text", ["0:a,99999999999:b", f"0:a,{'9' * 5000}:b", "0:a,-1:b"])
 def test_broker_ids_of_a_list_go_up_to_what_the_wire_takes(capsys, text):
     code, _, err = run(capsys, *with_value("place", "--brokers", text))
