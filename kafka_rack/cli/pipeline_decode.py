@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
@@ -22,6 +27,11 @@ if TYPE_CHECKING:
 
 MOST_APIS = 12
 US = 1_000_000
+EVERY_SECONDS = 5.0
+MOST_SECONDS = 86_400
+LOOK_SECONDS = 1
+GRACE_SECONDS = 30
+ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch)\b: .")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which broker listens where in packets;\nlearned from Metadata if not given",
     )
     parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; by the files' sizes if not given")
-    parser.add_argument("--stream", action="store_true", help="follow growing folders, until SIGINT")
+    parser.add_argument(
+        "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
+    )
+    parser.add_argument("--once", action="store_true", help="a stream that takes what is new since the last, and ends")
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="how often a stream looks for more; 5 if not given"
+    )
     parser.add_argument(
         "--checkpoint", metavar="DIR", help="where a stream keeps its place; OUT/_checkpoint if not given"
     )
@@ -54,6 +70,7 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.partitions is not None and arguments.partitions < 1:
         raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
+    check_stream_arguments(arguments)
     options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
     from kafka_rack.pipeline.captures import Options
 
@@ -67,6 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_rack.pipeline.session import SparkMissing
 
     try:
+        from pyspark.errors import PySparkException
+
         from kafka_rack.pipeline import job
         from kafka_rack.pipeline.writing import SchemaMismatch
     except ImportError as error:
@@ -76,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with spark_for(arguments) as spark:
             out = Path(arguments.out)
-            if arguments.stream:
+            if arguments.stream or arguments.once:
                 follow(spark, arguments, options)
                 return DONE
             summary = with_progress(
@@ -87,10 +106,26 @@ def run(arguments: argparse.Namespace) -> int:
             )
     except (SparkMissing, SchemaMismatch) as error:
         raise CommandError(str(error)) from None
+    except PySparkException as error:
+        raise CommandError(f"Spark gave up: {cause_of(str(error))}") from None
     except OSError as error:
         raise CommandError(f"{error.filename or arguments.out}: {error.strerror or error}") from None
     sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
     return DONE
+
+
+def check_stream_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse what only a stream has, or a stream has not. Raises UsageError."""
+    streams = arguments.stream or arguments.once
+    for name in ("checkpoint", "every"):
+        if getattr(arguments, name) is not None and not streams:
+            raise UsageError(f"--{name} is for a stream: --stream or --once is missing")
+    if streams and arguments.partitions is not None:
+        raise UsageError("--partitions is for a batch; a stream makes a task of each new piece of a file")
+    if arguments.stream and arguments.once:
+        raise UsageError("--stream goes on and --once ends: one of them")
+    if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MOST_SECONDS):
+        raise UsageError(f"--every {arguments.every:g}: with --stream, above 0 and up to {MOST_SECONDS} seconds")
 
 
 class spark_for:  # noqa: N801 - reads as what it is, a with statement
@@ -137,7 +172,10 @@ def with_progress(spark: Any, work: Callable[[], Any], what: str = "decoding") -
 
 
 def follow(spark: Any, arguments: argparse.Namespace, options: dict[str, str]) -> None:
-    """Stream until SIGINT or an error; a line for each batch with something new."""
+    """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with something new.
+
+    A signal ends it between two batches; one that takes longer than GRACE_SECONDS is cut off, and read again next time.
+    """
     from kafka_rack.pipeline import job
 
     out = Path(arguments.out)
@@ -151,11 +189,51 @@ def follow(spark: Any, arguments: argparse.Namespace, options: dict[str, str]) -
             sys.stdout.write(f"batch {batch}: {frames} frames of {summary.files} files\n")
         sys.stdout.flush()
 
-    query = job.decode_stream(spark, arguments.inputs, out, checkpoint, source_options=options, on_batch=told)
+    with stopped_by_signals() as stopped:
+        query = job.decode_stream(
+            spark,
+            arguments.inputs,
+            out,
+            checkpoint,
+            source_options=options,
+            available_now=arguments.once,
+            every=f"{round((arguments.every or EVERY_SECONDS) * 1000)} milliseconds",
+            on_batch=told,
+        )
+        while not query.awaitTermination(LOOK_SECONDS):
+            if stopped.is_set():
+                end_between_batches(query)
+                return
+
+
+def end_between_batches(query: Any) -> None:
+    deadline = time.monotonic() + GRACE_SECONDS
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
+    query.stop()
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[Event]:
+    """An event that SIGINT and SIGTERM set, in place of what they did before."""
+    stopped = Event()
+    before = {one: signal.signal(one, lambda *_: stopped.set()) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
-        query.awaitTermination()
-    except KeyboardInterrupt:
-        query.stop()
+        yield stopped
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def cause_of(text: str) -> str:
+    """The line of a Spark error that says what went wrong: the last that names an error, which is the innermost.
+
+    >>> cause_of("Job aborted.\\nTraceback ...\\n  File ...\\nOSError: no space left\\n\\n\\tat org...")
+    'OSError: no space left'
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    named = [line for line in lines if ERROR_LINE.match(line)]
+    return (named or [line for line in lines if line] or ["it did not say why"])[-1 if named else 0]
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

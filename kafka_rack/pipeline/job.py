@@ -7,14 +7,23 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 
 from kafka_rack.pipeline.blocks import Block
 from kafka_rack.pipeline.captures import Options
-from kafka_rack.pipeline.writing import TEMPORARY, WRITTEN_DDL, Written, prepare, put_in_place, write_block
+from kafka_rack.pipeline.writing import (
+    EVERYTHING,
+    TEMPORARY,
+    WRITTEN_DDL,
+    Written,
+    clear_left_over,
+    prepare,
+    put_in_place,
+    run_name,
+    write_block,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,13 +82,17 @@ def block_writer(
 
 
 def done(block: Block) -> Written:
-    """A block among what was written: its file and where it begins and ends."""
-    return Written("", "", block.file.path, 0, 0, block.start, block.end)
+    """A block among what was written: its file and where it begins and ends.
+
+    Who reads a file from its beginning reads all of it anew, so what was there of any part of it goes.
+    """
+    return Written("", "", block.file.path, 0, 0, block.start, block.end if block.start else EVERYTHING)
 
 
 def write_blocks(blocks: DataFrame, out: Path, options: Options, summary: Summary, *, whole: bool) -> None:
     """Decode the blocks of a data frame (``table`` = ``blocks``) and put their tables in place."""
-    run = uuid4().hex
+    clear_left_over(out)
+    run = run_name()
     rows = [Written(*row) for row in blocks.mapInArrow(block_writer(str(out), run, options), WRITTEN_DDL).collect()]
     written = [row for row in rows if row.table]
     ranges = [(row.path, row.first_ts or 0, row.last_ts or 0) for row in rows if not row.table]

@@ -98,6 +98,7 @@ def spark_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
+        "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",  # else a batch begun before is all it takes
         "spark.driver.memory": driver_memory,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         **({"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if master.startswith("local") else {}),

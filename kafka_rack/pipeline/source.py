@@ -12,6 +12,7 @@ import json
 import pickle
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from kafka_rack.pipeline.arrow import record_batch
 from kafka_rack.pipeline.blocks import DEFAULT_BLOCK_BYTES, SMALLEST_BLOCK_BYTES, Block, cut_from, packed, plan, walk
 from kafka_rack.pipeline.captures import Options, Place, beginning
-from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files, local_path, look_at
+from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files, local_path, look_at, unreadable
 from kafka_rack.pipeline.reading import Filters, decode_into
 from kafka_rack.pipeline.rows import Rows
 from kafka_rack.pipeline.tables import TABLES
@@ -141,8 +142,9 @@ class WireReader(DataSourceReader):
 class WireStreamReader(DataSourceStreamReader):
     """Follows growing files and new ones.
 
-    An offset is what has been read: file -> bytes, of the lines that are whole. What reading up to there had brought is
-    worked out from the file again after a restart, and remembered while the stream runs.
+    An offset is what has been read: file -> [bytes, mark], the bytes of the lines that are whole, the mark telling a
+    file from another that takes its name. What reading up to there had brought is worked out from the file again
+    after a restart, and remembered while the stream runs.
     """
 
     def __init__(self, request: Request) -> None:
@@ -155,28 +157,38 @@ class WireStreamReader(DataSourceStreamReader):
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """All that can be read now."""
         files, _ = find_files(self.request.paths)
-        return {file.path: readable_end(file) for file in files}
+        return {file.path: found for file in files if (found := readable(file)) is not None}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         request = self.request
         blocks: list[Block] = []
-        for path, until in sorted(end.items()):
-            begin = start.get(path, 0)
+        for path, (until, mark) in sorted(end.items()):
+            begin, mark_before = start.get(path, (0, mark))
+            if mark_before != mark or until < begin:
+                begin = 0  # written anew under the same name
             if until > begin:
-                blocks += self._blocks(path, begin, until)
+                blocks += self._blocks(path, begin, until, mark)
         return [BlockPartition(group) for group in packed(blocks, request.partitions or len(blocks), 0)]
 
-    def _blocks(self, path: str, begin: int, until: int) -> list[Block]:
-        found = look_at(local_path(path))
-        if found is None:
-            file = CaptureFile(path, "lines", False, until)
-            return [Block(file, begin, until, refused="it is no capture any more")]
+    def _blocks(self, path: str, begin: int, until: int, mark: str) -> list[Block]:
+        try:
+            found = look_at(local_path(path))
+            now = None if found is None else readable(found)
+        except OSError as error:
+            found, now = None, None
+            reason = unreadable(error)
+        else:
+            reason = "it is no capture any more"
+        if found is None or now is None:
+            return [Block(CaptureFile(path, "lines", False, until), begin, until, refused=reason)]
+        if now[1] != mark:
+            return []  # another file by now: the next batch reads it from its beginning
         file = found._replace(size=until)
         if not can_grow(file):
-            return [Block(file, 0, until)] if begin == 0 else []
+            return [Block(file, 0, until)]
         remembered = self._places.get(path)
         place: Place | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
-        if place is None or place.start != begin:
+        if place is None or begin == 0 or place.start != begin:
             place = beginning(file, self.request.options)
             if begin:
                 walk(file, place, self.request.options, begin)
@@ -197,20 +209,29 @@ def can_grow(file: CaptureFile) -> bool:
     return file.kind == "lines" and not file.compressed
 
 
-def readable_end(file: CaptureFile) -> int:
-    """Up to where a file can be read: behind its last whole line."""
+def readable(file: CaptureFile) -> tuple[int, str] | None:
+    """Up to where a file can be read, behind its last whole line, and its mark; None if that cannot be seen.
+
+    The mark is of the first line, which in a capture names the time of its beginning; of packets and compressed
+    files, which are read once, there is none.
+    """
     if not can_grow(file):
-        return file.size
-    end = file.size
-    with local_path(file.path).open("rb") as opened:
-        while end > 0:
-            start = max(0, end - TAIL_BYTES)
-            opened.seek(start)
-            found = opened.read(end - start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
-            end = start
-    return 0
+        return file.size, ""
+    try:
+        with local_path(file.path).open("rb") as opened:
+            first = opened.readline(TAIL_BYTES)
+            mark = blake2b(first, digest_size=6).hexdigest() if first.endswith(b"\n") else ""
+            end = file.size
+            while end > 0:
+                start = max(0, end - TAIL_BYTES)
+                opened.seek(start)
+                found = opened.read(end - start).rfind(b"\n")
+                if found >= 0:
+                    return start + found + 1, mark
+                end = start
+    except OSError:
+        return None
+    return 0, mark
 
 
 def planned(request: Request) -> list[list[Block]]:

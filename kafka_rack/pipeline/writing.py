@@ -7,11 +7,14 @@ nothing else. Until a run is put in place, readers see what was there.
 from __future__ import annotations
 
 import gc
+import os
 import shutil
+import socket
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -28,6 +31,8 @@ from kafka_rack.pipeline.tables import SCHEMA_VERSION, TABLES
 TEMPORARY = "_temporary"
 SCHEMA_FILE = "schema.json"
 DIGITS = 15
+EVERYTHING = 1 << 62
+"""As the end of a range of bytes: whatever the file has."""
 
 
 class SchemaMismatch(Exception):
@@ -132,6 +137,29 @@ def prepare(out: Path) -> None:
         told.write_text(f'{{"schema_version": {SCHEMA_VERSION}}}\n')
 
 
+def run_name() -> str:
+    """A name for a run's folder that says whose it is."""
+    return f"{os.getpid()}-{uuid4().hex}@{socket.gethostname()}"
+
+
+def clear_left_over(out: Path) -> None:
+    """Remove what runs left behind that were killed on this machine."""
+    for folder in (out / TEMPORARY).glob(f"*@{socket.gethostname()}"):
+        number = folder.name.partition("-")[0]
+        if number.isdigit() and not is_running(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
 def put_in_place(
     out: Path, run: str, read: Iterable[tuple[str, int, int]], written: Iterable[Written], *, whole: bool
 ) -> None:
@@ -144,7 +172,7 @@ def put_in_place(
     temporary = out / TEMPORARY / run
     ranges: dict[str, list[tuple[int, int]]] = {}
     for path, start, end in read:
-        ranges.setdefault(file_key(path), []).append((0, 1 << 62) if whole else (start, max(end, start + 1)))
+        ranges.setdefault(file_key(path), []).append((0, EVERYTHING) if whole else (start, max(end, start + 1)))
     for table in TABLES:
         for old in (out / table).glob("api=*/part-*.parquet"):
             _, key, begin = old.stem.split("-")

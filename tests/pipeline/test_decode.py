@@ -12,32 +12,14 @@ import pytest
 from kafka_rack.pipeline import job
 from kafka_rack.pipeline.reading import decode_paths
 from kafka_rack.pipeline.tables import TABLES
-from kafka_rack.pipeline.writing import SchemaMismatch, read_table
+from kafka_rack.pipeline.writing import SchemaMismatch
 from tests.fixture_data import CAPTURES
-
-
-def tables_of(out, folder):
-    """Every table's rows, paths relative to where the captures were."""
-    return {
-        table: sorted(repr(row).replace(str(folder), "") for row in read_table(out, table) if row.pop("api") or True)
-        for table in TABLES
-    }
+from tests.pipeline.plain import plain_tables, tables_of
 
 
 @pytest.fixture(scope="session")
 def expected(captures, tmp_path_factory):
-    """The tables as plain Python writes them."""
-    from kafka_rack.pipeline.blocks import plan
-    from kafka_rack.pipeline.captures import Options
-    from kafka_rack.pipeline.files import find_files
-    from kafka_rack.pipeline.writing import prepare, put_in_place, write_block
-
-    out = tmp_path_factory.mktemp("plain")
-    prepare(out)
-    blocks = [block for group in plan(find_files([str(captures)])[0], Options()) for block in group]
-    written = [one for block in blocks for one in write_block(block, Options(), out / "_temporary" / "run")]
-    put_in_place(out, "run", [(block.file.path, 0, 0) for block in blocks], written, whole=True)
-    return tables_of(out, captures)
+    return plain_tables(captures, tmp_path_factory.mktemp("plain"))
 
 
 def test_plain_python_and_parquet_agree(captures, expected):

@@ -1,0 +1,28 @@
+"""The tables as plain Python writes them, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka_rack.pipeline.blocks import plan
+from kafka_rack.pipeline.captures import Options
+from kafka_rack.pipeline.files import find_files
+from kafka_rack.pipeline.tables import TABLES
+from kafka_rack.pipeline.writing import prepare, put_in_place, read_table, write_block
+
+
+def tables_of(out: Path, folder: Path) -> dict[str, list[str]]:
+    """Every table's rows, paths relative to where the captures were."""
+    return {
+        table: sorted(repr(row).replace(str(folder), "") for row in read_table(out, table) if row.pop("api") or True)
+        for table in TABLES
+    }
+
+
+def plain_tables(folder: Path, out: Path) -> dict[str, list[str]]:
+    """Decode the captures of a folder in this process, each file in one piece."""
+    prepare(out)
+    blocks = [block for group in plan(find_files([str(folder)])[0], Options()) for block in group]
+    written = [one for block in blocks for one in write_block(block, Options(), out / "_temporary" / "run")]
+    put_in_place(out, "run", [(block.file.path, 0, 0) for block in blocks], written, whole=True)
+    return tables_of(out, folder)
