@@ -92,10 +92,12 @@ def smaller_values(type_: Any, value: Any) -> Iterator[Any]:
 
 
 def smaller_integers(value: int) -> Iterator[int]:
-    """Zero, half of it and one less, towards zero."""
-    if value:
-        yield from dict.fromkeys((0, int(value / 2) if abs(value) < 1 << 50 else value // 2 + (value < 0)))
-        yield value - 1 if value > 0 else value + 1
+    """Towards zero: all the way, half of it, a quarter and so on, to find an edge by halving; last one less."""
+    size, sign = abs(value), 1 if value > 0 else -1
+    step = size
+    while step:
+        yield sign * (size - step)
+        step //= 2
 
 
 def smaller_lists(item: Any, values: list[Any]) -> Iterator[list[Any]]:
