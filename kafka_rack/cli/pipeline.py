@@ -1,6 +1,4 @@
-"""Spark jobs over captures of Kafka's wire.
-
-  decode   captures (this project's, pcap, pcapng) to tables in Parquet: frames, calls, batches, fetches, ...
+"""Spark jobs: over captures of Kafka's wire, grids of clusters, fleets, and every message.
 
 Each job has its own --help.
 """
