@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_layout_arguments(parser)
     parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
     parser.add_argument("--plan", metavar="FILE", help="look at the cluster as it will be once this plan is done")
+    add_judging_arguments(parser)
+    add_output_arguments(parser)
+
+
+def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is a finding, for one cluster or a fleet."""
     parser.add_argument(
         "--min-insync-replicas",
         type=whole_number(HIGHEST_ID),
@@ -54,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore", action="append", default=[], choices=sorted(KINDS), metavar="KIND", help="findings to leave out"
     )
-    add_output_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rack.audit import DEFAULT_SKEW, KINDS
+from kafka_rack.audit import KINDS
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli.audit import add_judging_arguments
 from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of
 from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for, with_progress
 from kafka_rack.cli.tables import table
@@ -37,19 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="where the tables go; an earlier run's are replaced"
     )
-    parser.add_argument(
-        "--min-insync-replicas", type=int, metavar="N", help="of topics whose own is not known; 1, as Kafka's default"
-    )
-    parser.add_argument(
-        "--skew",
-        type=float,
-        default=DEFAULT_SKEW,
-        metavar="TIMES",
-        help=f"how many times its even share of leaders or replicas a broker may hold; {DEFAULT_SKEW:g}",
-    )
-    parser.add_argument(
-        "--ignore", action="append", default=[], choices=sorted(KINDS), metavar="KIND", help="findings to leave out"
-    )
+    add_judging_arguments(parser)
     add_broker_arguments(parser)
     parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; tables do not depend on it")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
