@@ -41,7 +41,15 @@ def test_clients_of_0_9_and_0_10_lose_nothing_through_the_upgrade():
 
 def test_ctrl_c_ends_it_in_one_line():
     pytest.importorskip("kafka", reason="kafka-python is not installed (pip install 'kafka-rack[clients]')")
-    with subprocess.Popen(COMMAND, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # a test run in the background of a shell has SIGINT ignored, and its processes too unless told otherwise
+    with subprocess.Popen(
+        COMMAND,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "produces and consumes" in line:
