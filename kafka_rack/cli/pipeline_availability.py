@@ -108,7 +108,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def points_given(arguments: argparse.Namespace) -> tuple[list[Point], list[Skipped]]:
     """The grid of the file, of KAFKA-1736 or of the axes alone; axes on the command line come first."""
-    from kafka_rack.pipeline.availability.grid import AXES, KAFKA_1736_GRID, grids_of, points_of, values_in_text
+    from kafka_rack.pipeline.availability.grid import (
+        AXES,
+        KAFKA_1736_GRID,
+        NEEDED,
+        grids_of,
+        points_of,
+        values_in_text,
+    )
 
     if arguments.grid and arguments.kafka_1736:
         raise UsageError("--grid and --kafka-1736 are both grids: give one")
@@ -116,6 +123,9 @@ def points_given(arguments: argparse.Namespace) -> tuple[list[Point], list[Skipp
         given = {axis: values_in_text(axis, getattr(arguments, axis)) for axis in AXES if getattr(arguments, axis)}
     except InputError as error:
         raise UsageError(f"--{str(error).replace('_', '-')}") from None
+    missing = [f"--{axis.replace('_', '-')}" for axis in NEEDED if axis not in given]
+    if missing and not arguments.grid and not arguments.kafka_1736:
+        raise UsageError(f"{', '.join(missing)} must be given, or --grid or --kafka-1736")
     grids: list[dict[str, tuple[Any, ...]]] = [dict(KAFKA_1736_GRID)] if arguments.kafka_1736 else [{}]
     try:
         if arguments.grid:
@@ -142,9 +152,7 @@ def content_of(path: str) -> Any:
 
 def as_text(found: Survey, out: str) -> str:
     """One screen: the rows, or what there is of each placer where they are many."""
-    tried = len(found.rows) - found.exact
-    said = f"{len(found.rows)} rows: {found.exact} exact, {tried} from {found.trials} trials each (seed {found.seed})"
-    lines = [said, ""]
+    lines = [found.said, ""]
     if len(found.rows) > MOST_ROWS:
         lines += [by_placer(found), ""]
     elif found.rows:
@@ -163,7 +171,8 @@ def as_text(found: Survey, out: str) -> str:
             reasons[one["reason"]] = reasons.get(one["reason"], 0) + 1
         reason, count = max(reasons.items(), key=lambda item: item[1])
         more = f"; {len(found.skipped) - count} for {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-        lines.append(f"{len(found.skipped)} combinations skipped, {count} of them: {reason}{more}")
+        skipped = f"{len(found.skipped)} combination{'' if len(found.skipped) == 1 else 's'} skipped"
+        lines.append(f"{skipped}: {reason}" if len(reasons) == 1 else f"{skipped}, {count} of them: {reason}{more}")
     lines.append(f"tables, plots and availability.html below {out}")
     return "\n".join(lines) + "\n"
 

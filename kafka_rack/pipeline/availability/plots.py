@@ -1,6 +1,7 @@
 """Curves of availability as SVG text: one sheet for each chance and each axis that varies, a panel for each case.
 
-A panel has a line for each placer; the cases are what else varies in the grid. All panels of a sheet have one scale.
+A panel has a line for each placer; the cases are what else varies in the grid. All panels of a sheet have one scale,
+logarithmic where most chances would else lie on the axis. Below the title stands what is the same in all of them.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
+from statistics import median
 from typing import Any, NamedTuple
 
 METRICS = {
@@ -35,8 +37,13 @@ COLOURS = {
 }
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 300, 210, 48, 34, 34, 12
 """Pixels: a panel and the margins inside it."""
-HEAD, COLUMNS, MOST_PANELS = 64, 3, 60
-"""Pixels above the panels; panels side by side; panels beyond which a sheet would be longer than anyone looks at."""
+HEAD, LEGEND_ROW, LEAST_WIDTH = 60, 16, 760
+"""Pixels above the panels with one row of legend, of each row, and across a sheet."""
+COLUMNS, MOST_PANELS = 3, 60
+"""Panels side by side; panels beyond which a sheet would be longer than anyone looks at."""
+LINEAR_SPAN = 20
+"""How many times the middle chance above 0 the highest may be before a logarithmic scale shows more."""
+MOST_TICKS = 6
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 TEXT, GRID = "#333333", "#dddddd"
 
@@ -57,6 +64,28 @@ class Panel(NamedTuple):
     lines: tuple[Line, ...]
 
 
+class Scale(NamedTuple):
+    """Chances from 0 to ``end``; with ``decades``, that many below ``end`` are of one height, and 0 lies below them."""
+
+    end: float
+    decades: int | None = None
+
+    def height(self, chance: float) -> float:
+        """Where a chance stands between the bottom, 0, and the top, 1."""
+        if chance <= 0:
+            return 0.0
+        if self.decades is None:
+            return min(chance / self.end, 1.0)
+        return min(max(1 + (log10(chance) - log10(self.end)) / (self.decades + 1), 0.0), 1.0)
+
+    def ticks(self) -> list[float]:
+        """The chances that are written beside it, from the bottom."""
+        if self.decades is None:
+            return [self.end * step / 4 for step in range(5)]
+        step = ceil((self.decades + 1) / MOST_TICKS)
+        return [0.0, *sorted(self.end / 10.0**below for below in range(0, self.decades + 1, step))]
+
+
 def sheets(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Name -> SVG of every sheet that the rows give: those over an axis with several values.
 
@@ -67,8 +96,34 @@ def sheets(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     for axis in SHEETS:
         if len({row[axis] for row in rows}) > 1:
             for metric in METRICS:
-                made[f"{metric}-by-{axis}"] = sheet(panels(rows, axis, metric), axis, metric)
+                found = panels(rows, axis, metric)
+                made[f"{metric}-by-{axis}"] = sheet(
+                    found, axis, metric, same=same_in_all(rows, axis), columns=columns_of(rows, axis)
+                )
     return made
+
+
+def same_in_all(rows: Sequence[Mapping[str, Any]], axis: str) -> str:
+    """What is the same in every row, as a line below the title.
+
+    >>> row = {"brokers": 6, "partitions": 54, "replication_factor": 3, "min_insync_replicas": 2, "racks": None}
+    >>> same_in_all([{**row, "rack_failures": 0, "failures": 1}, {**row, "rack_failures": 1, "failures": 1}], "brokers")
+    'partitions 54, RF 3, min.insync 2, racks none, failed brokers 1'
+    """
+    first = rows[0]
+    same = [name for name in CASES if name != axis and all(row[name] == first[name] for row in rows)]
+    return ", ".join(in_words(name, first[name]) for name in same)
+
+
+def in_words(name: str, value: Any) -> str:
+    return f"{CASES[name]} {'none' if value is None else value}"
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], axis: str) -> int:
+    """Panels side by side, so that those below each other differ in one thing where few values make a row."""
+    others = [len({row[name] for row in rows}) for name in CASES if name != axis]
+    last = next((values for values in reversed(others) if values > 1), 1)
+    return last if 2 <= last <= COLUMNS else COLUMNS
 
 
 def panels(rows: Sequence[Mapping[str, Any]], axis: str, metric: str) -> list[Panel]:
@@ -83,7 +138,7 @@ def panels(rows: Sequence[Mapping[str, Any]], axis: str, metric: str) -> list[Pa
     found = []
     for case in sorted(cases, key=lambda values: [(value is not None, value or 0) for value in values]):
         told = dict(zip(others, case, strict=True))
-        title = ", ".join(f"{CASES[name]} {'none' if told[name] is None else told[name]}" for name in varying)
+        title = ", ".join(in_words(name, told[name]) for name in varying)
         found.append(Panel(title or "all clusters", tuple(lines_of(cases[case]))))
     return found
 
@@ -103,45 +158,55 @@ def lines_of(curves: Mapping[tuple[str, int | None], Sequence[tuple[int, float, 
     ]
 
 
-def sheet(found: Sequence[Panel], axis: str, metric: str) -> str:
-    """All panels in rows, below a title and a legend."""
+def sheet(found: Sequence[Panel], axis: str, metric: str, *, same: str = "", columns: int = COLUMNS) -> str:
+    """All panels in rows, below a title, what is the same in all of them, and a legend."""
     shown = found[:MOST_PANELS]
-    highest = scale_end(max((y for panel in found for line in panel.lines for _, y, _ in line.points), default=0.0))
-    columns = min(COLUMNS, len(shown))
-    width = max(columns * WIDTH, 760)
-    height = HEAD + ceil(len(shown) / columns) * HEIGHT + (24 if len(shown) < len(found) else 0)
+    scale = scale_of([y for panel in found for line in panel.lines for _, y, _ in line.points])
+    columns = min(columns, len(shown))
+    width = max(columns * WIDTH, LEAST_WIDTH)
+    named, rows = legend(shown, width)
+    head = HEAD + rows * LEGEND_ROW
+    height = head + ceil(len(shown) / columns) * HEIGHT + (24 if len(shown) < len(found) else 0)
     size = f'width="{width}" height="{height}"'
-    title = f"{METRICS[metric]}, by {SHEETS[axis]}"
+    title = f"{METRICS[metric]}, by {SHEETS[axis]}{' (logarithmic)' if scale.decades is not None else ''}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10" fill="{TEXT}">',
         f'<rect {size} fill="white"/>',
         f'<text x="10" y="20" font-size="14">{escape(title)}</text>',
-        *legend(shown),
+        *([f'<text x="10" y="36">{escape(same)}</text>'] if same else []),
+        *named,
     ]
     for number, panel in enumerate(shown):
-        x, y = number % columns * WIDTH, HEAD + number // columns * HEIGHT
-        parts += [f'<g transform="translate({x} {y})">', *drawn(panel, highest), "</g>"]
+        x, y = number % columns * WIDTH, head + number // columns * HEIGHT
+        parts += [f'<g transform="translate({x} {y})">', *drawn(panel, scale), "</g>"]
     if len(shown) < len(found):
         parts.append(f'<text x="10" y="{height - 8}">and {len(found) - len(shown)} cases more, in the table</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def legend(found: Sequence[Panel]) -> list[str]:
-    """Each line's colour and name, once."""
-    parts, x = [], 10
+def legend(found: Sequence[Panel], width: int) -> tuple[list[str], int]:
+    """Each line's colour and name, once, and how many rows they take."""
+    parts: list[str] = []
+    x, rows = 10, 1
     for name, (placer, dash) in {
         line.name: (line.placer, line.dash) for panel in found for line in panel.lines
     }.items():
-        colour = COLOURS[placer]
-        stroke = f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
-        parts.append(f'<line x1="{x}" y1="42" x2="{x + 20}" y2="42" {stroke}/>')
-        parts.append(f'<text x="{x + 24}" y="45">{escape(name)}</text>')
-        x += 44 + 6 * len(name)
-    return parts
+        taken = 44 + 6 * len(name)
+        if x > 10 and x + taken > width:
+            x, rows = 10, rows + 1
+        y = 38 + LEGEND_ROW * rows
+        stroke = f'stroke="{COLOURS[placer]}" stroke-width="2" stroke-dasharray="{dash}"'
+        parts.append(f'<line x1="{x}" y1="{y}" x2="{x + 20}" y2="{y}" {stroke}/>')
+        parts.append(f'<text x="{x + 24}" y="{y + 3}">{escape(name)}</text>')
+        x += taken
+    return parts, rows
 
 
-def drawn(panel: Panel, highest: float) -> list[str]:
-    """One panel: grid, axes, curves, and error bars where the chances were tried out."""
+def drawn(panel: Panel, scale: Scale) -> list[str]:
+    """One panel: grid, axes, curves, and error bars where the chances were tried out.
+
+    Each curve is thinner than those below it, so that curves on top of each other can be told apart.
+    """
     xs = sorted({x for line in panel.lines for x, _, _ in line.points})
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
@@ -149,22 +214,21 @@ def drawn(panel: Panel, highest: float) -> list[str]:
         return (LEFT + right) / 2 if xs[0] == xs[-1] else LEFT + (x - xs[0]) / (xs[-1] - xs[0]) * (right - LEFT)
 
     def up(y: float) -> float:
-        return bottom - min(max(y, 0.0), highest) / highest * (bottom - TOP)
+        return bottom - scale.height(y) * (bottom - TOP)
 
     parts = [f'<text x="{LEFT}" y="{TOP - 12}" font-weight="bold">{escape(panel.title)}</text>']
-    for step in range(5):
-        value = highest * step / 4
+    for value in scale.ticks():
         parts.append(f'<line x1="{LEFT}" y1="{up(value):.1f}" x2="{right}" y2="{up(value):.1f}" stroke="{GRID}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{up(value) + 3:.1f}" text-anchor="end">{value:.3g}</text>')
     parts += [f'<text x="{across(x):.1f}" y="{bottom + 14}" text-anchor="middle">{x}</text>' for x in labelled(xs)]
-    for line in panel.lines:
+    for above, line in zip(reversed(range(len(panel.lines))), panel.lines, strict=True):
         colour = COLOURS[line.placer]
         path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y, _ in line.points)
-        stroke = f'stroke="{colour}" stroke-width="1.6" stroke-dasharray="{line.dash}"'
+        stroke = f'stroke="{colour}" stroke-width="{1.2 + 0.6 * min(above, 4):.1f}" stroke-dasharray="{line.dash}"'
         parts.append(f'<polyline points="{path}" fill="none" {stroke}/>')
         for x, y, error in line.points:
             parts.append(
-                f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="2.2" fill="{colour}">'
+                f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="{1.8 + 0.6 * min(above, 4):.1f}" fill="{colour}">'
                 f"<title>{escape(line.name)}, {x}: {y:.6g}{f' ± {error:.2g}' if error else ''}</title></circle>"
             )
             if error:
@@ -179,6 +243,20 @@ def labelled(xs: Sequence[int], most: int = 8) -> list[int]:
     """The values that are written below a panel: all, or evenly some of them."""
     step = ceil(len(xs) / most)
     return list(xs[::step])
+
+
+def scale_of(chances: Sequence[float]) -> Scale:
+    """The scale on which most of the chances can be seen.
+
+    >>> scale_of([0.0, 0.1, 0.3]), scale_of([0.0, 0.9, 2e-4, 1e-3, 0.02])
+    (Scale(end=0.4, decades=None), Scale(end=1.0, decades=4))
+    """
+    above = sorted(chance for chance in chances if chance > 0)
+    highest = above[-1] if above else 0.0
+    if not above or highest <= LINEAR_SPAN * median(above):
+        return Scale(scale_end(highest))
+    power = min(0, ceil(log10(highest) - 1e-9))
+    return Scale(10.0**power, power - floor(log10(above[0])))
 
 
 def scale_end(highest: float) -> float:

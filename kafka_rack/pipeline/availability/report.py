@@ -69,8 +69,22 @@ class Survey(msgspec.Struct):
     kafka_1736: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
     @property
-    def exact(self) -> int:
-        return sum(row["method"] == EXACT for row in self.rows)
+    def said(self) -> str:
+        """How many answers there are, and how many of them had to be tried out."""
+        tried = sum(row["method"] != EXACT for row in self.rows)
+        if not tried:
+            return f"{counted(len(self.rows), 'row')}, all exact" if self.rows else "0 rows"
+        exact = len(self.rows) - tried
+        return f"{counted(len(self.rows), 'row')}: {exact} exact, {tried} from {self.trials} trials (seed {self.seed})"
+
+
+def counted(count: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def survey_of(
@@ -130,17 +144,15 @@ def as_json(found: Survey) -> str:
 
 def page(found: Survey, pictures: Sequence[str]) -> str:
     """A page that needs nothing beside it: curves, KAFKA-1736's table if the grid holds it, rows, what was skipped."""
-    told = (
-        f"{len(found.rows)} rows, {found.exact} of them exact, the others from {found.trials} trials each with seed "
-        f"{found.seed}; {len(found.skipped)} combinations skipped."
-    )
+    told = f"{found.said}; {counted(len(found.skipped), 'combination')} skipped."
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Availability</title><style>',
         "body{font-family:sans-serif;color:#333;margin:24px}table{border-collapse:collapse;margin:12px 0}",
         "td,th{padding:2px 10px;border-bottom:1px solid #ddd;text-align:right;font-size:13px}",
+        "div{overflow-x:auto}",
         "</style></head><body><h1>Availability</h1>",
         f"<p>{told}</p>",
-        *pictures,
+        *(f"<div>{picture}</div>" for picture in pictures),
     ]
     if found.kafka_1736:
         parts += ["<h2>KAFKA-1736</h2>", html_table(found.kafka_1736), f"<p>{escape(NOTE)}</p>"]
@@ -156,7 +168,7 @@ def html_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows under their columns' names."""
     head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
     body = "\n".join("<tr>" + "".join(f"<td>{shown(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>\n{body}</table>"
+    return f"<div><table><tr>{head}</tr>\n{body}</table></div>"
 
 
 def shown(value: object) -> str:
