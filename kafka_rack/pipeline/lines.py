@@ -9,17 +9,23 @@ answer, and ``topic`` lines what the cluster holds; who does not know them passe
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Annotated
 
 import msgspec
 
 from kafka_rack.pipeline.files import Damage, Source, capture_name
 from kafka_rack.pipeline.values import Connection, Frame, Problem, State, request_frame
 
+Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Time = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999_999)]
+"""Microseconds since 1970, up to the end of the year 9999, behind which there are no dates in Python."""
+
 
 class Route(msgspec.Struct):
     """A listener of a broker, as the first line has it."""
 
-    broker: int | None = None
+    broker: Int32 | None = None
     rack: str | None = None
     listener: str | None = None
     host: str | None = None
@@ -29,19 +35,19 @@ class Route(msgspec.Struct):
 class Line(msgspec.Struct):
     """Any line; ``data`` comes out of its base64."""
 
-    t: int = 0
-    conn: int | None = None
+    t: Time = 0
+    conn: Int64 | None = None
     dir: str | None = None
     n: int | None = None
     data: bytes | None = None
     ev: str | None = None
-    broker: int | None = None
+    broker: Int32 | None = None
     listener: str | None = None
     client: str | None = None
     routes: list[Route] | None = None
     name: str | None = None
     id: bytes | None = None
-    leaders: list[int] | None = None
+    leaders: list[Int32] | None = None
 
 
 BEFORE_ALL = -(1 << 31)
@@ -76,6 +82,9 @@ def read_lines(
                 problems.append(Problem(capture, path, damage.offset, damage.reason))
                 break
             if not line:
+                if end is not None:
+                    reason = f"the file has become shorter: it had {end} bytes when it was found"
+                    problems.append(Problem(capture, path, offset, reason))
                 break
             try:
                 found = DECODER.decode(line)
@@ -84,6 +93,9 @@ def read_lines(
                     continue
                 reason = str(error) if line.endswith(b"\n") else f"the last line has no end: {error}"
                 problems.append(Problem(capture, path, offset, f"not a line of a capture: {reason}"))
+                continue
+            if found.dir is None and found.ev is None:
+                problems.append(Problem(capture, path, offset, "neither a frame nor an event: dir and ev are missing"))
                 continue
             if found.dir is None:
                 frame = event(found, state)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kafka_rack.pipeline.arrow import record_batch
 from kafka_rack.pipeline.blocks import plan
 from kafka_rack.pipeline.captures import Options
 from kafka_rack.pipeline.files import Damage, Source, capture_name, find_files
@@ -141,6 +142,70 @@ def test_every_prefix_gives_its_whole_lines(tmp_path_factory, size):
     # a JSON line is no JSON before its last byte, so a cut one is always told
     torn = not kept.endswith(b"\n") and kept != b"" and LINES[size : size + 1] != b"\n"
     assert len(rows.as_dicts("problems")) == torn
+
+
+FIRST_LINES = LINES[: LINES.index(b"\n", 12_000) + 1]
+
+
+@given(at=st.integers(0, len(FIRST_LINES) - 1), byte=st.integers(0, 255))
+def test_a_changed_byte_costs_its_own_line_and_no_other(tmp_path_factory, at, byte):
+    """What is left goes into Arrow's types, whatever numbers it has now."""
+    path = tmp_path_factory.mktemp("changed") / "changed.jsonl"
+    changed = bytearray(FIRST_LINES)
+    changed[at] = byte
+    path.write_bytes(changed)
+    rows = decode_paths([str(path)])
+    for table in TABLES:
+        record_batch(table, list(rows.of(table)))
+    begins = FIRST_LINES.rfind(b"\n", 0, at) + 1
+    ends = FIRST_LINES.index(b"\n", at) + 1
+    if at == ends - 1:  # two lines are one now
+        ends = FIRST_LINES.find(b"\n", ends) + 1 or ends
+    offsets = {row["offset"] for row in rows.as_dicts("frames")}
+    untouched, offset = set(), 0
+    for line in FIRST_LINES.splitlines(keepends=True):
+        if b'"dir"' in line and not begins <= offset < ends:
+            untouched.add(offset)
+        offset += len(line)
+    assert untouched <= offsets
+    lost = FIRST_LINES.count(b'"dir"') - len(offsets)
+    assert lost <= 2
+    assert len(rows.as_dicts("problems")) >= bool(lost)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"t": 10**30, "conn": 1, "dir": "req", "n": 1, "data": "AA=="}, "t"),
+        ({"t": -1, "conn": 1, "dir": "req", "n": 1, "data": "AA=="}, "t"),
+        ({"t": 1, "conn": 1 << 63, "dir": "req", "n": 1, "data": "AA=="}, ""),
+        ({"t": 1, "ev": "open", "conn": 1, "broker": 1 << 31}, "broker"),
+        ({"ev": "topic", "name": "t", "leaders": [1 << 31]}, "leaders"),
+        ({"t": 1, "conn": 1, "dIr": "req", "n": 1, "data": "AA=="}, "dir and ev are missing"),
+        ({"t": 1, "conn": 1, "dir": "reQ", "n": 1, "data": "AA=="}, "req and resp are known"),
+    ],
+)
+def test_a_line_with_a_number_or_name_that_cannot_be_is_told(tmp_path, line, said):
+    path = tmp_path / "odd.jsonl"
+    path.write_text('{"ev":"capture","format":1}\n' + json.dumps(line) + "\n")
+    rows = decode_paths([str(path)])
+    (problem,) = rows.as_dicts("problems")
+    assert said in problem["reason"]
+    assert problem["offset"] == 28
+    assert rows.as_dicts("frames") == []
+
+
+def test_a_file_that_became_shorter_is_told(capture):
+    (file,), _ = find_files([str(capture)])
+    kept = LINES.index(b"\n", len(LINES) // 2) + 1
+    capture.write_bytes(LINES[:kept])
+    rows = Rows()
+    list(decode_into(rows, file, None, Options(), end=file.size))
+    (problem,) = rows.as_dicts("problems")
+    assert (problem["offset"], problem["reason"]) == (
+        kept,
+        f"the file has become shorter: it had {len(LINES)} bytes when it was found",
+    )
 
 
 SQUEEZED = zlib.compressobj(wbits=31)
