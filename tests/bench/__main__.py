@@ -1,6 +1,7 @@
-"""``python -m tests.bench [NAME...]``: the benchmarks by name, all of them without one.
+"""``python -m tests.bench [--large] [NAME...]``: the benchmarks by name, all of them without one.
 
-Each is a module here with a ``main()`` that measures and prints; a new one needs its line in ``BENCHMARKS``.
+Each is a module here with a ``main()`` that measures and prints; a new one needs its line in ``BENCHMARKS``. With
+``--large`` those in ``LARGE`` measure what takes minutes and gigabytes, too.
 """
 
 import sys
@@ -16,10 +17,12 @@ BENCHMARKS = {
     "pipeline": "captures to tables through Spark, beside the bare codec and tshark",
     "cluster": "the mock cluster: start, Metadata rate, produce and consume",
 }
+LARGE = frozenset({"pipeline"})
 
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks in the order above."""
+    large, names = "--large" in names, [name for name in names if name != "--large"]
     unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
@@ -27,7 +30,8 @@ def main(names: list[str]) -> int:
     for name, subject in BENCHMARKS.items():
         if not names or name in names:
             print(f"== {name}: {subject}\n", flush=True)
-            import_module(f"{__package__}.{name}").main()
+            run = import_module(f"{__package__}.{name}").main
+            run(**({"large": True} if large and name in LARGE else {}))
             print(flush=True)
     return 0
 

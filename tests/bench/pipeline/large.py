@@ -1,0 +1,124 @@
+"""How time and the driver's memory grow with a capture; each size in a process, and a Java, of its own.
+
+The driver's memory: its Python, Java's heap in use (on ``local[N]`` the executor's too, rubbish that was not collected
+yet included; "live" is what is left after a collection at the end), and the process in which Spark asks the source for
+its partitions. The workers' Python stands beside them, as it does not grow either.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tests.bench.pipeline import ours
+from tests.bench.pipeline.figures import progress
+from tests.bench.pipeline.inputs import MB, Input, capture_of, room_for, rounds_for
+from tests.bench.pipeline.processes import Peaks, cpu_seconds
+
+CORES = 2
+TASK_MB = 32
+"""About what the pipeline makes a task of; there is one for each core at least, so that all sizes have both."""
+OUTPUT_SHARE = 0.6
+"""What the tables take at most, beside the capture."""
+HEAD = (
+    f"{'capture':>9} {'frames':>10} {'wall s':>7} {'CPU s':>7} {'s per 100 MB':>13} {'CPU s per 100 MB':>17}"
+    f" {'Python':>7} {'heap':>6} {'live':>6} {'planner':>8} {'worker':>7}"
+)
+
+
+def growth(sizes_mb: Sequence[float]) -> None:
+    """Print a row for each size, and what a size takes beside the size before."""
+    print(f"growth, local[{CORES}], captures to Parquet tables; driver's memory at its highest, MB")
+    with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
+        folder = Path(name)
+        room_for(folder, int(max(sizes_mb) * MB * (1 + OUTPUT_SHARE)))
+        print(HEAD, flush=True)
+        before: dict[str, float] | None = None
+        for size_mb in sizes_mb:
+            progress(f"{size_mb:g} MB: making the capture")
+            capture = capture_of(folder / "capture.jsonl", rounds_for(size_mb))
+            progress(f"{size_mb:g} MB: decoding")
+            found = measured(capture, folder)
+            capture.path.unlink()
+            row(found)
+            if before is not None:
+                compare(before, found)
+            before = found
+
+
+def row(found: dict[str, float]) -> None:
+    per = 100 / found["size_mb"]
+    print(
+        f"{found['size_mb']:>6,.0f} MB {found['frames']:>10,.0f} {found['wall']:>7.1f} {found['cpu']:>7.1f}"
+        f" {found['wall'] * per:>13.2f} {found['cpu'] * per:>17.2f} {found['python']:>7.0f} {found['heap']:>6.0f}"
+        f" {found['live']:>6.0f} {found['planner']:>8.0f} {found['worker']:>7.0f}",
+        flush=True,
+    )
+
+
+def compare(before: dict[str, float], found: dict[str, float]) -> None:
+    """How time grew beside size; 1.00 is linear."""
+    size = found["size_mb"] / before["size_mb"]
+    wall, cpu = (found[name] / before[name] / size for name in ("wall", "cpu"))
+    fixed = before["fixed_wall"]
+    net = (found["wall"] - found["fixed_wall"]) / max(before["wall"] - fixed, 0.01) / size
+    print(
+        f"    {size:.1f} times the capture: per MB {wall:.2f} times the time ({net:.2f} without the {fixed:.1f} s "
+        f"of a small job), {cpu:.2f} times the CPU time",
+        flush=True,
+    )
+
+
+def measured(capture: Input, folder: Path) -> dict[str, float]:
+    """Decode it in a process of its own; what that found."""
+    command = [sys.executable, "-m", __name__, str(capture.path), str(folder / "out")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return {**found, "size_mb": capture.size_mb}
+
+
+def measure(path: Path, out: Path) -> dict[str, float]:
+    """One run in this process, after a warm-up on a small capture whose second run tells what a job costs at least."""
+    from kafka_rack.pipeline.session import spark_session
+
+    with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
+        small = capture_of(Path(name) / "small.jsonl", 1).path
+        with small.open("rb+") as file:
+            file.truncate(file.read(100_000).rfind(b"\n") + 1)
+        spark: Any = spark_session(f"local[{CORES}]", driver_memory="1g")
+        try:
+            fixed = []
+            for _ in range(3):
+                start = perf_counter()
+                ours.through_spark(spark, small, out)
+                fixed.append(perf_counter() - start)
+            cpu, start = cpu_seconds(), perf_counter()
+            with Peaks(spark) as peaks:
+                frames = ours.through_spark(spark, path, out, max(CORES, round(path.stat().st_size / MB / TASK_MB)))
+            wall, used = perf_counter() - start, cpu_seconds() - cpu
+            spark._jvm.System.gc()
+            live = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+        finally:
+            spark.stop()
+    return {
+        "frames": frames,
+        "wall": wall,
+        "cpu": used,
+        "fixed_wall": min(fixed),
+        "python": peaks.python,
+        "heap": peaks.heap,
+        "live": live / MB,
+        "planner": peaks.planner,
+        "worker": peaks.workers,
+    }
+
+
+if __name__ == "__main__":
+    found = measure(Path(sys.argv[1]), Path(sys.argv[2]))
+    sys.stdout.write(json.dumps(found) + "\n")

@@ -1,0 +1,57 @@
+"""The pipeline's own ways from a capture to rows, each as one call; the one place here that knows its inside."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+TABLE = "frames"
+
+
+def to_arrow(path: Path) -> int:
+    """A capture's rows of all tables as Arrow batches, in this process; gives the rows."""
+    from kafka_rack.pipeline.arrow import record_batch
+    from kafka_rack.pipeline.captures import Options
+    from kafka_rack.pipeline.files import find_files
+    from kafka_rack.pipeline.reading import decode_into
+    from kafka_rack.pipeline.rows import Rows
+    from kafka_rack.pipeline.tables import TABLES
+
+    rows = Rows()
+    count = 0
+    for piece in decode_into(rows, find_files([str(path)])[0][0], None, Options()):
+        for table in TABLES:
+            for found in piece.tables[table].values():
+                if found:
+                    count += record_batch(table, found).num_rows
+        piece.clear()
+    return count
+
+
+def to_parquet(path: Path, out: Path) -> int:
+    """A capture's tables as Parquet files, in this process; gives its frames."""
+    from kafka_rack.pipeline.blocks import Block
+    from kafka_rack.pipeline.captures import Options
+    from kafka_rack.pipeline.files import find_files
+    from kafka_rack.pipeline.writing import write_block
+
+    file = find_files([str(path)])[0][0]
+    written = write_block(Block(file, 0, file.size), Options(), out)
+    frames = sum(one.rows for one in written if one.table == TABLE)
+    shutil.rmtree(out)
+    return frames
+
+
+def through_spark(spark: Any, path: Path, out: Path, partitions: int | None = None) -> int:
+    """The job ``decode``: all tables as Parquet files; gives the frames."""
+    from kafka_rack.pipeline.job import decode
+
+    summary = decode(spark, [str(path)], out, partitions=partitions)
+    shutil.rmtree(out)
+    return summary.tables[TABLE]
+
+
+def one_table(spark: Any, path: Path) -> None:
+    """The source ``kafka-wire`` alone: its table ``frames`` into Spark, and no further."""
+    spark.read.format("kafka-wire").option("table", TABLE).load(str(path)).write.format("noop").mode("overwrite").save()
