@@ -1,25 +1,35 @@
 """The job ``locality``: decoded tables, or captures, to bytes and money by rack, with what was avoidable.
 
-A run reads the tables once, sums what is alike, judges the sums, and makes every other table from those. All results
-are written beside what is there and put in its place at the end, so readers see one run or the other.
+Two jobs on Spark read the tables that decoding wrote, each file in the task that needs it: one gathers what each
+capture told about racks, the other judges block by block and adds up; every other table is made from its sums. All
+results are written beside what is there and put in its place at the end, so readers see one run or the other.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka_rack.locality.amounts import window_for
 from kafka_rack.locality.prices import Prices
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.pipeline import job, locality_facts
+from kafka_rack.pipeline import job
+from kafka_rack.pipeline.locality_facts import facts
+from kafka_rack.pipeline.locality_files import Block, Capture, captures_in, shared_out
 from kafka_rack.pipeline.locality_html import report
 from kafka_rack.pipeline.locality_result import SPLIT, Top, collect_result
-from kafka_rack.pipeline.locality_verdicts import ADDED, COLUMNS, COUNTS, KEYS, VERDICTS_DDL, Judge
+from kafka_rack.pipeline.locality_told import Told, told_by
+from kafka_rack.pipeline.locality_verdicts import ADDED, COUNTS, JUDGED_DDL, KEYS, SAVES, VERDICTS_DDL, Judge, Priced
 from kafka_rack.pipeline.tables import SCHEMA_VERSION
 from kafka_rack.pipeline.writing import SCHEMA_FILE, SchemaMismatch
 
@@ -30,6 +40,12 @@ if TYPE_CHECKING:
 RESULT, PAGE, TABLES = "locality.json", "locality.html", "locality"
 DECODED = "decoded"
 """Below the results, where a stream keeps its decoded tables."""
+TOLD = "told"
+TASKS_PER_CORE = 4
+MOST_PARTS = 64
+"""Sums of so many pieces of ``traffic`` are kept apart before they are added up."""
+Work = Callable[[Sequence[int]], Iterable[pa.RecordBatch]]
+"""What a task does with the numbers of its pieces."""
 LOCALITIES = ("local", "cross", "unknown")
 GROUPINGS: dict[str, tuple[str, ...]] = {
     "rack_pairs": ("client_rack", "broker_rack", "category", "locality"),
@@ -159,19 +175,25 @@ def results(
     spark: SparkSession, folders: Sequence[Path], target: Path, settings: Settings, out: Path
 ) -> dict[str, Any]:
     """Every result of some decoded tables, below ``target``."""
-    from kafka_rack.locality.amounts import window_for
+    from pyspark.sql import functions as f
 
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # not the INT96 that others dropped
-    tables = locality_facts.load(spark, folders)
-    spans = captured(tables["frames"])
+    where = target / TABLES
+    where.mkdir(parents=True)
+    captures = captures_in(folders)
+    spans = tell(spark, captures, target / TOLD)
     if not spans:
         raise NothingToMeasure("no frame in any input: is it a capture of Kafka's wire?")
     span_us = max(last for _, last in spans.values()) - min(first for first, _ in spans.values())
     window_us = settings.window_us or window_for(span_us)
-    judged = locality_facts.facts(tables, window_us).mapInArrow(Judge(settings.prices, settings.rules), VERDICTS_DDL)
-    where = target / TABLES
-    summed(judged, list(KEYS)).select(*COLUMNS).write.parquet(str(where / "traffic"))
-    write_groupings(spark.read.schema(VERDICTS_DDL).parquet(str(where / "traffic")), where)
+    pieces = [
+        Piece(str(target / TOLD / str(number)), block) for number in sorted(spans) for block in captures[number].blocks
+    ]
+    judged = over(spark, [piece.block.size for piece in pieces], judging(pieces, window_us, settings.rules), JUDGED_DDL)
+    sums = [f.sum(name).alias(name) for name in ADDED]
+    traffic = judged.groupBy(*KEYS, *SAVES).agg(*sums).mapInArrow(Priced(settings.prices), VERDICTS_DDL)
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # not the INT96 that others dropped
+    traffic.write.parquet(str(where / "traffic"))
+    write_groupings(where)
     found = collect_result(where, settings.prices, spans, window_us, settings.top)
     result = {"schema": 1, "out": str(out), "racks_file": settings.racks_file, **found}
     (target / RESULT).write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -179,48 +201,86 @@ def results(
     return result
 
 
-def captured(frames: DataFrame) -> dict[str, tuple[int, int]]:
-    """Capture -> first and last moment, microseconds since 1970."""
-    from pyspark.sql import functions as f
+class Piece(NamedTuple):
+    """A block to judge, and the file of what its capture told."""
 
-    ts = f.unix_micros("ts")
-    rows = frames.groupBy("capture").agg(f.min(ts).alias("first"), f.max(ts).alias("last")).orderBy("capture").collect()
-    return {row["capture"]: (row["first"], row["last"]) for row in rows}
+    told: str
+    block: Block
 
 
-def summed(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    from pyspark.sql import functions as f
+def over(spark: SparkSession, sizes: Sequence[int], work: Work, ddl: str) -> DataFrame:
+    """``work`` over numbers of pieces, in tasks of about as many bytes each."""
+    shares = shared_out(sizes, TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
 
-    return rows.groupBy(*columns).agg(*[f.sum(name).cast(kind[0]).alias(name) for name, kind in COUNTS.items()])
+    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for share in batch.column("id").to_pylist():
+                yield from work(shares[share])
+
+    return spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl)
 
 
-def write_groupings(traffic: DataFrame, where: Path) -> None:
-    """Every table of ``GROUPINGS``, all in one job; in each, the largest crossers first.
+def tell(spark: SparkSession, captures: Sequence[Capture], folder: Path) -> dict[int, tuple[int, int]]:
+    """Write what each capture tells into a file by its number; gives first and last moments, of those with frames."""
+    folder.mkdir()
+    if not captures:
+        return {}
+
+    def write(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        for number in numbers:
+            told = told_by(captures[number])
+            if told is not None:
+                (folder / str(number)).write_bytes(pickle.dumps(told))
+                values = [[number], [told.first], [told.last]]
+                yield pa.RecordBatch.from_arrays([pa.array(one, pa.int64()) for one in values], ["n", "first", "last"])
+
+    spans = over(spark, [capture.size for capture in captures], write, "n long, first long, last long")
+    return {row["n"]: (row["first"], row["last"]) for row in spans.collect()}
+
+
+def judging(pieces: Sequence[Piece], window_us: int, rules: RackRules | None) -> Work:
+    def judged(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        for number in numbers:
+            piece = pieces[number]
+            told: Told = pickle.loads(Path(piece.told).read_bytes())  # noqa: S301 - our own
+            judge = Judge(told.capture, told.cluster, rules)
+            for fact, amount in facts(piece.block, told, window_us):
+                judge.add(fact, amount)
+            yield judge.rows()
+
+    return judged
+
+
+def write_groupings(where: Path) -> None:
+    """Every table of ``GROUPINGS`` out of ``traffic``, some rows at a time; in each, the largest crossers first.
 
     With the sums come the bytes that stayed, crossed, or nobody knows.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-    from pyspark.sql import functions as f
-
-    columns = sorted({column for grouping in GROUPINGS.values() for column in grouping})
-    split = [
-        f.sum(f.when(f.col("locality") == name, f.col("bytes")).otherwise(0)).alias(f"{name}_bytes")
-        for name in LOCALITIES
-    ]
-    sums = [f.sum(name).cast(kind[0]).alias(name) for name, kind in COUNTS.items()]
-    sets = [[*grouping] for grouping in GROUPINGS.values()]
-    found: pa.Table = (
-        traffic.groupingSets(sets, *columns).agg(f.grouping_id().alias("grouping"), *sums, *split).toArrow()
-    )
+    parts: dict[str, list[pa.Table]] = {name: [] for name in GROUPINGS}
+    for path in sorted((where / "traffic").glob("*.parquet")):
+        with pq.ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                rows = file.read_row_group(number)
+                for locality in LOCALITIES:
+                    own = pc.if_else(pc.equal(rows["locality"], locality), rows["bytes"], 0)
+                    rows = rows.append_column(f"{locality}_bytes", own)
+                for name, grouping in GROUPINGS.items():
+                    parts[name].append(added_up(rows, grouping))
+                    if len(parts[name]) > MOST_PARTS:
+                        parts[name] = [added_up(pa.concat_tables(parts[name]), grouping)]
+    largest = [(column, "descending") for column in ("cross_bytes", "unknown_bytes", "bytes")]
     for name, grouping in GROUPINGS.items():
-        absent = sum(1 << at for at, column in enumerate(reversed(columns)) if column not in grouping)
-        own = found.filter(pc.equal(found["grouping"], absent)).select([*grouping, *COUNTS, *SPLIT])
-        largest = [(column, "descending") for column in ("cross_bytes", "unknown_bytes", "bytes")]
+        own = added_up(pa.concat_tables(parts[name]), grouping)
         own = own.sort_by([*largest, *((column, "ascending") for column in grouping)])
         (where / name).mkdir()
         pq.write_table(own, where / name / "part-0.parquet")
+
+
+def added_up(rows: pa.Table, grouping: Sequence[str]) -> pa.Table:
+    """The sums by some columns, all under their names of before."""
+    sums = (*COUNTS, *SPLIT)
+    found = rows.group_by([*grouping]).aggregate([(name, "sum") for name in sums])
+    return found.select([*grouping, *(f"{name}_sum" for name in sums)]).rename_columns([*grouping, *sums])
 
 
 class Run:
@@ -246,4 +306,4 @@ class Run:
         (self.folder / RESULT).replace(self.out / RESULT)
 
 
-__all__ = ["ADDED", "GROUPINGS", "NothingToMeasure", "Settings", "follow", "is_decoded", "measure"]
+__all__ = ["GROUPINGS", "NothingToMeasure", "Settings", "follow", "is_decoded", "measure"]

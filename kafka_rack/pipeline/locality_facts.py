@@ -1,331 +1,205 @@
-"""Decoded tables to facts: every byte once, with what is known of who sent it where, summed where that is the same.
+"""A block's decoded rows to facts: every byte once, with who sent it where, as far as that is known, summed by that.
 
 Three sources make up all bytes of the frames: rows of ``fetches``, rows of ``produces``, and the frames that neither
-covers. Beside each stands what the capture told elsewhere: the rack that the connection named, the member's group, the
-racks with an in-sync replica when the fetch was sent, the racks that lead the topic.
+covers. Arrow sums what is alike; only the sums are looked at one by one, beside what the capture told elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from kafka_rack.pipeline.tables import TABLES
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+from kafka_rack.locality.reasons import CONSUME, OTHER, PRODUCE, REPLICATION
+from kafka_rack.pipeline.locality_files import Block
+from kafka_rack.pipeline.locality_told import Told, host
 
 WITH_RECORDS = ("Produce", "Fetch", "ShareFetch")
 SUMS = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "redirects")
-PORT = r":[0-9]+$"
-BRACKETS = r"^\[|\]$"
-FACT_KEYS = (
-    "window_start",
-    "capture",
-    "category",
-    "api",
-    "client_id",
-    "client_host",
-    "group_id",
-    "topic",
-    "broker",
-    "broker_rack",
-    "replica_id",
-    "said",
-    "said_in",
-    "listener",
-    "api_version",
-    "share",
-    "keyed",
-    "whole",
-    "redirected",
-    "diskless",
-    "isr_racks",
-    "leader_racks",
-    "cluster_racks",
-)
-"""What makes bytes alike; all but the first tell something that the verdict may turn on."""
+WHO = ("api", "api_version", "conn", "client_id", "client_addr", "broker", "broker_rack")
+PARTITION = ("client_rack", "client_rack_from", "topic", "partition", "redirected")
+OF_FETCHES = (*WHO, *PARTITION, "who", "replica_id", "replica_rack", "group_id")
+OF_PRODUCES = (*WHO, *PARTITION, "keyed")
+OF_FRAMES = (*WHO, "listener")
+BYTES = ("request_bytes", "response_bytes", "record_bytes", "records")
 
 
-def load(spark: SparkSession, folders: Sequence[Path]) -> dict[str, DataFrame]:
-    """The tables of one or several folders, by name."""
+class Fact(NamedTuple):
+    """What bytes have in common. ``said`` is the rack that the client named, or the follower's; ``said_in`` is where.
 
-    def one(table: str) -> DataFrame:
-        schema = TABLES[table].ddl
-        return reduce(
-            lambda first, other: first.unionByName(other),
-            [spark.read.schema(schema).parquet(str(folder / table)) for folder in folders],
-        )
+    ``elsewhere`` is what the same client, by id and address, named on other connections. ``whole``: of a partition, not
+    of a fetch without any.
+    """
 
+    category: str
+    api: str
+    api_version: int | None
+    client_id: str | None
+    client_host: str | None
+    broker: int | None
+    broker_rack: str | None
+    group_id: str | None = None
+    topic: str | None = None
+    said: str | None = None
+    said_in: str | None = None
+    elsewhere: str | None = None
+    listener: str | None = None
+    replica_id: int | None = None
+    share: bool = False
+    keyed: bool | None = None
+    whole: bool = True
+    redirected: bool = False
+    diskless: bool = False
+    racks_in_sync: frozenset[str] | None = None
+    leader_racks: frozenset[str] | None = None
+
+
+class Amount(NamedTuple):
+    """A fact's sums, as in ``SUMS``, and the begin of their window, microseconds since 1970."""
+
+    window: int
+    sums: tuple[int, ...]
+
+
+def facts(block: Block, told: Told, window_us: int) -> Iterator[tuple[Fact, Amount]]:
+    """All bytes of a block."""
+    moments = np.array(told.moments, dtype=np.int64)
+    fetches = block.read("fetches", ("ts", "frame", "first", *OF_FETCHES[1:], *BYTES))
+    produces = block.read("produces", ("ts", "frame", "first", *OF_PRODUCES[1:], *BYTES))
+    for row in alike(fetches, OF_FETCHES, window_us, moments):
+        yield fetched(row, told), amount(row)
+    for row in alike(produces, OF_PRODUCES, window_us, moments):
+        yield produced(row, told), amount(row)
+    covered = pa.chunked_array(
+        [*fetches["frame"].chunks, *produces["frame"].chunks, pa.array(sorted(told.covered), pa.int64())]
+    )
+    for row in alike(left_over(block, covered), OF_FRAMES, window_us, moments[:0]):
+        yield other(row, told), amount(row)
+
+
+def left_over(block: Block, covered: pa.ChunkedArray) -> pa.Table:
+    """The frames that have no row in ``fetches`` or ``produces``: other APIs, no answer, not to be read."""
+    calls = block.read("calls", ("frame", "response_frame"))
+    answers = calls.filter(pc.is_in(calls["frame"], covered))["response_frame"]
+    frames = block.read("frames", ("ts", "frame", "direction", "frame_bytes", *OF_FRAMES[1:]))
+    has_records = pc.is_in(frames["api"], pa.array(WITH_RECORDS))
+    is_covered = pc.is_in(frames["frame"], pa.chunked_array([*covered.chunks, *answers.chunks], pa.int64()))
+    rows = frames.filter(pc.invert(pc.and_(has_records, is_covered)))
+    asks = pc.equal(rows["direction"], "request")
+    nothing = pa.array(np.zeros(len(rows), dtype=np.int64))
+    given = {
+        "first": asks,
+        "request_bytes": pc.if_else(asks, rows["frame_bytes"], 0),
+        "response_bytes": pc.if_else(asks, 0, rows["frame_bytes"]),
+        "record_bytes": nothing,
+        "records": nothing,
+    }
+    for name, column in given.items():
+        rows = rows.append_column(name, column)
+    return rows
+
+
+def alike(rows: pa.Table, columns: Sequence[str], window_us: int, moments: np.ndarray) -> list[dict[str, Any]]:
+    """Rows with the same in some columns and the same window added up, with ``ts`` of one.
+
+    Args:
+        moments: rows before and after one of them are not alike.
+    """
+    if not len(rows):
+        return []
+    ts = rows["ts"].cast(pa.int64()).to_numpy()
+    redirects = rows["redirected"].cast(pa.int64()) if "redirected" in columns else np.zeros(len(rows), dtype=np.int64)
+    added = {
+        "ts": pa.array(ts),
+        "window": pa.array(ts // window_us * window_us),
+        "era": pa.array(np.searchsorted(moments, ts, side="right")),
+        "calls": rows["first"].cast(pa.int64()),
+        "redirects": redirects,
+    }
+    table = pa.table({**{name: rows[name] for name in (*columns, *BYTES)}, **added})
+    found = table.group_by([*columns, "window", "era"], use_threads=False)
+    sums = found.aggregate([("ts", "min"), *((name, "sum") for name in SUMS)])
+    listed: list[dict[str, Any]] = sums.to_pylist()
+    return listed
+
+
+def amount(row: Mapping[str, Any]) -> Amount:
+    return Amount(row["window"], tuple(row[f"{name}_sum"] or 0 for name in SUMS))
+
+
+def common(row: Mapping[str, Any], told: Told) -> dict[str, Any]:
+    """What every fact has, with the broker that the connection leads to, and its rack where others told it."""
+    conn, address = row["conn"], host(row["client_addr"])
+    broker = row["broker"] if row["broker"] is not None else told.broker_of.get(conn)
+    rack = row["broker_rack"] or (told.broker_racks.get(broker) if broker is not None else None)
     return {
-        table: one(table)
-        for table in ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers")
+        "api": row["api"],
+        "api_version": row["api_version"],
+        "client_id": row["client_id"],
+        "client_host": address,
+        "broker": broker,
+        "broker_rack": rack,
+        "elsewhere": told.client_racks.get((row["client_id"] or "", address or "")),
     }
 
 
-def facts(tables: dict[str, DataFrame], window_us: int) -> DataFrame:
-    """All bytes, by ``FACT_KEYS``, with ``SUMS``."""
-    from pyspark.sql import functions as f
+def of_topic(row: Mapping[str, Any], told: Told) -> dict[str, Any]:
+    topic = row["topic"]
+    return {
+        "topic": topic,
+        "redirected": bool(row["redirected"]),
+        "diskless": topic in told.diskless,
+        "racks_in_sync": told.racks_in_sync(topic, row["partition"], row["ts_min"]),
+        "leader_racks": told.leaders.get(topic),
+    }
 
-    rows = fetched(tables).unionByName(produced(tables)).unionByName(others(tables))
-    rows = rows.withColumn("client_host", host(f.col("client_addr")))
-    rows = with_brokers(rows, tables)
-    rows = with_clients(rows, tables)
-    rows = with_topics(rows, tables)
-    start = f.timestamp_micros((f.floor(f.unix_micros("ts") / f.lit(window_us)) * window_us).cast("long"))
-    return (
-        rows.withColumn("window_start", start)
-        .groupBy(*FACT_KEYS)
-        .agg(*[f.coalesce(f.sum(name), f.lit(0)).alias(name) for name in SUMS])
+
+def fetched(row: Mapping[str, Any], told: Told) -> Fact:
+    whole = row["partition"] is not None
+    if row["who"] == "follower":
+        return Fact(REPLICATION, **follower(row, told, row["replica_id"]), **of_topic(row, told), whole=whole)
+    known = common(row, told)
+    client = (known["client_id"] or "", known["client_host"] or "")
+    share = row["who"] == "share"
+    group = row["group_id"] or told.groups.get(client)
+    said, said_in = said_of(row, told)
+    if said is None and share and (said := told.member_racks.get((*client, group or ""))) is not None:
+        said_in = "membership"
+    return Fact(
+        CONSUME, **known, **of_topic(row, told), group_id=group, said=said, said_in=said_in, share=share, whole=whole
     )
 
 
-def host(address: Column) -> Column:
-    """An address without its port."""
-    from pyspark.sql import functions as f
-
-    return f.regexp_replace(f.regexp_replace(address, PORT, ""), BRACKETS, "")
-
-
-def fetched(tables: dict[str, DataFrame]) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    follower = f.col("who") == "follower"
-    rows = tables["fetches"].withColumns(
-        {
-            "category": f.when(follower, "replication").otherwise("consume"),
-            "share": f.col("who") == "share",
-            "said": f.when(follower, f.col("replica_rack")).otherwise(f.col("client_rack")),
-            "said_in": f.when(follower, f.when(f.col("replica_rack").isNotNull(), "replica")).otherwise(
-                f.col("client_rack_from")
-            ),
-            "replica_id": f.when(follower, f.col("replica_id")),
-            "keyed": f.lit(None).cast("boolean"),
-            "whole": f.col("partition").isNotNull(),
-            "calls": f.col("first").cast("long"),
-            "redirects": f.col("redirected").cast("long"),
-        }
-    )
-    return shaped(rows)
+def follower(row: Mapping[str, Any], told: Told, replica: int) -> dict[str, Any]:
+    """Of a follower's bytes: who it is and where."""
+    rack = row.get("replica_rack") or told.broker_racks.get(replica)
+    said, said_in = (rack, "replica") if rack else (told.rack_of.get(row["conn"]), "connection")
+    return {**common(row, told), "replica_id": replica, "said": said, "said_in": said_in if said else None}
 
 
-def produced(tables: dict[str, DataFrame]) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    rows = tables["produces"].withColumns(
-        {
-            "category": f.lit("produce"),
-            "share": f.lit(False),
-            "said": f.col("client_rack"),
-            "said_in": f.col("client_rack_from"),
-            "replica_id": f.lit(None).cast("int"),
-            "group_id": f.lit(None).cast("string"),
-            "whole": f.lit(True),
-            "calls": f.col("first").cast("long"),
-            "redirected": f.lit(False),
-            "redirects": f.lit(0).cast("long"),
-        }
-    )
-    return shaped(rows)
+def produced(row: Mapping[str, Any], told: Told) -> Fact:
+    said, said_in = said_of(row, told)
+    topic = {**of_topic(row, told), "redirected": False, "racks_in_sync": None}
+    return Fact(PRODUCE, **common(row, told), **topic, said=said, said_in=said_in, keyed=row["keyed"])
 
 
-def others(tables: dict[str, DataFrame]) -> DataFrame:
-    """The frames that have no row in ``fetches`` or ``produces``: other APIs, no answer, not to be read."""
-    from pyspark.sql import functions as f
-
-    key = ["capture", "conn", "frame"]
-    covered = tables["fetches"].select(*key).unionByName(tables["produces"].select(*key)).distinct()
-    answers = (
-        tables["calls"]
-        .where(f.col("api").isin(*WITH_RECORDS))
-        .join(covered, key, "left_semi")
-        .select("capture", "conn", f.col("response_frame").alias("frame"))
-    )
-    frames = tables["frames"]
-    may_be_covered = f.col("api").isin(*WITH_RECORDS)
-    left = (
-        frames.where(may_be_covered)
-        .join(covered.unionByName(answers), key, "left_anti")
-        .unionByName(frames.where(~may_be_covered))
-    )
-    asks = f.col("direction") == "request"
-    rows = left.withColumns(
-        {
-            "category": f.lit("other"),
-            "share": f.lit(False),
-            "said": f.lit(None).cast("string"),
-            "said_in": f.lit(None).cast("string"),
-            "replica_id": f.lit(None).cast("int"),
-            "group_id": f.lit(None).cast("string"),
-            "topic": f.lit(None).cast("string"),
-            "partition": f.lit(None).cast("int"),
-            "keyed": f.lit(None).cast("boolean"),
-            "whole": f.lit(True),
-            "redirected": f.lit(False),
-            "request_bytes": f.when(asks, f.col("frame_bytes")).otherwise(0),
-            "response_bytes": f.when(asks, 0).otherwise(f.col("frame_bytes")),
-            "record_bytes": f.lit(0).cast("long"),
-            "records": f.lit(0).cast("long"),
-            "calls": asks.cast("long"),
-            "redirects": f.lit(0).cast("long"),
-        }
-    )
-    return shaped(rows, f.col("listener"))
+def other(row: Mapping[str, Any], told: Told) -> Fact:
+    """A frame without rows; a follower's fetch that nobody answered is replication all the same."""
+    known = common(row, told)
+    if row["api"] == "Fetch":
+        replica = told.follower(row["conn"], (known["client_id"] or "", known["client_host"] or ""))
+        if replica is not None:
+            return Fact(REPLICATION, **follower(row, told, replica))
+    rack = told.rack_of.get(row["conn"])
+    return Fact(OTHER, **known, said=rack, said_in="connection" if rack else None, listener=row["listener"])
 
 
-ROW_COLUMNS = (
-    *("capture", "ts", "conn", "category", "api", "api_version", "client_id", "client_addr", "group_id", "share"),
-    *("topic", "partition", "broker", "broker_rack", "said", "said_in", "replica_id", "keyed", "whole", "redirected"),
-    *SUMS,
-)
-
-
-def shaped(rows: DataFrame, listener: Any = None) -> DataFrame:
-    """The columns that the three have in common. Decoding has looked at the listener of fetches and produces."""
-    from pyspark.sql import functions as f
-
-    given = f.lit(None).cast("string") if listener is None else listener
-    return rows.select(*ROW_COLUMNS, given.alias("listener"))
-
-
-def with_brokers(rows: DataFrame, tables: dict[str, DataFrame]) -> DataFrame:
-    """The racks of brokers and followers where the capture told them at another place; the racks that there are."""
-    from pyspark.sql import functions as f
-
-    told = (
-        tables["brokers"]
-        .select("capture", f.col("broker_id").alias("id"), "rack")
-        .unionByName(
-            tables["frames"].select("capture", f.col("broker").alias("id"), f.col("broker_rack").alias("rack"))
-        )
-        .where(f.col("rack").isNotNull() & (f.col("rack") != "") & f.col("id").isNotNull())
-        .distinct()
-    )
-    one_rack = told.groupBy("capture", "id").agg(f.max("rack").alias("its_rack"), f.count("rack").alias("racks"))
-    one_rack = one_rack.where("racks = 1").drop("racks")
-    cluster = told.groupBy("capture").agg(f.array_sort(f.collect_set("rack")).alias("cluster_racks"))
-    as_broker = one_rack.withColumnsRenamed({"id": "broker", "its_rack": "told_broker_rack"})
-    as_replica = one_rack.withColumnsRenamed({"id": "replica_id", "its_rack": "told_replica_rack"})
-    rows = rows.join(f.broadcast(as_broker), ["capture", "broker"], "left")
-    rows = rows.join(f.broadcast(as_replica), ["capture", "replica_id"], "left")
-    rows = rows.join(f.broadcast(cluster), ["capture"], "left")
-    later = f.col("said").isNull() & f.col("told_replica_rack").isNotNull()
-    return rows.withColumns(
-        {
-            "broker_rack": f.coalesce("broker_rack", "told_broker_rack"),
-            "said": f.when(later, f.col("told_replica_rack")).otherwise(f.col("said")),
-            "said_in": f.when(later, "replica").otherwise(f.col("said_in")),
-        }
-    ).drop("told_broker_rack", "told_replica_rack")
-
-
-def with_clients(rows: DataFrame, tables: dict[str, DataFrame]) -> DataFrame:
-    """Racks that a client named elsewhere, and its group.
-
-    The same connection is the same client, so what one request on it names holds for all. A share group's member names
-    its rack when it joins, over another connection: it counts where all who joined that group from this address under
-    this client id named the same. A group is the client's where it is the only one that it was in.
-    """
-    from pyspark.sql import functions as f
-
-    fetches = tables["fetches"]
-    members = tables["memberships"].withColumn("client_host", host(f.col("client_addr")))
-    by_fetch = fetches.where("client_rack_from = 'request'").select(
-        "capture", "conn", f.col("client_rack").alias("rack")
-    )
-    by_follower = fetches.where("who = 'follower' and replica_rack is not null").select(
-        "capture", "conn", f.col("replica_rack").alias("rack")
-    )
-    by_member = members.where("rack_id is not null and rack_id != ''").select(
-        "capture", "conn", f.col("rack_id").alias("rack")
-    )
-    by_connection = (
-        by_fetch.unionByName(by_follower)
-        .unionByName(by_member)
-        .groupBy("capture", "conn")
-        .agg(f.max("rack").alias("connection_rack"), f.min("rack").alias("least"))
-        .where("connection_rack = least")
-        .drop("least")
-    )
-    client = ["capture", "client_id", "client_host"]
-    joined = members.where("protocol = 'share' and rack_id is not null and rack_id != ''")
-    by_share_member = (
-        joined.groupBy(*client, "group_id")
-        .agg(f.max("rack_id").alias("member_rack"), f.min("rack_id").alias("least"))
-        .where("member_rack = least")
-        .drop("least")
-        .withColumn("share", f.lit(True))
-    )
-    groups = (
-        members.where("group_id is not null and group_id != ''")
-        .groupBy(*client)
-        .agg(f.max("group_id").alias("only_group"), f.min("group_id").alias("least"))
-        .where("only_group = least")
-        .drop("least")
-        .withColumn("category", f.lit("consume"))
-    )
-    rows = rows.join(by_connection, ["capture", "conn"], "left")
-    rows = rows.join(by_share_member, [*client, "group_id", "share"], "left")
-    rows = rows.join(groups, [*client, "category"], "left")
-    silent = f.col("said").isNull()
-    source = f.when(f.col("connection_rack").isNotNull(), "connection").when(
-        f.col("member_rack").isNotNull(), "membership"
-    )
-    return rows.withColumns(
-        {
-            "said_in": f.when(silent, source).otherwise(f.col("said_in")),
-            "said": f.coalesce("said", "connection_rack", "member_rack"),
-            "group_id": f.coalesce("group_id", "only_group"),
-        }
-    ).drop("connection_rack", "member_rack", "only_group")
-
-
-def with_topics(rows: DataFrame, tables: dict[str, DataFrame]) -> DataFrame:
-    """Where replicas in sync were as last told before each row, which racks lead the topic, and what is diskless.
-
-    Diskless topics are told by what no other can be: one partition with two leaders in one epoch.
-    """
-    from pyspark.sql import functions as f
-    from pyspark.sql.window import Window
-
-    partitions = tables["partitions"].where("topic is not null and partition is not null and error_code = 0")
-    racks = f.transform(
-        f.col("isr"),  # get() gives null for a broker that is no replica
-        lambda broker: f.get("replica_racks", (f.array_position("replicas", broker) - 1).cast("int")),
-    )
-    told = partitions.withColumn("isr_racks", f.array_sort(f.array_distinct(f.array_compact(racks))))
-    one = ["capture", "topic", "partition"]
-    in_order = Window.partitionBy(*one).orderBy("ts", "frame", "isr_racks")
-    before = f.lag("isr_racks").over(in_order)
-    changes = (
-        told.withColumn("before", before)
-        .where(f.col("before").isNull() | (f.col("before") != f.col("isr_racks")))
-        .groupBy(*one)
-        .agg(f.array_sort(f.collect_list(f.struct("ts", "frame", "isr_racks"))).alias("changes"))
-    )
-    leaders = (
-        told.where("leader_rack is not null")
-        .groupBy("capture", "topic")
-        .agg(f.array_sort(f.collect_set("leader_rack")).alias("leader_racks"))
-    )
-    any_broker = (
-        told.where("leader is not null and leader_epoch >= 0 and size(replicas) = 1")
-        .groupBy(*one, "leader_epoch")
-        .agg(f.min("leader").alias("least"), f.max("leader").alias("most"))
-        .where("least != most")
-        .select("capture", "topic")
-        .distinct()
-        .withColumn("any_broker", f.lit(True))
-    )
-    rows = rows.join(changes, one, "left")
-    rows = rows.join(leaders, ["capture", "topic"], "left")
-    rows = rows.join(any_broker, ["capture", "topic"], "left")
-    known = f.filter("changes", lambda change: change["ts"] <= f.col("ts"))
-    return rows.withColumns(
-        {
-            "isr_racks": f.when(f.size(known) > 0, f.element_at(known, -1)["isr_racks"]),
-            "diskless": f.coalesce("any_broker", f.lit(False)),
-        }
-    )
+def said_of(row: Mapping[str, Any], told: Told) -> tuple[str | None, str | None]:
+    """The rack that the client named: here, or elsewhere on the same connection."""
+    if row["client_rack"]:
+        return row["client_rack"], row["client_rack_from"]
+    rack = told.rack_of.get(row["conn"])
+    return rack, "connection" if rack else None

@@ -40,7 +40,7 @@ class Top:
 
 
 def collect_result(
-    where: Path, prices: Prices, spans: Mapping[str, tuple[int, int]], window_us: int, top: int
+    where: Path, prices: Prices, spans: Mapping[int, tuple[int, int]], window_us: int, top: int
 ) -> dict[str, Any]:
     """The result out of the tables below ``where``, each sorted by what crosses."""
     span_us = covered_us(spans.values())

@@ -1,12 +1,8 @@
-"""Facts to verdicts: each row of sums gets its client's rack, local, cross or unknown, the reason and the money.
-
-Runs on workers over Arrow batches, or anywhere over dicts.
-"""
+"""Facts to verdicts: bytes get their client's rack, local, cross or unknown, and the reason; their sums, the money."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +10,8 @@ import pyarrow as pa
 from kafka_rack.locality.places import Place, place_of
 from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.locality.reasons import REPLICATION, Facts, Verdict, judge
+from kafka_rack.locality.reasons import REPLICATION, Facts, judge
+from kafka_rack.pipeline.locality_facts import Amount, Fact
 from kafka_rack.selection import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
@@ -33,7 +30,7 @@ KEYS: dict[str, tuple[str, pa.DataType, str]] = {
     "client_rack_from": (
         "string",
         pa.string(),
-        "how it is known: request, replica, connection, membership, client_id, listener or racks_file",
+        "how it is known: request, replica, connection, membership, client_id, listener, client or racks_file",
     ),
     "told_rack": ("string", pa.string(), "the rack that the client itself named, and null where none"),
     "broker_rack": ("string", pa.string(), "where the broker is"),
@@ -58,64 +55,117 @@ COUNTS: dict[str, tuple[str, pa.DataType, str]] = {
     "at_most_cost": (MONEY_DDL, MONEY, "cost of at_most_bytes, unknown ones at the highest price"),
 }
 COLUMNS = {**KEYS, **COUNTS}
-VERDICTS_DDL = ", ".join(f"`{name}` {found[0]}" for name, found in COLUMNS.items())
-VERDICTS_SCHEMA = pa.schema([(name, found[1]) for name, found in COLUMNS.items()])
-SAME = ("window_start", "capture", "category", "api", "client_id", "client_host", "group_id", "topic")
 ADDED = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "redirects")
+SAVES = ("saves", "at_most")
+"""Whether the reason's fix saves the bytes, for certain and at most."""
+
+
+def ddl_of(columns: Mapping[str, tuple[str, pa.DataType, str]]) -> str:
+    return ", ".join(f"`{name}` {found[0]}" for name, found in columns.items())
+
+
+def schema_of(columns: Mapping[str, tuple[str, pa.DataType, str]]) -> pa.Schema:
+    return pa.schema([(name, found[1]) for name, found in columns.items()])
+
+
+JUDGED = {
+    **KEYS,
+    **{name: ("boolean", pa.bool_(), "") for name in SAVES},
+    **{name: COUNTS[name] for name in ADDED},
+}
+"""What ``Judge`` gives, before money."""
+JUDGED_DDL, JUDGED_SCHEMA = ddl_of(JUDGED), schema_of(JUDGED)
+VERDICTS_DDL, VERDICTS_SCHEMA = ddl_of(COLUMNS), schema_of(COLUMNS)
 
 
 class Judge:
-    """Verdicts by prices and rules; pickles, so that workers can have it."""
+    """Verdicts on the facts of one capture, summed up where they are the same.
 
-    def __init__(self, prices: Prices, rules: RackRules | None = None) -> None:
-        self.prices, self.rules = prices, rules
+    Args:
+        rules: the racks file, None without one.
+        cluster: the racks that the capture knows brokers in.
+    """
+
+    def __init__(self, capture: str, cluster: frozenset[str], rules: RackRules | None = None) -> None:
+        self.capture, self.cluster, self.rules = capture, cluster, rules
+        self._known: dict[Fact, tuple[Any, ...]] = {}
+        self._sums: dict[tuple[Any, ...], tuple[int, ...]] = {}
+
+    def add(self, fact: Fact, amount: Amount) -> None:
+        known = self._known.get(fact)
+        if known is None:
+            known = self._known[fact] = self.verdict(fact)
+        key = (amount.window, *known)
+        before = self._sums.get(key)
+        self._sums[key] = amount.sums if before is None else tuple(map(int.__add__, before, amount.sums))
+
+    def rows(self) -> pa.RecordBatch:
+        """What was added, in the columns of ``JUDGED``."""
+        rows = [(*key, *sums) for key, sums in self._sums.items()]
+        columns = zip(*rows, strict=True) if rows else [()] * len(JUDGED)
+        arrays = [pa.array(column, found[1]) for column, found in zip(columns, JUDGED.values(), strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=JUDGED_SCHEMA)
+
+    def verdict(self, fact: Fact) -> tuple[Any, ...]:
+        """The columns of ``KEYS`` behind the window, and ``SAVES``."""
+        broker_rack = fact.broker_rack or self.broker_rule(fact.broker)
+        place = self.place(fact)
+        found = judge(facts_of(fact, place, broker_rack, self.cluster))
+        return (
+            self.capture,
+            fact.category,
+            fact.api,
+            fact.client_id,
+            fact.client_host,
+            fact.group_id,
+            fact.topic,
+            place.rack,
+            place.source,
+            place.told,
+            broker_rack,
+            found.locality,
+            found.reason,
+            found.detail or place.detail,
+            found.saves,
+            found.at_most,
+        )
+
+    def place(self, fact: Fact) -> Place:
+        """Where the client is; of replication, the follower."""
+        said, said_in = fact.said, fact.said_in
+        if fact.category == REPLICATION:
+            rack = said or self.broker_rule(fact.replica_id)
+            return Place(rack, said_in if said else "racks_file" if rack else None)
+        if not said:
+            said, said_in = zone_in_client_id(fact.client_id), "client_id"
+        listener = fact.listener or ""
+        if not said and listener.startswith(RACK_LISTENER):
+            said, said_in = listener.removeprefix(RACK_LISTENER), "listener"
+        if said or not fact.elsewhere:
+            return place_of(said, said_in, self.rules, fact.client_id, fact.client_host, self.cluster)
+        found = place_of(fact.elsewhere, "client", self.rules, fact.client_id, fact.client_host, self.cluster)
+        return found._replace(told=None, told_in=None)
+
+    def broker_rule(self, broker: int | None) -> str | None:
+        return self.rules.brokers.get(broker) if self.rules is not None and broker is not None else None
+
+
+class Priced:
+    """Money for summed verdicts. Each direction has its own price; pickles, so that workers can have it."""
+
+    def __init__(self, prices: Prices) -> None:
+        self.prices = prices
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield pa.RecordBatch.from_pylist([self.row(row) for row in batch.to_pylist()], schema=VERDICTS_SCHEMA)
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """One row of facts, judged."""
-        cluster = frozenset(row["cluster_racks"] or ())
-        broker_rack = row["broker_rack"] or self.broker_rule(row["broker"])
-        place = self.place(row, cluster)
-        verdict = judge(facts_of(row, place, broker_rack, cluster))
-        return {
-            **{name: row[name] for name in (*SAME, *ADDED)},
-            "client_rack": place.rack,
-            "client_rack_from": place.source,
-            "told_rack": place.told,
-            "broker_rack": broker_rack,
-            "locality": verdict.locality,
-            "reason": verdict.reason,
-            "detail": verdict.detail or place.detail,
-            **self.amounts(row, verdict, place.rack, broker_rack),
-        }
-
-    def place(self, row: Mapping[str, Any], cluster: frozenset[str]) -> Place:
-        """Where the client is; of replication, the follower."""
-        said, said_in = row["said"], row["said_in"]
-        if row["category"] == REPLICATION:
-            rack = said or self.broker_rule(row["replica_id"])
-            return Place(rack, "replica" if said else "racks_file" if rack else None)
-        if not said:
-            said, said_in = zone_in_client_id(row["client_id"]), "client_id"
-        listener = row["listener"] or ""
-        if not said and listener.startswith(RACK_LISTENER):
-            said, said_in = listener.removeprefix(RACK_LISTENER), "listener"
-        return place_of(said, said_in, self.rules, row["client_id"], row["client_host"], cluster)
-
-    def broker_rule(self, broker: int | None) -> str | None:
-        return self.rules.brokers.get(broker) if self.rules is not None and broker is not None else None
-
-    def amounts(
-        self, row: Mapping[str, Any], verdict: Verdict, client_rack: str | None, broker_rack: str | None
-    ) -> dict[str, int | Decimal]:
-        """Bytes and money. Each direction has its own price."""
+        client_rack, broker_rack = row["client_rack"], row["broker_rack"]
         size = row["request_bytes"] + row["response_bytes"]
         replication = row["category"] == REPLICATION
         cost = possible = NOTHING
-        if verdict.locality == "unknown" or client_rack is None or broker_rack is None:
+        if row["locality"] == "unknown" or client_rack is None or broker_rack is None:
             if not (replication and self.prices.free_replication):
                 possible = self.prices.at_most(size)
         else:
@@ -123,32 +173,33 @@ class Judge:
             back = self.prices.cost(broker_rack, client_rack, row["response_bytes"], replication=replication)
             cost = there + back
         return {
+            **{name: row[name] for name in (*KEYS, *ADDED)},
             "bytes": size,
-            "saves_bytes": size if verdict.saves else 0,
-            "at_most_bytes": size if verdict.at_most else 0,
+            "saves_bytes": size if row["saves"] else 0,
+            "at_most_bytes": size if row["at_most"] else 0,
             "cost": cost,
             "possible_cost": possible,
-            "saves_cost": cost if verdict.saves else NOTHING,
-            "at_most_cost": cost + possible if verdict.at_most else NOTHING,
+            "saves_cost": cost if row["saves"] else NOTHING,
+            "at_most_cost": cost + possible if row["at_most"] else NOTHING,
         }
 
 
-def facts_of(row: Mapping[str, Any], place: Place, broker_rack: str | None, cluster: frozenset[str]) -> Facts:
+def facts_of(fact: Fact, place: Place, broker_rack: str | None, cluster: frozenset[str]) -> Facts:
     """What the verdict turns on."""
-    isr, leaders = row["isr_racks"], row["leader_racks"]
+    in_sync, leaders = fact.racks_in_sync, fact.leader_racks
     return Facts(
-        category=row["category"],
+        category=fact.category,
         client_rack=place.rack,
         told_rack=place.told,
         told_in=place.told_in,
         broker_rack=broker_rack,
-        api_version=row["api_version"],
-        share=row["share"],
+        api_version=fact.api_version,
+        share=fact.share,
         cluster_racks=cluster,
-        diskless=row["diskless"],
-        redirected=row["redirected"],
-        whole=row["whole"],
-        replica_here=None if not isr else place.rack in isr,
-        leader_here=None if not leaders else place.rack in leaders,
-        keyed=row["keyed"],
+        diskless=fact.diskless,
+        redirected=fact.redirected,
+        whole=fact.whole,
+        replica_here=place.rack in in_sync if in_sync else None,
+        leader_here=place.rack in leaders if leaders else None,
+        keyed=fact.keyed,
     )
