@@ -1,7 +1,7 @@
 """The job ``locality``: decoded tables, or captures, to bytes and money by rack, with what was avoidable.
 
 Two jobs on Spark read the tables that decoding wrote, each file in the task that needs it: one gathers what each
-capture told about racks, the other judges block by block and adds up; every other table is made from its sums. All
+capture told about racks, the other judges and adds up; every other table is made from its sums. All
 results are written beside what is there and put in its place at the end, so readers see one run or the other.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -27,9 +27,9 @@ from kafka_rack.pipeline import job
 from kafka_rack.pipeline.locality_facts import facts
 from kafka_rack.pipeline.locality_files import Block, Capture, captures_in, shared_out
 from kafka_rack.pipeline.locality_html import report
-from kafka_rack.pipeline.locality_result import SPLIT, Top, collect_result
+from kafka_rack.pipeline.locality_result import SUMS, Top, collect_result
 from kafka_rack.pipeline.locality_told import Told, told_by
-from kafka_rack.pipeline.locality_verdicts import ADDED, COUNTS, JUDGED_DDL, KEYS, SAVES, VERDICTS_DDL, Judge, Priced
+from kafka_rack.pipeline.locality_verdicts import ADDED, JUDGED_SCHEMA, KEYS, SAVES, Judge, Priced
 from kafka_rack.pipeline.tables import SCHEMA_VERSION
 from kafka_rack.pipeline.writing import SCHEMA_FILE, SchemaMismatch
 
@@ -40,8 +40,11 @@ if TYPE_CHECKING:
 RESULT, PAGE, TABLES = "locality.json", "locality.html", "locality"
 DECODED = "decoded"
 """Below the results, where a stream keeps its decoded tables."""
-TOLD = "told"
+TOLD, PARTS = "told", "parts"
 TASKS_PER_CORE = 4
+WHOLE_BYTES = 64 << 20
+"""Captures whose tables are larger than that are judged block by block, each in a task of its own."""
+NOTHING_BACK = "nothing long"
 MOST_PARTS = 64
 """Sums of so many pieces of ``traffic`` are kept apart before they are added up."""
 Work = Callable[[Sequence[int]], Iterable[pa.RecordBatch]]
@@ -175,8 +178,6 @@ def results(
     spark: SparkSession, folders: Sequence[Path], target: Path, settings: Settings, out: Path
 ) -> dict[str, Any]:
     """Every result of some decoded tables, below ``target``."""
-    from pyspark.sql import functions as f
-
     where = target / TABLES
     where.mkdir(parents=True)
     captures = captures_in(folders)
@@ -185,14 +186,7 @@ def results(
         raise NothingToMeasure("no frame in any input: is it a capture of Kafka's wire?")
     span_us = max(last for _, last in spans.values()) - min(first for first, _ in spans.values())
     window_us = settings.window_us or window_for(span_us)
-    pieces = [
-        Piece(str(target / TOLD / str(number)), block) for number in sorted(spans) for block in captures[number].blocks
-    ]
-    judged = over(spark, [piece.block.size for piece in pieces], judging(pieces, window_us, settings.rules), JUDGED_DDL)
-    sums = [f.sum(name).alias(name) for name in ADDED]
-    traffic = judged.groupBy(*KEYS, *SAVES).agg(*sums).mapInArrow(Priced(settings.prices), VERDICTS_DDL)
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # not the INT96 that others dropped
-    traffic.write.parquet(str(where / "traffic"))
+    measure_traffic(spark, {number: captures[number] for number in spans}, target, window_us, settings)
     write_groupings(where)
     found = collect_result(where, settings.prices, spans, window_us, settings.top)
     result = {"schema": 1, "out": str(out), "racks_file": settings.racks_file, **found}
@@ -202,10 +196,29 @@ def results(
 
 
 class Piece(NamedTuple):
-    """A block to judge, and the file of what its capture told."""
+    """What is judged in one go: a capture, or a block of a large one; ``number`` is the capture's."""
 
-    told: str
-    block: Block
+    number: int
+    blocks: list[Block]
+    whole: bool
+
+    @property
+    def size(self) -> int:
+        return sum(block.size for block in self.blocks)
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:06d}-{self.blocks[0].start:015d}"
+
+
+def pieces_of(captures: Mapping[int, Capture]) -> list[Piece]:
+    found = []
+    for number, capture in captures.items():
+        if capture.size <= WHOLE_BYTES or len(capture.blocks) == 1:
+            found.append(Piece(number, capture.blocks, whole=True))
+        else:
+            found += [Piece(number, [block], whole=False) for block in capture.blocks]
+    return found
 
 
 def over(spark: SparkSession, sizes: Sequence[int], work: Work, ddl: str) -> DataFrame:
@@ -238,17 +251,53 @@ def tell(spark: SparkSession, captures: Sequence[Capture], folder: Path) -> dict
     return {row["n"]: (row["first"], row["last"]) for row in spans.collect()}
 
 
-def judging(pieces: Sequence[Piece], window_us: int, rules: RackRules | None) -> Work:
-    def judged(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+def measure_traffic(
+    spark: SparkSession, captures: Mapping[int, Capture], target: Path, window_us: int, settings: Settings
+) -> None:
+    """The table ``traffic``. What is of a large capture comes in pieces, which are then added up."""
+    pieces = pieces_of(captures)
+    told_by_number, traffic, parts = target / TOLD, target / TABLES / "traffic", target / PARTS
+    rules, price = settings.rules, Priced(settings.prices)
+    traffic.mkdir()
+    parts.mkdir()
+
+    def judge_pieces(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        ended = []
         for number in numbers:
             piece = pieces[number]
-            told: Told = pickle.loads(Path(piece.told).read_bytes())  # noqa: S301 - our own
+            told: Told = pickle.loads((told_by_number / str(piece.number)).read_bytes())  # noqa: S301 - our own
             judge = Judge(told.capture, told.cluster, rules)
-            for fact, amount in facts(piece.block, told, window_us):
-                judge.add(fact, amount)
-            yield judge.rows()
+            for block in piece.blocks:
+                for fact, amount in facts(block, told, window_us):
+                    judge.add(fact, amount)
+            if piece.whole:
+                ended.append(price(judge.rows()))
+            else:
+                write(judge.rows(), parts / f"{piece.name}.parquet")
+        if ended:
+            write(pa.concat_tables(ended), traffic / f"part-{pieces[min(numbers)].name}.parquet")
+        yield from ()
 
-    return judged
+    over(spark, [piece.size for piece in pieces], judge_pieces, NOTHING_BACK).collect()
+    large = sorted({piece.number for piece in pieces if not piece.whole})
+
+    def add_up_pieces(numbers: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        for number in numbers:
+            found = JUDGED_SCHEMA.empty_table()
+            for path in sorted(parts.glob(f"{large[number]:06d}-*.parquet")):
+                found = added_up(pa.concat_tables([found, pq.read_table(path)]), [*KEYS, *SAVES], ADDED)
+            write(price(found), traffic / f"part-{large[number]:06d}.parquet")
+        yield from ()
+
+    if large:
+        over(spark, [captures[number].size for number in large], add_up_pieces, NOTHING_BACK).collect()
+
+
+def write(rows: pa.Table, path: Path) -> None:
+    """A file that is there whole or not at all, however often a task is tried."""
+    beside = path.with_name(f".{path.name}.{uuid4().hex}")
+    pq.write_table(rows, beside, compression="lz4")
+    beside.replace(path)
 
 
 def write_groupings(where: Path) -> None:
@@ -265,21 +314,20 @@ def write_groupings(where: Path) -> None:
                     own = pc.if_else(pc.equal(rows["locality"], locality), rows["bytes"], 0)
                     rows = rows.append_column(f"{locality}_bytes", own)
                 for name, grouping in GROUPINGS.items():
-                    parts[name].append(added_up(rows, grouping))
+                    parts[name].append(added_up(rows, grouping, SUMS))
                     if len(parts[name]) > MOST_PARTS:
-                        parts[name] = [added_up(pa.concat_tables(parts[name]), grouping)]
+                        parts[name] = [added_up(pa.concat_tables(parts[name]), grouping, SUMS)]
     largest = [(column, "descending") for column in ("cross_bytes", "unknown_bytes", "bytes")]
     for name, grouping in GROUPINGS.items():
-        own = added_up(pa.concat_tables(parts[name]), grouping)
+        own = added_up(pa.concat_tables(parts[name]), grouping, SUMS)
         own = own.sort_by([*largest, *((column, "ascending") for column in grouping)])
         (where / name).mkdir()
         pq.write_table(own, where / name / "part-0.parquet")
 
 
-def added_up(rows: pa.Table, grouping: Sequence[str]) -> pa.Table:
+def added_up(rows: pa.Table, grouping: Sequence[str], sums: Sequence[str]) -> pa.Table:
     """The sums by some columns, all under their names of before."""
-    sums = (*COUNTS, *SPLIT)
-    found = rows.group_by([*grouping]).aggregate([(name, "sum") for name in sums])
+    found = rows.group_by([*grouping], use_threads=False).aggregate([(name, "sum") for name in sums])
     return found.select([*grouping, *(f"{name}_sum" for name in sums)]).rename_columns([*grouping, *sums])
 
 

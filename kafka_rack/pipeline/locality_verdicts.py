@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,43 +16,41 @@ from kafka_rack.selection import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
 MONEY = pa.decimal128(38, 18)
-MONEY_DDL = "decimal(38,18)"
-KEYS: dict[str, tuple[str, pa.DataType, str]] = {
-    "window_start": ("timestamp", pa.timestamp("us", tz="UTC"), "begin of the window"),
-    "capture": ("string", pa.string(), "the capture: its file's name without .gz and .jsonl"),
-    "category": ("string", pa.string(), "produce, consume, replication, or other: all else"),
-    "api": ("string", pa.string(), "Kafka's name"),
-    "client_id": ("string", pa.string(), "the request's client id"),
-    "client_host": ("string", pa.string(), "the client's address without port"),
-    "group_id": ("string", pa.string(), "the consumer's group, where it was in one only; else null"),
-    "topic": ("string", pa.string(), "name; null where there is none, or only its id is known"),
-    "client_rack": ("string", pa.string(), "where the client is, of replication the follower; null where not known"),
+KEYS: dict[str, tuple[pa.DataType, str]] = {
+    "window_start": (pa.timestamp("us", tz="UTC"), "begin of the window"),
+    "capture": (pa.string(), "the capture: its file's name without .gz and .jsonl"),
+    "category": (pa.string(), "produce, consume, replication, or other: all else"),
+    "api": (pa.string(), "Kafka's name"),
+    "client_id": (pa.string(), "the request's client id"),
+    "client_host": (pa.string(), "the client's address without port"),
+    "group_id": (pa.string(), "the consumer's group, where it was in one only; else null"),
+    "topic": (pa.string(), "name; null where there is none, or only its id is known"),
+    "client_rack": (pa.string(), "where the client is, of replication the follower; null where not known"),
     "client_rack_from": (
-        "string",
         pa.string(),
         "how it is known: request, replica, connection, membership, client_id, listener, client or racks_file",
     ),
-    "told_rack": ("string", pa.string(), "the rack that the client itself named, and null where none"),
-    "broker_rack": ("string", pa.string(), "where the broker is"),
-    "locality": ("string", pa.string(), "local, cross or unknown"),
-    "reason": ("string", pa.string(), "why it is not local: docs/locality.md has the list; null for local"),
-    "detail": ("string", pa.string(), "the rack that was probably meant, or that the racks file has another"),
+    "told_rack": (pa.string(), "the rack that the client itself named, and null where none"),
+    "broker_rack": (pa.string(), "where the broker is"),
+    "locality": (pa.string(), "local, cross or unknown"),
+    "reason": (pa.string(), "why it is not local: docs/locality.md has the list; null for local"),
+    "detail": (pa.string(), "the rack that was probably meant, or that the racks file has another"),
 }
-"""Column -> Spark's type, Arrow's, what it holds."""
-COUNTS: dict[str, tuple[str, pa.DataType, str]] = {
-    "calls": ("long", pa.int64(), "requests"),
-    "request_bytes": ("long", pa.int64(), "from the client to the broker, length fields included"),
-    "response_bytes": ("long", pa.int64(), "from the broker to the client"),
-    "record_bytes": ("long", pa.int64(), "of them, the records fields"),
-    "records": ("long", pa.int64(), "records, transactions' markers left out"),
-    "redirects": ("long", pa.int64(), "partitions answered by the name of a nearer replica"),
-    "bytes": ("long", pa.int64(), "request_bytes and response_bytes"),
-    "saves_bytes": ("long", pa.int64(), "of bytes, what the reason's fix keeps in its rack for certain"),
-    "at_most_bytes": ("long", pa.int64(), "what it keeps in at most: the same, and where something is not known"),
-    "cost": (MONEY_DDL, MONEY, "what the bytes cost; 0 for unknown"),
-    "possible_cost": (MONEY_DDL, MONEY, "what unknown bytes cost if all of them cross, at the highest price"),
-    "saves_cost": (MONEY_DDL, MONEY, "cost of saves_bytes"),
-    "at_most_cost": (MONEY_DDL, MONEY, "cost of at_most_bytes, unknown ones at the highest price"),
+"""Column -> type, what it holds."""
+COUNTS: dict[str, tuple[pa.DataType, str]] = {
+    "calls": (pa.int64(), "requests"),
+    "request_bytes": (pa.int64(), "from the client to the broker, length fields included"),
+    "response_bytes": (pa.int64(), "from the broker to the client"),
+    "record_bytes": (pa.int64(), "of them, the records fields"),
+    "records": (pa.int64(), "records, transactions' markers left out"),
+    "redirects": (pa.int64(), "partitions answered by the name of a nearer replica"),
+    "bytes": (pa.int64(), "request_bytes and response_bytes"),
+    "saves_bytes": (pa.int64(), "of bytes, what the reason's fix keeps in its rack for certain"),
+    "at_most_bytes": (pa.int64(), "what it keeps in at most: the same, and where something is not known"),
+    "cost": (MONEY, "what the bytes cost; 0 for unknown"),
+    "possible_cost": (MONEY, "what unknown bytes cost if all of them cross, at the highest price"),
+    "saves_cost": (MONEY, "cost of saves_bytes"),
+    "at_most_cost": (MONEY, "cost of at_most_bytes, unknown ones at the highest price"),
 }
 COLUMNS = {**KEYS, **COUNTS}
 ADDED = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "redirects")
@@ -60,22 +58,19 @@ SAVES = ("saves", "at_most")
 """Whether the reason's fix saves the bytes, for certain and at most."""
 
 
-def ddl_of(columns: Mapping[str, tuple[str, pa.DataType, str]]) -> str:
-    return ", ".join(f"`{name}` {found[0]}" for name, found in columns.items())
-
-
-def schema_of(columns: Mapping[str, tuple[str, pa.DataType, str]]) -> pa.Schema:
-    return pa.schema([(name, found[1]) for name, found in columns.items()])
+def schema_of(columns: Mapping[str, tuple[pa.DataType, str]]) -> pa.Schema:
+    return pa.schema([(name, found[0]) for name, found in columns.items()])
 
 
 JUDGED = {
     **KEYS,
-    **{name: ("boolean", pa.bool_(), "") for name in SAVES},
+    **{name: (pa.bool_(), "whether the reason's fix saves them") for name in SAVES},
     **{name: COUNTS[name] for name in ADDED},
 }
 """What ``Judge`` gives, before money."""
-JUDGED_DDL, JUDGED_SCHEMA = ddl_of(JUDGED), schema_of(JUDGED)
-VERDICTS_DDL, VERDICTS_SCHEMA = ddl_of(COLUMNS), schema_of(COLUMNS)
+JUDGED_SCHEMA = schema_of(JUDGED)
+VERDICTS_SCHEMA = schema_of(COLUMNS)
+MOST_AT_ONCE = 10_000
 
 
 class Judge:
@@ -99,12 +94,12 @@ class Judge:
         before = self._sums.get(key)
         self._sums[key] = amount.sums if before is None else tuple(map(int.__add__, before, amount.sums))
 
-    def rows(self) -> pa.RecordBatch:
+    def rows(self) -> pa.Table:
         """What was added, in the columns of ``JUDGED``."""
         rows = [(*key, *sums) for key, sums in self._sums.items()]
         columns = zip(*rows, strict=True) if rows else [()] * len(JUDGED)
-        arrays = [pa.array(column, found[1]) for column, found in zip(columns, JUDGED.values(), strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=JUDGED_SCHEMA)
+        arrays = [pa.array(column, found[0]) for column, found in zip(columns, JUDGED.values(), strict=True)]
+        return pa.Table.from_arrays(arrays, schema=JUDGED_SCHEMA)
 
     def verdict(self, fact: Fact) -> tuple[Any, ...]:
         """The columns of ``KEYS`` behind the window, and ``SAVES``."""
@@ -156,9 +151,10 @@ class Priced:
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield pa.RecordBatch.from_pylist([self.row(row) for row in batch.to_pylist()], schema=VERDICTS_SCHEMA)
+    def __call__(self, judged: pa.Table) -> pa.Table:
+        batches = judged.to_batches(max_chunksize=MOST_AT_ONCE)
+        priced = [pa.Table.from_pylist([*map(self.row, batch.to_pylist())], VERDICTS_SCHEMA) for batch in batches]
+        return pa.concat_tables(priced or [VERDICTS_SCHEMA.empty_table()])
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
         client_rack, broker_rack = row["client_rack"], row["broker_rack"]
