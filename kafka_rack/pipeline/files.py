@@ -125,19 +125,22 @@ def look_at(path: Path) -> CaptureFile | None:
             if first in PACKET_MAGICS:
                 kind = "packets"
             elif named_lines:
-                kind = "lines" if starts_a_capture(first + source.read_line()) else None
+                kind = "lines" if starts_a_capture(first + source.read_line(), source.read_line()) else None
     except Damage:
         kind = "lines" if named_lines else "packets" if has_suffix(path.name) else None
     return CaptureFile(str(path.resolve()), kind, compressed, size) if kind is not None else None
 
 
-def starts_a_capture(line: bytes) -> bool:
-    """Whether a file of lines may be a capture; a damaged first line is left to the reader."""
-    try:
-        found = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return isinstance(found, dict) and ("ev" in found or "dir" in found)
+def starts_a_capture(*lines: bytes) -> bool:
+    """Whether a file that begins with these lines may be a capture; a damaged first line is left to the reader."""
+    for number, line in enumerate(lines):
+        try:
+            found = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return number == 0
+        if isinstance(found, dict) and ("ev" in found or "dir" in found):
+            return True
+    return False
 
 
 class Source:

@@ -12,7 +12,7 @@ from kafka_rack.pipeline.files import Damage, Source
 
 SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 BYTE_ORDER_MAGIC = 0x1A2B3C4D
-RESOLUTION_OPTION = 9
+RESOLUTION_OPTION, OFFSET_OPTION = 9, 14
 MOST_PACKET_BYTES = 1 << 24
 US = 1_000_000
 
@@ -33,6 +33,7 @@ class Interface(msgspec.Struct):
     link_type: int
     snap_bytes: int
     ticks_per_second: int = US
+    later_seconds: int = 0
 
 
 class Format(msgspec.Struct):
@@ -123,7 +124,9 @@ def next_generation_packets(source: Source, file_format: Format, end: int | None
             raise Damage(offset, f"a block says {length} bytes at its start and other at its end")
         if kind == INTERFACE and len(body) >= 8:
             link_type, snap_bytes = struct.unpack_from(order + "HxxI", body)
-            file_format.interfaces.append(Interface(link_type, snap_bytes, ticks_of(body[8:], order)))
+            options = options_of(body[8:], order)
+            ticks, later_seconds = ticks_of(options), offset_of(options, order)
+            file_format.interfaces.append(Interface(link_type, snap_bytes, ticks, later_seconds))
         else:
             packet = packet_of(kind, body, offset, file_format)
             if packet is not None:
@@ -141,26 +144,40 @@ def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packe
         start = 20
     elif kind == SIMPLE_PACKET and len(body) >= 4:
         (wire_bytes,) = struct.unpack_from(order + "I", body)
-        number, high, low, size, start = 0, 0, 0, min(wire_bytes, len(body) - 4), 4
+        kept = interfaces[0].snap_bytes if interfaces and interfaces[0].snap_bytes else wire_bytes
+        number, high, low, size, start = 0, 0, 0, min(wire_bytes, kept, len(body) - 4), 4
     else:
         return None
     if number >= len(interfaces) or start + size > len(body):
         raise Damage(offset, f"a packet of {size} bytes on interface {number} does not fit its block")
     interface = interfaces[number]
-    ts = ((high << 32) + low) * US // interface.ticks_per_second
+    ts = ((high << 32) + low) * US // interface.ticks_per_second + interface.later_seconds * US
     return Packet(offset, ts, interface.link_type, body[start : start + size], wire_bytes)
 
 
-def ticks_of(options: bytes, order: str) -> int:
-    """The clock of an interface out of its options: a power of ten, or of two with the top bit; us by default."""
+def options_of(data: bytes, order: str) -> dict[int, bytes]:
+    """A block's options: number -> value, of each number the first."""
+    found: dict[int, bytes] = {}
     at = 0
-    while at + 4 <= len(options):
-        code, length = struct.unpack_from(order + "HH", options, at)
-        if code == RESOLUTION_OPTION and length >= 1 and at + 4 < len(options):
-            value = options[at + 4]
-            power: int = 2 ** (value & 0x7F) if value & 0x80 else 10 ** (value & 0x7F)
-            return power
-        if code == 0:
+    while at + 4 <= len(data):
+        code, length = struct.unpack_from(order + "HH", data, at)
+        if code == 0 or at + 4 + length > len(data):
             break
+        found.setdefault(code, data[at + 4 : at + 4 + length])
         at += 4 + (length + 3) // 4 * 4
-    return US
+    return found
+
+
+def ticks_of(options: dict[int, bytes]) -> int:
+    """Ticks a second of an interface's clock: a power of ten, or of two with the top bit; us by default."""
+    value = options.get(RESOLUTION_OPTION, b"")[:1]
+    if not value:
+        return US
+    power: int = 2 ** (value[0] & 0x7F) if value[0] & 0x80 else 10 ** (value[0] & 0x7F)
+    return power
+
+
+def offset_of(options: dict[int, bytes], order: str) -> int:
+    """Seconds to add to an interface's times."""
+    value = options.get(OFFSET_OPTION, b"")
+    return int(struct.unpack(order + "q", value)[0]) if len(value) == 8 else 0

@@ -6,6 +6,7 @@ the connection ends; then it counts as lost, and the bytes behind it go on after
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import msgspec
@@ -27,11 +28,18 @@ class Piece(NamedTuple):
 
 
 class Direction(msgspec.Struct):
-    """``following`` is the sequence number that comes next, None until anything has come."""
+    """``following`` is the sequence number that comes next, None until anything has come.
+
+    ``waiting``: what lies behind a hole, by its place, which counts bytes from the first on and so does not wrap.
+    ``places`` is a heap of them, ``place`` that of ``following``.
+    """
 
     following: int | None = None
     began: bool = False
+    place: int = 0
     waiting: dict[int, Piece] = msgspec.field(default_factory=dict)
+    places: list[int] = msgspec.field(default_factory=list)
+    waiting_bytes: int = 0
     waiting_since: int = 0
 
     def take(self, segment: Segment) -> list[Piece]:
@@ -47,41 +55,54 @@ class Direction(msgspec.Struct):
             self.following = sequence
         ahead = distance(self.following, sequence)
         if ahead > 0:
-            kept = self.waiting.get(sequence)
-            if kept is None or len(kept.data) < len(segment.data):
-                self.waiting_since = min(self.waiting_since, segment.ts) if self.waiting else segment.ts
-                self.waiting[sequence] = Piece(segment.ts, segment.offset, segment.data, segment.size)
-            if sum(len(piece.data) for piece in self.waiting.values()) > MOST_WAITING_BYTES:
-                return self.give_up()
-            return []
+            self.wait(self.place + ahead, Piece(segment.ts, segment.offset, segment.data, segment.size))
+            return self.give_up() if self.waiting_bytes > MOST_WAITING_BYTES else []
         if segment.size + ahead <= 0:
             return []
         pieces = self.accept(Piece(segment.ts, segment.offset, segment.data[-ahead:], segment.size + ahead))
-        return pieces + self.fill()
+        return pieces + self.fill() if self.waiting else pieces
+
+    def wait(self, place: int, piece: Piece) -> None:
+        """Keep what lies behind a hole; of two at one place the longer."""
+        kept = self.waiting.get(place)
+        if kept is not None and len(kept.data) >= len(piece.data):
+            return
+        self.waiting_since = min(self.waiting_since, piece.ts) if self.waiting else piece.ts
+        if kept is None:
+            heappush(self.places, place)
+        else:
+            self.waiting_bytes -= len(kept.data)
+        self.waiting[place] = piece
+        self.waiting_bytes += len(piece.data)
 
     def accept(self, piece: Piece) -> list[Piece]:
         """Take bytes that are next; ``piece.gap`` holds how many were sent, of which the file may have fewer."""
-        assert self.following is not None
         sent = piece.gap
-        self.following = (self.following + sent) % WHOLE
+        self.go_on(sent)
         missing = sent - len(piece.data)
         pieces = [Piece(piece.ts, piece.offset, piece.data)] if piece.data else []
         if missing > 0:
             pieces.append(Piece(piece.ts, piece.offset, b"", missing))
         return pieces
 
+    def go_on(self, size: int) -> None:
+        assert self.following is not None
+        self.following = (self.following + size) % WHOLE
+        self.place += size
+
     def fill(self) -> list[Piece]:
         """What waited and is next now."""
         pieces: list[Piece] = []
-        while self.waiting:
-            assert self.following is not None
-            sequence = min(self.waiting, key=lambda one: distance(self.following or 0, one))
-            ahead = distance(self.following, sequence)
-            if ahead > 0:
-                break
-            piece = self.waiting.pop(sequence)
-            if piece.gap + ahead > 0:
-                pieces += self.accept(Piece(piece.ts, piece.offset, piece.data[-ahead:], piece.gap + ahead))
+        found = False
+        while self.places and self.places[0] <= self.place:
+            found = True
+            behind = self.place - self.places[0]
+            piece = self.waiting.pop(heappop(self.places))
+            self.waiting_bytes -= len(piece.data)
+            if piece.gap > behind:
+                pieces += self.accept(Piece(piece.ts, piece.offset, piece.data[behind:], piece.gap - behind))
+        if found and self.waiting:  # behind another hole, which has waited for less long
+            self.waiting_since = min(piece.ts for piece in self.waiting.values())
         return pieces
 
     def overdue(self, now: int) -> list[Piece]:
@@ -91,12 +112,11 @@ class Direction(msgspec.Struct):
     def give_up(self) -> list[Piece]:
         """All that waits, holes told as gaps."""
         pieces: list[Piece] = []
-        while self.waiting:
-            assert self.following is not None
-            sequence = min(self.waiting, key=lambda one: distance(self.following or 0, one))
-            first = self.waiting[sequence]
-            pieces.append(Piece(first.ts, first.offset, b"", distance(self.following, sequence)))
-            self.following = sequence
+        while self.places:
+            first = self.waiting[self.places[0]]
+            hole = self.places[0] - self.place
+            pieces.append(Piece(first.ts, first.offset, b"", hole))
+            self.go_on(hole)
             pieces += self.fill()
         return pieces
 

@@ -61,19 +61,27 @@ def segment_of(packet: Packet) -> Segment | None:
 def network_start(link_type: int, data: bytes) -> int | None:
     """Where the IP header begins; None if there is none."""
     if link_type == ETHERNET:
-        at = 12
-        kind = int.from_bytes(data[at : at + 2], "big")
-        while kind in VLAN_TYPES:
-            at += 4
-            kind = int.from_bytes(data[at : at + 2], "big")
-        return at + 2 if kind in INTERNET_TYPES else None
+        return behind_tags(data, 12)
     if link_type == COOKED:
-        return 16 if int.from_bytes(data[14:16], "big") in INTERNET_TYPES else None
+        return behind_tags(data, 14)
     if link_type == COOKED_V2:
-        return 20 if int.from_bytes(data[:2], "big") in INTERNET_TYPES else None
+        return tagged_start(data, int.from_bytes(data[:2], "big"), 20)
     if link_type in (NULL, LOOP):
         return 4
     return 0 if link_type in LINK_TYPES else None
+
+
+def behind_tags(data: bytes, at: int) -> int | None:
+    """The end of a link's header whose protocol stands at ``at``."""
+    return tagged_start(data, int.from_bytes(data[at : at + 2], "big"), at + 2)
+
+
+def tagged_start(data: bytes, kind: int, at: int) -> int | None:
+    """Pass over VLAN tags, each of which ends with the protocol of what follows."""
+    while kind in VLAN_TYPES:
+        kind = int.from_bytes(data[at + 2 : at + 4], "big")
+        at += 4
+    return at if kind in INTERNET_TYPES else None
 
 
 def ipv4_segment(packet: Packet, start: int) -> Segment | None:
@@ -83,6 +91,8 @@ def ipv4_segment(packet: Packet, start: int) -> Segment | None:
     if int.from_bytes(data[start + 6 : start + 8], "big") & 0x3FFF:  # a fragment
         return None
     header = (data[start] & 15) * 4
+    if header < 20:
+        return None
     total = int.from_bytes(data[start + 2 : start + 4], "big")
     if total == 0:  # segmentation left to the network card
         total = packet.wire_bytes - start
