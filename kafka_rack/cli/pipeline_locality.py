@@ -10,7 +10,7 @@ az-a@broker:4. --forecast tells what a cluster that is still a plan will cost; i
 Examples:
   kafka-rack pipeline locality trace/ --out locality/
   kafka-rack pipeline locality tables/ --out locality/ --prices prices.toml --racks racks.txt --window 5m
-  kafka-rack pipeline locality trace/ --out locality/ --stream --checkpoint locality/_checkpoint
+  kafka-rack pipeline locality trace/ --out locality/ --stream
   kafka-rack pipeline locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
 """
 
@@ -18,24 +18,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for, with_progress
+from kafka_rack.cli.pipeline_decode import (
+    add_spark_arguments,
+    cause_of,
+    check_stream_arguments,
+    spark_for,
+    with_progress,
+)
+from kafka_rack.cli.pipeline_locality_stream import follow
 from kafka_rack.cli.pipeline_locality_text import as_text, forecast_as_json, forecast_as_text
 from kafka_rack.errors import InputError
-from kafka_rack.locality.amounts import money_text, parse_size, parse_window
+from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
 from kafka_rack.locality.prices import Prices, read_prices
 from kafka_rack.locality.rack_rules import RackRules
-
-if TYPE_CHECKING:
-    from kafka_rack.pipeline.locality import Settings
 
 FORECAST = ("racks", "rf", "in", "readers", "local-producers", "local-consumers")
 FORECAST_FORM = "racks=3,rf=3,in=300MiB/s,readers=2"
@@ -58,7 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which broker listens where in packets;\nlearned from Metadata if not given",
     )
     parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; by the files' sizes if not given")
-    parser.add_argument("--stream", action="store_true", help="follow growing folders of captures, until SIGINT")
+    parser.add_argument(
+        "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
+    )
+    parser.add_argument("--once", action="store_true", help="a stream that takes what is new since the last, and ends")
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="how often a stream looks for more; 5 if not given"
+    )
     parser.add_argument(
         "--checkpoint", metavar="DIR", help="where a stream keeps its place; OUT/_checkpoint if not given"
     )
@@ -76,8 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.free_replication:
         prices = prices.with_free_replication()
     if arguments.forecast is not None:
-        if arguments.inputs or arguments.out or arguments.stream:
-            raise UsageError("--forecast is about a plan: it goes without IN, --out and --stream")
+        if arguments.inputs or arguments.out or arguments.stream or arguments.once:
+            raise UsageError("--forecast is about a plan: it goes without IN, --out, --stream and --once")
         plan = planned(arguments.forecast)
         sys.stdout.write((forecast_as_json if arguments.format == "json" else forecast_as_text)(plan, prices))
         return DONE
@@ -100,8 +110,7 @@ def check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
     if not 1 <= arguments.top <= MOST_TOP:
         raise UsageError(f"--top {arguments.top}, but it must be from 1 to {MOST_TOP}")
-    if arguments.checkpoint and not arguments.stream:
-        raise UsageError("--checkpoint is where --stream keeps its place, and there is no --stream")
+    check_stream_arguments(arguments)
     for given in arguments.inputs:
         if not Path(given).exists():
             raise UsageError(f"{given}: no such file or folder")
@@ -119,21 +128,26 @@ def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | No
     from kafka_rack.pipeline.session import INSTALL_SPARK, SparkMissing
 
     try:
+        from pyspark.errors import PySparkException
+
         from kafka_rack.pipeline.locality import NothingToMeasure, Settings, is_decoded, measure
+        from kafka_rack.pipeline.staging import NotOurs, clear
         from kafka_rack.pipeline.writing import SchemaMismatch
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     settings = Settings(prices, rules, window_us, top=arguments.top, racks_file=arguments.racks)
     options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
     out = Path(arguments.out)
+    streams = arguments.stream or arguments.once
     try:
         decoded = [given for given in arguments.inputs if is_decoded(Path(given))]
-        if arguments.stream and decoded:
-            raise UsageError(f"{decoded[0]} holds decoded tables, but --stream follows captures")
+        if streams and decoded:
+            raise UsageError(f"{decoded[0]} holds decoded tables, but a stream follows captures")
         with spark_for(arguments) as spark:
-            if arguments.stream:
-                follow_until_stopped(spark, arguments, settings, options)
+            if streams:
+                follow(spark, arguments, settings, options)
                 return DONE
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
             result = with_progress(
                 spark,
                 lambda: measure(
@@ -148,41 +162,17 @@ def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | No
             )
     except NothingToMeasure as error:
         raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
-    except (SparkMissing, SchemaMismatch) as error:
+    except (SparkMissing, SchemaMismatch, NotOurs) as error:
         raise CommandError(str(error)) from None
+    except PySparkException as error:
+        raise CommandError(f"Spark gave up: {cause_of(str(error))}") from None
     except OSError as error:
         raise CommandError(f"{error.filename or out}: {error.strerror or error}") from None
     except KeyboardInterrupt:
+        clear(out)
         raise CommandError("interrupted: what was there before is as it was") from None
     sys.stdout.write(json.dumps(result, indent=2) + "\n" if arguments.format == "json" else as_text(result))
     return DONE
-
-
-def follow_until_stopped(
-    spark: Any, arguments: argparse.Namespace, settings: Settings, options: dict[str, str]
-) -> None:
-    """Stream until SIGINT or an error; a line for each batch with something new."""
-    from kafka_rack.pipeline.locality import follow
-
-    out = Path(arguments.out)
-    checkpoint = Path(arguments.checkpoint) if arguments.checkpoint else out / "_checkpoint"
-
-    def told(batch: int, result: dict[str, Any]) -> None:
-        if arguments.format == "json":
-            sys.stdout.write(json.dumps({"batch": batch, **result}) + "\n")
-        else:
-            total, currency = result["total"], result["prices"]["currency"]
-            name = f"batch {batch}" if batch >= 0 else "so far"
-            crossed = f"{total['cross_bytes']} bytes across racks of {total['bytes']}"
-            cost = money_text(Decimal(total["cost"]), currency)
-            sys.stdout.write(f"{name}: {crossed}, {total['unknown_bytes']} unknown, {cost}\n")
-        sys.stdout.flush()
-
-    query = follow(spark, arguments.inputs, out, checkpoint, settings, source_options=options, on_result=told)
-    try:
-        query.awaitTermination()
-    except KeyboardInterrupt:
-        query.stop()
 
 
 def read_file(path: str, read: Callable[[str, str], Read]) -> Read:

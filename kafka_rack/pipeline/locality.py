@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import pickle
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -30,6 +28,7 @@ from kafka_rack.pipeline.locality_html import report
 from kafka_rack.pipeline.locality_result import SUMS, Top, collect_result
 from kafka_rack.pipeline.locality_told import Told, told_by
 from kafka_rack.pipeline.locality_verdicts import ADDED, JUDGED_SCHEMA, KEYS, SAVES, Judge, Priced
+from kafka_rack.pipeline.staging import staged
 from kafka_rack.pipeline.tables import SCHEMA_VERSION
 from kafka_rack.pipeline.writing import SCHEMA_FILE, SchemaMismatch
 
@@ -60,6 +59,8 @@ GROUPINGS: dict[str, tuple[str, ...]] = {
     "reasons": ("reason", "detail", "locality"),
 }
 """Table -> the columns that it sums by; bytes by locality beside the sums of ``COUNTS``."""
+FILES = (*(f"{TABLES}/{name}" for name in ("traffic", *GROUPINGS)), PAGE, RESULT)
+"""What a run writes, the JSON last: a program that sees it sees all."""
 
 
 class Settings:
@@ -115,15 +116,12 @@ def measure(
     """
     folders = [Path(given).resolve() for given in inputs if is_decoded(Path(given))]
     captures = [given for given in inputs if not is_decoded(Path(given))]
-    out.mkdir(parents=True, exist_ok=True)
-    with Run(out) as run:
+    with staged(out, FILES) as folder:
         if captures:
-            decoded = run.folder / DECODED
+            decoded = folder.resolve() / DECODED
             job.decode(spark, captures, decoded, partitions=partitions, source_options=source_options)
-            folders.append(decoded.resolve())
-        result = results(spark, folders, run.folder, settings, out)
-        run.put_in_place()
-    return result
+            folders.append(decoded)
+        return results(spark, folders, folder, settings, out)
 
 
 def follow(
@@ -141,23 +139,16 @@ def follow(
     """The same over growing folders: each micro-batch decodes what is new and sums up all that there is.
 
     A stream that starts again writes the batch that it was in once more, in its own place, so results are always those
-    of a batch over the same files. They are also made anew at the start, since prices may have changed meanwhile.
+    of a batch over the same files. They are made anew at the start too, since prices may have changed meanwhile.
     """
     decoded = out / DECODED
 
-    def sum_up(batch: int, _: object = None) -> None:
-        with Run(out) as run:
-            try:
-                result = results(spark, [decoded.resolve()], run.folder, settings, out)
-            except NothingToMeasure:
-                return
-            run.put_in_place()
-        if on_result is not None:
-            on_result(batch, result)
+    def told(batch: int, _: job.Summary) -> None:
+        sum_up(spark, out, settings, on_result, batch)
 
     out.mkdir(parents=True, exist_ok=True)
-    if (decoded / "frames").is_dir() and is_decoded(decoded):
-        sum_up(-1)
+    if not available_now:
+        sum_up(spark, out, settings, on_result)
     return job.decode_stream(
         spark,
         inputs,
@@ -166,8 +157,28 @@ def follow(
         source_options=source_options,
         available_now=available_now,
         every=every,
-        on_batch=sum_up,
+        on_batch=told,
     )
+
+
+def sum_up(
+    spark: SparkSession,
+    out: Path,
+    settings: Settings,
+    on_result: Callable[[int, dict[str, Any]], None] | None = None,
+    batch: int = -1,
+) -> None:
+    """Results of what a stream has decoded until now; none as long as there is no frame."""
+    decoded = (out / DECODED).resolve()
+    if not (decoded / "frames").is_dir() or not is_decoded(decoded):
+        return
+    try:
+        with staged(out, FILES) as folder:
+            result = results(spark, [decoded], folder, settings, out)
+    except NothingToMeasure:
+        return
+    if on_result is not None:
+        on_result(batch, result)
 
 
 class NothingToMeasure(Exception):
@@ -178,6 +189,7 @@ def results(
     spark: SparkSession, folders: Sequence[Path], target: Path, settings: Settings, out: Path
 ) -> dict[str, Any]:
     """Every result of some decoded tables, below ``target``."""
+    target = target.resolve()
     where = target / TABLES
     where.mkdir(parents=True)
     captures = captures_in(folders)
@@ -329,29 +341,3 @@ def added_up(rows: pa.Table, grouping: Sequence[str], sums: Sequence[str]) -> pa
     """The sums by some columns, all under their names of before."""
     found = rows.group_by([*grouping], use_threads=False).aggregate([(name, "sum") for name in sums])
     return found.select([*grouping, *(f"{name}_sum" for name in sums)]).rename_columns([*grouping, *sums])
-
-
-class Run:
-    """A folder beside the results that takes their place at the end, or goes."""
-
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self.folder = out / f".locality-{uuid4().hex}"
-
-    def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def put_in_place(self) -> None:
-        """The tables, the page, then the JSON, by which a program sees that all is there."""
-        with suppress(FileNotFoundError):
-            (self.out / TABLES).rename(self.folder / "before")
-        (self.folder / TABLES).rename(self.out / TABLES)
-        (self.folder / PAGE).replace(self.out / PAGE)
-        (self.folder / RESULT).replace(self.out / RESULT)
-
-
-__all__ = ["GROUPINGS", "NothingToMeasure", "Settings", "follow", "is_decoded", "measure"]

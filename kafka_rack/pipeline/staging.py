@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TEMPORARY = "_temporary"
+from kafka_rack.pipeline.writing import TEMPORARY, clear_left_over, run_name
+
 OURS = (".parquet", ".svg")
 """What folders of output hold; a folder with anything else is not ours to replace."""
 
@@ -26,26 +27,42 @@ def staged(out: Path, names: Sequence[str]) -> Iterator[Path]:
     """A folder for output; what is in it takes the place of the same names below ``out`` when the block ends well.
 
     Else nothing changes: readers see what was there. Only a process that is killed among the last renames leaves some
-    of both, and what is missing below ``_temporary``.
+    of both, and what is missing below ``_temporary``, where the next run clears up.
 
     Args:
-        names: folders and files that the job writes; one that the job did not make this time goes.
+        names: folders and files that the job writes, also as ``folder/inner``, in the order in which they take their
+            places; one that the job did not make this time goes.
 
     Raises: NotOurs: one of them is there and holds what no job wrote. OSError.
     """
     out.mkdir(parents=True, exist_ok=True)
     for name in names:
         check_ours(out / name)
-    folder = out / TEMPORARY / uuid4().hex
+    clear_left_over(out)
+    folder = out / TEMPORARY / run_name()
     folder.mkdir(parents=True)
     try:
         yield folder
         put_in_place(folder, out, names)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        parent = out / TEMPORARY
-        if parent.exists() and not any(parent.iterdir()):
-            parent.rmdir()
+        remove(folder)
+
+
+def clear(out: Path) -> None:
+    """Remove what runs of this process left that were interrupted, and those of processes that are no more.
+
+    Tasks may still have written while their run ended; call it once they cannot.
+    """
+    for folder in (out / TEMPORARY).glob(f"{os.getpid()}-*"):
+        remove(folder)
+    clear_left_over(out)
+
+
+def remove(folder: Path) -> None:
+    """A run's folder, and the one that it is in if it was the last there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()
 
 
 def check_ours(path: Path) -> None:
@@ -66,6 +83,7 @@ def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
     fresh = [name for name in names if not (out / name).exists()]
     try:
         for name in names:
+            (out / name).parent.mkdir(exist_ok=True)
             if (out / name).exists():
                 (out / name).replace(kept(folder, name))
             if (folder / name).exists():
@@ -74,7 +92,7 @@ def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
         for name in names:
             was_there = kept(folder, name).exists()
             if (out / name).exists() and (was_there or name in fresh):
-                (out / name).replace(folder / f".undone-{name}")
+                (out / name).replace(beside(folder, "undone", name))
             if was_there:
                 kept(folder, name).replace(out / name)
         raise
@@ -82,7 +100,11 @@ def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
 
 def kept(folder: Path, name: str) -> Path:
     """Where something that was there is until everything is in place."""
-    return folder / f".old-{name}"
+    return beside(folder, "old", name)
+
+
+def beside(folder: Path, what: str, name: str) -> Path:
+    return folder / f".{what}-{name.replace('/', '-')}"
 
 
 def write_table(folder: Path, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> None:

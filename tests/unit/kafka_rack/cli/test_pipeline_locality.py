@@ -48,7 +48,7 @@ def test_a_plan_for_programs_with_other_prices_and_free_replication(tmp_path, ca
         (["CAPTURE", "--out", "x", "--window", "5 weeks"], "--window: window '5 weeks', but a number with ms"),
         (["CAPTURE", "--out", "x", "--partitions", "0"], "--partitions 0, but 1 at least"),
         (["CAPTURE", "--out", "x", "--top", "0"], "--top 0, but it must be from 1"),
-        (["CAPTURE", "--out", "x", "--checkpoint", "y"], "there is no --stream"),
+        (["CAPTURE", "--out", "x", "--checkpoint", "y"], "--stream or --once is missing"),
         (["CAPTURE", "--out", "x", "--ports", "many"], "many"),
         (["CAPTURE", "--out", "x", "--prices", "nosuch.toml"], "nosuch.toml: No such file or directory"),
         (["CAPTURE", "--out", "x", "--prices", "CAPTURE"], "line 1, column 2: no JSON"),
