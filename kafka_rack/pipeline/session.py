@@ -77,14 +77,19 @@ def spark_session(
     """Start a session, or give the one that runs; it knows the format ``kafka-wire``.
 
     Args:
+        master: on a cluster, the workers' Python is the setting ``spark.pyspark.python`` or PYSPARK_PYTHON, else that
+            of this process; ``shipping.shipped`` has the settings that bring them this package.
         packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
             A session that runs takes no more of them.
 
     Raises SparkMissing: without Spark, without Java 17 or newer, or without packages that cannot be fetched.
     """
     find_java()
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    os.environ["PYSPARK_PYTHON"] = workers_python(master, settings or {})
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    on_this_machine = master.startswith("local")
+    if on_this_machine:
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     try:
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
@@ -101,7 +106,7 @@ def spark_session(
         "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",  # else a batch begun before is all it takes
         "spark.driver.memory": driver_memory,
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-        **({"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if master.startswith("local") else {}),
+        **({"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if on_this_machine else {}),
         **({"spark.jars.packages": ",".join(packages)} if packages else {}),
         **(settings or {}),
     }
@@ -112,7 +117,7 @@ def spark_session(
         for name, value in chosen.items():
             builder = builder.config(name, value)
         try:
-            with quiet_start(log_level):
+            with quiet_start(log_level), packages_for_planning():
                 spark = builder.getOrCreate()
         except PySparkRuntimeError as error:
             if not packages:
@@ -124,6 +129,33 @@ def spark_session(
     spark.sparkContext.setLogLevel(log_level)
     spark.dataSource.register(KafkaWire)
     return spark
+
+
+def workers_python(master: str, settings: Mapping[str, str]) -> str:
+    """The Python that workers run: on this machine this one, on a cluster what the user says."""
+    if master == "local" or master.startswith("local["):
+        return sys.executable
+    return settings.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+@contextmanager
+def packages_for_planning() -> Iterator[None]:
+    """Let a Python that Spark starts beside the driver find what this one finds.
+
+    Spark asks a data source for its partitions there, but with the workers' Python, which may have no packages.
+    """
+    if os.environ["PYSPARK_PYTHON"] == sys.executable:
+        yield
+        return
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if Path(path).is_dir())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.pipeline.session import INSTALL_JAVA, SparkMissing, find_java
+from kafka_rack.pipeline.session import INSTALL_JAVA, SparkMissing, find_java, workers_python
 from tests.fixture_data import CAPTURES, FIXTURES
 
 
@@ -66,3 +66,12 @@ def test_neither_the_package_nor_the_steps_load_spark():
         [sys.executable, "-c", program], cwd=FIXTURES.parent, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_workers_run_this_python_here_and_the_users_choice_on_a_cluster(monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
+    assert workers_python("local[2]", {}) == sys.executable
+    assert workers_python("spark://host:7077", {}) == "/opt/python"
+    assert workers_python("spark://host:7077", {"spark.pyspark.python": "/usr/bin/python3"}) == "/usr/bin/python3"
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    assert workers_python("spark://host:7077", {}) == sys.executable
