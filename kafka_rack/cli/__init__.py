@@ -86,6 +86,9 @@ def run(name: str, given: Sequence[str]) -> int:
         return FAILED
     except BrokenPipeError:
         return FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write(f"kafka-rack {name}: interrupted\n")
+        return FAILED
 
 
 def available(name: str) -> bool:

@@ -22,7 +22,8 @@ from kafka_rack.audit import KINDS
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
 from kafka_rack.cli.audit import add_judging_arguments
 from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for, with_progress
+from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for
+from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
 from kafka_rack.cli.tables import table
 
 if TYPE_CHECKING:
@@ -51,33 +52,29 @@ def run(arguments: argparse.Namespace) -> int:
     if not given and (arguments.racks or arguments.fenced):
         raise UsageError("--racks and --fenced go with --brokers or --brokers-file, of descriptions that name none")
     brokers = brokers_of(arguments) if given else None
-    from kafka_rack.pipeline.session import INSTALL_SPARK, SparkMissing
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
         from kafka_rack.pipeline.fleet import report
         from kafka_rack.pipeline.fleet.job import NothingToAudit, audit_fleet
         from kafka_rack.pipeline.fleet.rows import Asked
-        from kafka_rack.pipeline.staging import NotOurs
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     asked = Asked(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
     out = Path(arguments.out)
-    try:
+    with told_in_one_line(arguments.out):
         report.check(out)
-        with spark_for(arguments) as spark:
-            fleet: Fleet = with_progress(
-                spark,
-                lambda: audit_fleet(
+        try:
+            fleet: Fleet = run_on_spark(
+                spark_for,
+                arguments,
+                lambda spark: audit_fleet(
                     spark, arguments.inputs, out, asked=asked, brokers=brokers, partitions=arguments.partitions
                 ),
                 "auditing",
             )
-    except (SparkMissing, NotOurs, NothingToAudit) as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        raise CommandError(f"{error.filename or out}: {error.strerror or error}") from None
-    except KeyboardInterrupt:
-        raise CommandError("interrupted: nothing was written") from None
+        except NothingToAudit as error:
+            raise CommandError(str(error)) from None
     sys.stdout.write(report.as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))
     return DONE if fleet.clean else FAILED
 
@@ -93,6 +90,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
     for given in arguments.inputs:
         if not Path(given).exists():
             raise UsageError(f"{given}: no such file or folder")
+    check_spark_arguments(arguments)
 
 
 def as_text(fleet: Fleet, out: str) -> str:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.broker_input import read_json
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for, with_progress
+from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for
+from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
 from kafka_rack.cli.tables import table
 from kafka_rack.errors import InputError
 
@@ -76,32 +77,26 @@ def run(arguments: argparse.Namespace) -> int:
     tasks = arguments.tasks
     if tasks is not None and not 1 <= tasks <= 100_000:
         raise UsageError(f"--tasks {tasks}, but it must be from 1 to 100000")
-    from kafka_rack.pipeline.session import INSTALL_SPARK, SparkMissing
+    check_spark_arguments(arguments)
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
         from kafka_rack.pipeline.availability import report
         from kafka_rack.pipeline.availability.spread import answer_points
-        from kafka_rack.pipeline.staging import NotOurs
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     points, skipped = points_given(arguments)
     out = Path(arguments.out)
-    try:
+    with told_in_one_line(arguments.out):
         report.check(out)
-        with spark_for(arguments) as spark:
-            answers = with_progress(
-                spark,
-                lambda: answer_points(spark, points, seed=arguments.seed, trials=arguments.trials, tasks=tasks),
-                "asking",
-            )
+        answers = run_on_spark(
+            spark_for,
+            arguments,
+            lambda spark: answer_points(spark, points, seed=arguments.seed, trials=arguments.trials, tasks=tasks),
+            "asking",
+        )
         found = report.survey_of(points, answers, skipped, seed=arguments.seed, trials=arguments.trials)
         report.write(found, out)
-    except (SparkMissing, NotOurs) as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        raise CommandError(f"{error.filename or out}: {error.strerror or error}") from None
-    except KeyboardInterrupt:
-        raise CommandError("interrupted: nothing was written") from None
     sys.stdout.write(report.as_json(found) if arguments.format == "json" else as_text(found, arguments.out))
     return DONE
 

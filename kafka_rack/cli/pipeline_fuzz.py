@@ -19,17 +19,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for, with_progress
+from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for
+from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
 from kafka_rack.cli.tables import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from kafka_rack.pipeline.fuzz.checks import Check, Fault
     from kafka_rack.pipeline.fuzz.codecs import CodecSource
@@ -65,23 +65,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kafka_rack.pipeline.session import INSTALL_SPARK, SparkMissing
+    check_spark_arguments(arguments)
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
         from kafka_rack.pipeline.fuzz.checks import CheckMissing
         from kafka_rack.pipeline.fuzz.codecs import CodecError
         from kafka_rack.pipeline.fuzz.java import KafkaMissing
-        from kafka_rack.pipeline.staging import NotOurs
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    try:
-        return replay(arguments) if arguments.replay else tried(arguments)
-    except (SparkMissing, NotOurs, CheckMissing, CodecError, KafkaMissing) as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        raise CommandError(f"{error.filename or arguments.out}: {error.strerror or error}") from None
-    except KeyboardInterrupt:
-        raise CommandError("interrupted: nothing was written") from None
+    with told_in_one_line(arguments.out or arguments.replay or "--out"):
+        try:
+            return replay(arguments) if arguments.replay else tried(arguments)
+        except (CheckMissing, CodecError, KafkaMissing) as error:
+            raise CommandError(str(error)) from None
 
 
 def tried(arguments: argparse.Namespace) -> int:
@@ -104,10 +101,12 @@ def tried(arguments: argparse.Namespace) -> int:
     jars = jars_given(arguments)
     out = Path(arguments.out)
     report.check(out)
-    with spark_for(arguments) as spark:
-        found = with_progress(
-            spark, lambda: fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks), "fuzzing"
-        )
+    found = run_on_spark(
+        spark_for,
+        arguments,
+        lambda spark: fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks),
+        "fuzzing",
+    )
     summary = report.summary_of(found)
     jar = str(Path(arguments.kafka_clients_jar).resolve()) if arguments.kafka_clients_jar else None
     report.write(found, summary, out, codec=codec, kafka_clients=jar)
@@ -171,33 +170,41 @@ def replay(arguments: argparse.Namespace) -> int:
     except (ValueError, TypeError, protocol.ProtocolError) as error:
         raise UsageError(f"{arguments.replay}: {str(error).removeprefix(f'{arguments.replay}: ')}") from None
     one = known.failure
-    with check_of(arguments, known) as check:
-        try:
-            fault = fault_of(check, protocol.named_class(one.message), one.version, value)
-        except Unfit as reason:
-            raise CommandError(f"{one.check} cannot hold the values: {reason}") from None
+    message = protocol.named_class(one.message)
+    try:
+        if one.check == "java":
+            fault = asked_of_kafka(arguments, known, lambda check: fault_of(check, message, one.version, value))
+        else:
+            fault = fault_of(check_of(arguments, known), message, one.version, value)
+    except Unfit as reason:
+        raise CommandError(f"{one.check} cannot hold the values: {reason}") from None
     sys.stdout.write(replay_json(known, fault) if arguments.format == "json" else replay_text(known, fault))
     return DONE if fault is None else FAILED
 
 
-@contextmanager
-def check_of(arguments: argparse.Namespace, known: Replay) -> Iterator[Check]:
-    """The check of a failure, with the codec or the jar that the file names unless others are given."""
+def asked_of_kafka(arguments: argparse.Namespace, known: Replay, ask: Callable[[Check], Fault | None]) -> Fault | None:
+    """What Kafka's classes say, from the jar that the file names unless another is given."""
+    from kafka_rack.pipeline.fuzz.java import JavaCheck, kafka_side
+
+    arguments.kafka_clients_jar = arguments.kafka_clients_jar or known.kafka_clients
+    jars = jars_given(arguments)
+
+    def work(spark: Any) -> Fault | None:
+        with kafka_side(spark, jars) as side:
+            return ask(JavaCheck(side))
+
+    return run_on_spark(spark_for, arguments, work, "asking Kafka")
+
+
+def check_of(arguments: argparse.Namespace, known: Replay) -> Check:
+    """The check of a failure that needs no Spark, with the codec that the file names unless another is given."""
     from kafka_rack.pipeline.fuzz.checks import checks_for
 
     name = known.failure.check
-    if name == "java":
-        from kafka_rack.pipeline.fuzz.java import JavaCheck, kafka_side
-
-        arguments.kafka_clients_jar = arguments.kafka_clients_jar or known.kafka_clients
-        jars = jars_given(arguments)
-        with spark_for(arguments) as spark, kafka_side(spark, jars) as side:
-            yield JavaCheck(side)
-        return
     codec = codec_given(arguments.codec or known.codec)
     if name == "codec" and codec is None:
         raise UsageError(f"{arguments.replay} names no codec: give --codec MODULE:NAME or FILE.py:NAME")
-    yield checks_for([name], codec.load() if codec is not None else None)[0]
+    return checks_for([name], codec.load() if codec is not None else None)[0]
 
 
 def replay_json(known: Replay, fault: Fault | None) -> str:

@@ -77,17 +77,18 @@ def answer_points(
     """A row for each point, or why its placer refuses it, in the order of the points.
 
     Args:
-        tasks: how many each step has; some a core unless given.
+        tasks: how many judge pieces; some a core unless given. What comes before and after is little: a task a core.
     """
     if not points:
         return []
     context = spark.sparkContext
     tasks = tasks or TASKS_PER_CORE * context.defaultParallelism
+    few = min(tasks, context.defaultParallelism)
     given = list(points)
-    pieces = context.parallelize(list(enumerate(given)), min(tasks, len(given))).flatMap(
+    pieces = context.parallelize(list(enumerate(given)), few).flatMap(
         lambda one: ((place_of(work), work) for work in work_of(*one, seed, trials))
     )
     done = pieces.partitionBy(tasks, lambda place: place).map(lambda one: (one[1].point, do(one[1])))
-    whole = done.groupByKey(min(tasks, len(given)))
+    whole = done.groupByKey(few)
     rows = dict(whole.map(lambda one: (one[0], put_together(given[one[0]], one[1], seed))).collect())
     return [rows[number] for number in range(len(given))]
