@@ -100,24 +100,27 @@ def packet_frames(
     if place.traffic is None:
         place.traffic = Traffic(place.state, options.ports)
     traffic = place.traffic
-    seen: dict[str, int] = {}
+    damaged: list[tuple[int, str]] = []
     at_the_end = end is None or end >= file.size
     position = place.start
     try:
         with Source(path, position) as source:
             if place.format is None:
                 place.format = read_format(source)
-            for packet in read_packets(source, place.format, None if at_the_end else end):
-                if packet.link_type not in LINK_TYPES:
-                    seen.setdefault(f"link type {packet.link_type} is not known here", packet.offset)
+            for packet in read_packets(source, place.format, None if at_the_end else end, damaged):
+                if packet.link_type not in LINK_TYPES and packet.link_type not in place.format.strange_links:
+                    place.format.strange_links.append(packet.link_type)
+                    damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
                 segment = segment_of(packet)
                 if segment is not None:
                     yield from traffic.take(segment, problems, path)
             position = source.position
+            if end is not None and position < end:
+                damaged.append((position, f"the file has become shorter: it had {file.size} bytes when it was found"))
     except Damage as damage:
-        problems.append(Problem(capture, path, damage.offset, damage.reason))
         position, at_the_end = damage.offset, True
-    problems += [Problem(capture, path, offset, reason) for reason, offset in seen.items()]
+        damaged.append((damage.offset, damage.reason))
+    problems += [Problem(capture, path, offset, reason) for offset, reason in damaged]
     if at_the_end:
         yield from traffic.finish(problems, path)
     return position

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
 
@@ -147,7 +148,7 @@ class Source:
     """A file's bytes in order, decompressed. ``position`` counts those taken.
 
     Raises Damage where gzip is damaged or cut off, or the file cannot be read (on), once all that is good before has
-    been given.
+    been given. ``damage`` is what lies behind the bytes that were looked at.
     """
 
     def __init__(self, path: str, start: int = 0) -> None:
@@ -160,6 +161,7 @@ class Source:
             raise Damage(start, unreadable(error)) from None
         self._buffer = b""
         self._at = 0
+        self.damage: Damage | None = None
         self.position = start
 
     def __enter__(self) -> Self:
@@ -172,11 +174,14 @@ class Source:
         self._file.close()
 
     def _more(self) -> bool:
+        if self.damage is not None:
+            raise self.damage
         try:
             chunk = next(self._chunks, b"")
         except (Damage, OSError) as damage:
             reason = damage.reason if isinstance(damage, Damage) else unreadable(damage)
-            raise Damage(self.position + len(self._buffer) - self._at, reason) from None
+            self.damage = Damage(self.position + len(self._buffer) - self._at, reason)
+            raise self.damage from None
         if not chunk:
             return False
         self._buffer = self._buffer[self._at :] + chunk
@@ -191,6 +196,19 @@ class Source:
         self._at += len(taken)
         self.position += len(taken)
         return taken
+
+    def peek(self, size: int) -> bytes:
+        """The next ``size`` bytes without taking them; fewer at the end, and before damage, which a read will tell."""
+        with suppress(Damage):
+            while len(self._buffer) - self._at < size and self._more():
+                pass
+        return self._buffer[self._at : self._at + size]
+
+    def give_back(self, data: bytes) -> None:
+        """Undo the taking of these bytes, the last that were taken."""
+        self._buffer = data + self._buffer[self._at :]
+        self._at = 0
+        self.position -= len(data)
 
     def read_line(self) -> bytes:
         """The next line with its end; without one only at the end of the file."""

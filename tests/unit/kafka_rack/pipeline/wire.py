@@ -226,7 +226,7 @@ def section(segments: list[Seg], rng: Random, link_types: list[int], order: str)
         clocks.append((ticks, later))
     for one in segments:
         if rng.random() < 0.1:
-            parts.append(block(rng.choice([4, 5, 0xBAD, 0x80000001]), rng.randbytes(rng.randrange(40))))
+            parts.append(block(rng.choice([0xB, 0xBAD, 0x80000001]), rng.randbytes(rng.randrange(40))))
         number = rng.randrange(len(link_types))
         ticks, later = clocks[number]
         data, wire = on_wire(one, link_types[number], rng, order)
