@@ -36,11 +36,11 @@ class Options(msgspec.Struct, frozen=True):
             name, equals, address = text.partition("=")
             number, _, rack = name.partition("@")
             host, colon, port = address.rpartition(":")
-            if not (equals and colon and number.isdigit() and port.isdigit()):
+            if not (equals and colon and number.isdecimal() and int(number) < 1 << 31 and is_port(port)):
                 raise ValueError(f"broker {text!r}: ID[@RACK]=[HOST]:PORT is wanted")
-            known.append((int(number), rack or None, host or None, int(port)))
+            known.append((int(number), rack or None, host.strip("[]") or None, int(port)))
         numbers = [part.strip() for part in (ports or "").split(",") if part.strip()]
-        if not all(number.isdigit() and 0 < int(number) < 65536 for number in numbers):
+        if not all(map(is_port, numbers)):
             raise ValueError(f"ports {ports!r}: numbers with commas between are wanted")
         return cls(frozenset([*map(int, numbers)]), tuple(known))
 
@@ -50,6 +50,10 @@ class Options(msgspec.Struct, frozen=True):
             known.racks[broker] = rack
             known.endpoints[host or "", port] = broker
         return known
+
+
+def is_port(text: str) -> bool:
+    return text.isdecimal() and 0 < int(text) < 65536
 
 
 class Place(msgspec.Struct):

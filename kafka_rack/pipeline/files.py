@@ -55,12 +55,17 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside. A file named
     outright that is none is told, and so are files by a capture's name, and folders, that cannot be read.
 
+    Where a capture and its compressed form stand beside each other, which are one in the tables, the former is read.
+
     Raises FileNotFoundError: a path that is not there.
     """
     found: dict[str, CaptureFile] = {}
     refused: list[tuple[str, str]] = []
 
     def take(path: Path, otherwise: str | None) -> None:
+        if not is_text(path):
+            refused.append((as_text(path), "its name is no UTF-8, which the tables need"))
+            return
         try:
             file = look_at(path)
             empty = path.stat().st_size == 0
@@ -74,13 +79,18 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
 
     for given in paths:
         path = local_path(given)
+        if not path.exists():
+            raise FileNotFoundError(f"{given}: no such file or folder")
         if path.is_dir():
             for inside in files_inside(path, refused):
                 take(inside, NO_PACKETS if is_named_packets(inside) else None)
         elif path.is_file():
             take(path, "neither a capture of frames nor pcap or pcapng")
         else:
-            raise FileNotFoundError(f"{given}: no such file or folder")
+            raise FileNotFoundError(f"{given}: neither a file nor a folder")
+    for twice in [path for path in found if path.endswith(".gz") and path.removesuffix(".gz") in found]:
+        refused.append((twice, "the same capture is beside it, not compressed, and read in its place"))
+        del found[twice]
     return [found[path] for path in sorted(found)], sorted(set(refused))
 
 
@@ -88,7 +98,7 @@ def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]
     """The files below a folder that have a capture's name; folders that cannot be listed are added to ``refused``."""
 
     def shut(error: OSError) -> None:
-        refused.append((str(Path(error.filename).resolve()), f"cannot be listed: {error.strerror}"))
+        refused.append((as_text(Path(error.filename).resolve()), f"cannot be listed: {error.strerror}"))
 
     for here, inner, names in os.walk(folder, onerror=shut):
         inner[:] = sorted(name for name in inner if not name.startswith((".", "_")))
@@ -99,7 +109,22 @@ def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]
 
 
 def local_path(given: str) -> Path:
-    return Path(given.removeprefix("file://"))
+    """The path that a user or Spark means.
+
+    >>> str(local_path("file:///trace")), str(local_path("file:/trace")), str(local_path("trace"))
+    ('/trace', '/trace', 'trace')
+    """
+    return Path(given.removeprefix("file://") if given.startswith("file:///") else given.removeprefix("file:"))
+
+
+def is_text(path: Path) -> bool:
+    """Whether a path can stand in a table."""
+    return as_text(path) == str(path)
+
+
+def as_text(path: Path) -> str:
+    """A path with what is no UTF-8 written out."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def has_suffix(name: str) -> bool:

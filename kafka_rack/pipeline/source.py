@@ -12,6 +12,7 @@ import json
 import pickle
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
 
@@ -26,12 +27,16 @@ from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files, loc
 from kafka_rack.pipeline.reading import Filters, decode_into
 from kafka_rack.pipeline.rows import Rows
 from kafka_rack.pipeline.tables import TABLES
+from kafka_rack.pipeline.values import name_of_api
+from protocol.registry import messages
 
 BLOCKS = "blocks"
 BLOCKS_DDL = "file string, start long, end long, block binary"
 MOST_ROWS = 20_000
 TAIL_BYTES = 1 << 16
 US = 1_000_000
+REFUSED = "cannot be read as a capture: "
+"""Before the reason, in the place of a file's mark."""
 
 
 class Request(msgspec.Struct):
@@ -60,13 +65,13 @@ class Request(msgspec.Struct):
             table,
             Options.parse(given.get("ports"), given.get("brokers")),
             Filters(
-                names(given.get("api")),
+                apis_of(given.get("api")),
                 names(given.get("client")),
-                time_of(given.get("since")),
-                time_of(given.get("until")),
+                time_of(given.get("since"), "since"),
+                time_of(given.get("until"), "until"),
             ),
-            number(given, "numpartitions", 1),
-            number(given, "blockbytes", SMALLEST_BLOCK_BYTES) or DEFAULT_BLOCK_BYTES,
+            number(given, "numPartitions", 1),
+            number(given, "blockBytes", SMALLEST_BLOCK_BYTES) or DEFAULT_BLOCK_BYTES,
         )
 
 
@@ -75,16 +80,30 @@ def names(text: str | None) -> frozenset[str] | None:
     return found or None
 
 
+def apis_of(text: str | None) -> frozenset[str] | None:
+    """APIs by Kafka's names. Raises ValueError."""
+    found = names(text)
+    if found is None:
+        return None
+    there = sorted({name_of_api(message.api_key) for message in messages() if message.kind == "request"} | {"unknown"})
+    for name in sorted(found.difference(there)):
+        alike = {one.lower(): one for one in there}
+        near = get_close_matches(name.lower(), alike, 1)
+        hint = f": did you mean {alike[near[0]]}?" if near else ""
+        raise ValueError(f"api {name!r}, but Kafka has none of this name{hint}")
+    return found
+
+
 def number(given: Mapping[str, str], name: str, least: int) -> int | None:
-    text = given.get(name)
+    text = given.get(name.lower())
     if text is None:
         return None
-    if not text.strip().isdigit() or int(text) < least:
+    if not text.strip().isdecimal() or int(text) < least:
         raise ValueError(f"{name} {text!r}, but a number from {least} is wanted")
     return int(text)
 
 
-def time_of(text: str | None) -> int | None:
+def time_of(text: str | None, name: str = "time") -> int | None:
     """Microseconds since 1970, as such or as ISO 8601; without a zone it is UTC. Raises ValueError.
 
     >>> time_of("1970-01-01T00:00:01Z")
@@ -92,9 +111,13 @@ def time_of(text: str | None) -> int | None:
     """
     if text is None:
         return None
-    if text.strip().lstrip("-").isdigit():
+    if text.strip().removeprefix("-").isdecimal():
         return int(text)
-    found = datetime.fromisoformat(text.strip())
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        wanted = "ISO 8601, as 2026-11-21T08:00:00Z, or microseconds since 1970 is wanted"
+        raise ValueError(f"{name} {text!r}, but {wanted}") from None
     since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * US + since.microseconds
 
@@ -119,10 +142,17 @@ class KafkaWire(DataSource):
         return BLOCKS_DDL if table == BLOCKS else TABLES[table].ddl
 
     def reader(self, schema: Any) -> DataSourceReader:
-        return WireReader(Request.parse(self.options))
+        return WireReader(self.request())
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return WireStreamReader(Request.parse(self.options))
+        return WireStreamReader(self.request())
+
+    def request(self) -> Request:
+        """Raises ValueError: an option that cannot be; no path."""
+        request = Request.parse(self.options)
+        if not request.paths:
+            raise ValueError("no path: load() takes files and folders, with commas between")
+        return request
 
 
 class WireReader(DataSourceReader):
@@ -143,8 +173,8 @@ class WireStreamReader(DataSourceStreamReader):
     """Follows growing files and new ones.
 
     An offset is what has been read: file -> [bytes, mark], the bytes of the lines that are whole, the mark telling a
-    file from another that takes its name. What reading up to there had brought is worked out from the file again
-    after a restart, and remembered while the stream runs.
+    file from another that takes its name, or why it cannot be read. What reading up to there had brought is worked
+    out from the file again after a restart, and remembered while the stream runs.
     """
 
     def __init__(self, request: Request) -> None:
@@ -156,14 +186,19 @@ class WireStreamReader(DataSourceStreamReader):
 
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """All that can be read now."""
-        files, _ = find_files(self.request.paths)
-        return {file.path: found for file in files if (found := readable(file)) is not None}
+        files, refused = find_files(self.request.paths)
+        offsets: dict[str, Any] = {path: (1, REFUSED + reason) for path, reason in refused}
+        return offsets | {file.path: found for file in files if (found := readable(file)) is not None}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         request = self.request
         blocks: list[Block] = []
         for path, (until, mark) in sorted(end.items()):
             begin, mark_before = start.get(path, (0, mark))
+            if mark.startswith(REFUSED):
+                if path not in start or (mark_before != mark and mark_before.startswith(REFUSED)):
+                    blocks.append(refusal(path, mark.removeprefix(REFUSED)))
+                continue  # what was read of it before stays
             if mark_before != mark or until < begin:
                 begin = 0  # written anew under the same name
             if until > begin:
@@ -245,8 +280,12 @@ def planned(request: Request) -> list[list[Block]]:
         filters=None if request.table == BLOCKS else request.filters,
     )
     if refused:
-        groups.append([Block(CaptureFile(path, "lines", False, 0), 0, 0, refused=reason) for path, reason in refused])
+        groups.append([refusal(path, reason) for path, reason in refused])
     return groups
+
+
+def refusal(path: str, reason: str) -> Block:
+    return Block(CaptureFile(path, "lines", False, 0), 0, 0, refused=reason)
 
 
 def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBatch]:

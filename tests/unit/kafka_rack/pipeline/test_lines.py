@@ -133,12 +133,14 @@ def test_a_frame_with_fewer_bytes_than_it_says_is_told(capture):
 
 
 @given(size=st.integers(0, len(LINES)))
+@example(size=614)  # a whole line without its end
 def test_every_prefix_gives_its_whole_lines(tmp_path_factory, size):
     path = tmp_path_factory.mktemp("prefix") / "cut.jsonl"
     path.write_bytes(LINES[:size])
     rows = decode_paths([str(path)])
     kept = LINES[:size]
-    assert len(rows.as_dicts("frames")) == sum(b'"dir"' in line for line in kept.split(b"\n")[:-1])
+    whole = kept + LINES[size : size + 1]
+    assert len(rows.as_dicts("frames")) == sum(b'"dir"' in line for line in whole.split(b"\n")[:-1])
     # a JSON line is no JSON before its last byte, so a cut one is always told
     torn = not kept.endswith(b"\n") and kept != b"" and LINES[size : size + 1] != b"\n"
     assert len(rows.as_dicts("problems")) == torn
