@@ -89,7 +89,6 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
         else:
             raise FileNotFoundError(f"{given}: neither a file nor a folder")
     for twice in [path for path in found if path.endswith(".gz") and path.removesuffix(".gz") in found]:
-        refused.append((twice, "the same capture is beside it, not compressed, and read in its place"))
         del found[twice]
     return [found[path] for path in sorted(found)], sorted(set(refused))
 
