@@ -4,7 +4,7 @@
 #   make test      all tests (interop ones skip, with the reason, where a client is not installed)
 #   make check     within a minute: format, lint, types, import directions, fast tests, doctests
 #   make interop   only the tests that run real clients
-#   make bench     speed and sizes, beside our peers
+#   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
 #   make setup     everything a developer needs, in .venv
 #   make clean     .venv and caches away
@@ -14,6 +14,7 @@
 VENV ?= .venv
 FUZZ_SECONDS ?= 60
 PYTEST_ARGS ?=
+BENCH ?=
 
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.ready-demo
@@ -61,7 +62,7 @@ interop: $(DEV_READY)
 	@$(BIN)/python -m pytest -m interop tests/interop $(PYTEST_ARGS)
 
 bench: $(DEV_READY)
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(BENCH)
 
 # atheris is built for Linux and some Pythons only, so it is no part of the developers' packages.
 ATHERIS := atheris==3.0.0

@@ -27,7 +27,7 @@ from tests.bench.pipeline.packets import packets_of
 from tests.bench.pipeline.processes import cpu_seconds
 
 SIZE_MB = 40
-PACKETS_MB = 20
+PACKETS_MB = 10
 RUNS = 3
 CORES = (1, 2)
 LARGE_MB = (10, 100, 1000)
