@@ -1,0 +1,169 @@
+"""What bytes are taken for, on captures written for it: expected values are worked out by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from gzip import decompress
+
+import pytest
+
+from kafka_rack.locality import Prices, RackRules
+from kafka_rack.locality.prices import Rate
+from kafka_rack.pipeline.blocks import plan
+from kafka_rack.pipeline.captures import Options
+from kafka_rack.pipeline.files import find_files
+from kafka_rack.pipeline.writing import prepare, put_in_place, write_block
+from tests.fixture_data import CAPTURES
+from tests.pipeline.written_capture import RACKS, SECOND, Written, batch_of, traffic, traffic_of_tables
+
+KIB = 1024
+PIECE = 100 * KIB
+
+
+def host_in(rack: int, number: int = 1) -> str:
+    return f"10.0.{rack}.{number}:5000"
+
+
+@pytest.fixture
+def written():
+    return Written()
+
+
+@pytest.fixture
+def measured(written, tmp_path):
+    """Gives the rows of ``traffic`` of what was written."""
+
+    def measure(**more):
+        (tmp_path / "in").mkdir()
+        written.save(tmp_path / "in")
+        return traffic(tmp_path / "in", tmp_path / "out", **more)
+
+    return measure
+
+
+def added(rows, *columns, of="bytes"):
+    found = Counter()
+    for row in rows:
+        found[tuple(row[column] for column in columns)] += row[of]
+    return {key[0] if len(columns) == 1 else key: value for key, value in found.items() if value}
+
+
+def test_three_even_racks_with_three_replicas_and_two_readers_cross_1200_mib_a_second_of_300(written, measured):
+    """A thousandth of it, for three seconds.
+
+    In each, a producer sends 100 KiB to the leader in every rack, two followers copy it, and two groups read it from
+    there; producer and readers are in one rack, in each second in another.
+    """
+    batch = batch_of(PIECE)
+    written.metadata(written.open(0), 0, "orders", [0, 1, 2], in_sync=[0, 1, 2])
+    for second in range(3):
+        for leader in range(3):
+            at = second * SECOND + 10_000 * (leader + 1)
+            producer = written.open(leader, host_in(second))
+            written.produce(producer, at, f"producer-{second}", "orders", leader, batch)
+            for follower in range(3):
+                if follower != leader:
+                    copies = written.open(leader, host_in(follower, 9))
+                    written.fetch(copies, at, f"broker-{follower}-fetcher-0", "orders", leader, batch, replica=follower)
+            for group in ("first", "second"):
+                reader = written.open(leader, host_in(second, 2))
+                written.fetch(reader, at, f"{group}-{second}", "orders", leader, batch)
+    rules = RackRules.read("".join(f"{rack}@10.0.{number}.0/24\n" for number, rack in enumerate(RACKS)), "racks")
+    rows = measured(rules=rules)
+    by_category = added((row for row in rows if row["locality"] == "cross"), "category", of="record_bytes")
+    produced = sum(row["record_bytes"] for row in rows if row["category"] == "produce")
+    assert produced == 3 * 300 * KIB
+    assert by_category == {"produce": 3 * 200 * KIB, "replication": 3 * 600 * KIB, "consume": 3 * 400 * KIB}
+    assert sum(by_category.values()) == 3 * 1_200 * KIB
+    assert added(rows, "locality", of="record_bytes").get("unknown", 0) == 0
+    crossed = sum(row["bytes"] for row in rows if row["locality"] == "cross")
+    assert sum(row["cost"] for row in rows) == crossed * Decimal("0.02") / 10**9
+
+
+def test_followers_fetches_are_replication_answered_or_not(written, measured):
+    same = written.open(0, host_in(1))
+    written.metadata(written.open(0), 0, "orders", [0], in_sync=[0, 1, 2])
+    written.fetch(same, 10_000, "broker-1-fetcher-0", "orders", 0, batch_of(500), replica=1)
+    written.fetch(same, 20_000, "broker-1-fetcher-0", "orders", 0, None, replica=1, answered=False)
+    other = written.open(0, host_in(1))
+    written.fetch(other, 20_000, "broker-1-fetcher-0", "orders", 0, None, replica=1, answered=False)
+    named = written.open(0, host_in(2))
+    written.fetch(named, 20_000, "broker-2-fetcher-3", "orders", 0, None, replica=2, answered=False)
+    quiet = written.open(0, host_in(2, 7))
+    written.fetch(quiet, 20_000, "a-reader", "orders", 0, None, answered=False)
+    rows = [row for row in measured() if row["api"] == "Fetch"]
+    assert added(rows, "client_id", "category", of="calls") == {
+        ("broker-1-fetcher-0", "replication"): 3,
+        ("broker-2-fetcher-3", "replication"): 1,
+        ("a-reader", "other"): 1,
+    }
+    racks = {row["client_rack"] for row in rows if row["category"] == "replication"}
+    assert racks == {"az-b", "az-c"}
+    assert {row["locality"] for row in rows if row["category"] == "replication"} == {"cross"}
+
+
+def test_what_a_client_names_once_holds_for_its_other_connections(written, measured):
+    first, second = written.open(0, host_in(1)), written.open(2, "10.0.1.1:5001")
+    written.metadata(second, 0, "orders", [0], in_sync=[0], client_id="reader")
+    written.fetch(first, 10_000, "reader", "orders", 0, batch_of(500), rack="az-b")
+    elsewhere = written.open(2, "10.0.9.9:5001")
+    written.metadata(elsewhere, 0, "orders", [0], in_sync=[0], client_id="reader")
+    rows = [row for row in measured() if row["api"] == "Metadata"]
+    assert {(row["client_host"], row["client_rack"], row["client_rack_from"], row["locality"]) for row in rows} == {
+        ("10.0.1.1", "az-b", "client", "cross"),
+        ("10.0.9.9", None, None, "unknown"),
+    }
+
+
+def test_a_client_id_of_two_racks_at_one_address_is_nobodys(written, measured):
+    for number, rack in enumerate(("az-a", "az-b")):
+        written.fetch(written.open(0, f"10.0.0.1:600{number}"), 10_000, "pod", "orders", 0, batch_of(500), rack=rack)
+    written.metadata(written.open(0, "10.0.0.1:7000"), 0, "orders", [0], in_sync=[0], client_id="pod")
+    (row,) = [row for row in measured() if row["api"] == "Metadata"]
+    assert (row["client_rack"], row["reason"]) == (None, "client_rack_unknown")
+
+
+def test_a_replica_in_sync_counts_from_when_it_was_told(written, measured):
+    conn = written.open(0, host_in(1))
+    admin = written.open(0)
+    for at, in_sync in ((0, [0]), (10_000, [0]), (2 * SECOND, [0, 1])):
+        written.metadata(admin, at, "orders", [0], in_sync=in_sync)
+    for at in (SECOND, 3 * SECOND):
+        written.fetch(conn, at, "reader", "orders", 0, batch_of(500), rack="az-b")
+    reasons = {
+        (row["window_start"].second - 20, row["reason"], row["saves_bytes"] > 0)
+        for row in measured()
+        if row["category"] == "consume"
+    }
+    assert reasons == {(1, "no_in_sync_replica", False), (3, "not_redirected", True)}
+
+
+def test_each_direction_has_its_price_in_the_currency_and_unit_of_the_file(written, measured):
+    written.fetch(written.open(0), SECOND, "reader", "orders", 0, batch_of(10_000), rack="az-b")
+    prices = Prices("EUR", "GiB", pairs={("az-b", "az-a"): Rate(Decimal("0.5"), Decimal(0))})
+    (row,) = measured(prices=prices)
+    assert row["record_bytes"] == 10_000
+    there = Decimal("0.5") * row["request_bytes"] / 2**30
+    back = Decimal("0.02") * row["response_bytes"] / 2**30
+    assert abs(row["cost"] - (there + back)) < Decimal("1e-17")
+
+
+@pytest.mark.parametrize("name", ["interbroker-41-start", "java41-range", "zk39-ibp24"])
+def test_cuts_of_a_capture_never_show(name, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / f"{name}.jsonl").write_bytes(decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()))
+    out = tmp_path / "cut"
+    prepare(out)
+    groups = plan(find_files([str(folder)])[0], Options(), partitions=32)
+    blocks = [block for group in groups for block in group]
+    assert len(blocks) > 16
+    written = [one for block in blocks for one in write_block(block, Options(), out / "_temporary" / "run")]
+    put_in_place(out, "run", [(block.file.path, block.start, block.end) for block in blocks], written, whole=True)
+
+    whole = added(traffic(folder, tmp_path / "whole"), *KEYS)
+    assert added(traffic_of_tables(out), *KEYS) == whole
+
+
+KEYS = ("window_start", "category", "api", "client_id", "group_id", "topic", "client_rack", "broker_rack", "reason")
