@@ -37,24 +37,18 @@ from ..wire import (
     Text,
     UuidConstruct,
 )
+from .edges import HIGHEST_TAG, LONG, LONG_LENGTHS, LOWEST_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
 
 # What a value was, as bits of a mark; a value has one of the first two, and those of the others that fit.
 DEFAULT, OTHER, NULL, EMPTY, EXTREME = 1, 2, 4, 8, 16
 MARKS = {"default": DEFAULT, "non_default": OTHER, "null": NULL, "empty": EMPTY, "extreme": EXTREME}
 
-LONG = 127  # the length from which on a compact length takes two bytes; from here a length is extreme
-LONG_LENGTHS = (127, 128, 300)
-WIDTHS = {"b": (8, True), "h": (16, True), "l": (32, True), "q": (64, True), "B": (8, False), "H": (16, False)}
-WIDTHS["L"] = (32, False)
 # What programs that give numbers a meaning can hold: error codes, and times that a calendar reaches.
 TAME = {"h": (-1, 100), "q": (0, 1 << 40), "d": (0, 1)}
 CHARACTERS = (
     "abcxyz019-_.=|, \x00\x7f\x80\u07ff\u0800\u20ac\u6a5f\u67b6\ud7ff\ue000\ufeff\uffff\U00010000\U0001f600\U0010ffff"
 )
-WORDS = ("a", "az-a", "events", "räck", "機架", "\x00")
 MOST_ITEMS = 3
-LOWEST_UNKNOWN_TAG = 10_000
-HIGHEST_TAG = (1 << 31) - 2  # Kafka keeps 2**31 - 1 to itself and refuses it
 
 Make = Callable[[Random], Any]
 
@@ -168,8 +162,9 @@ class Maker:
                 marks[at] |= mark_of_empty
                 return []
             if repeats and draw > 0.985:
-                marks[at] |= OTHER | EXTREME
-                return [item(chance)] * LONG_LENGTHS[int(chance.random() * len(LONG_LENGTHS))]
+                length = LONG_LENGTHS[int(chance.random() * len(LONG_LENGTHS))]
+                marks[at] |= OTHER | (EXTREME if length >= LONG else 0)
+                return [item(chance)] * length
             marks[at] |= OTHER
             return [item(chance) for _ in range(1 + int(chance.random() * MOST_ITEMS))]
 
@@ -206,6 +201,41 @@ def wild(message: Any, chance: Random) -> Any:
     names = [one.name for one in declaration_of(message).fields]
     mixed = {name: getattr(first if chance.random() < 0.5 else second, name) for name in names}
     return message(**mixed, **{TAGS: getattr(first, TAGS)})
+
+
+def is_tame(message: Any, version: int) -> bool:
+    """Whether a tame maker could have made all numbers of a message: whoever gives them a meaning can hold them.
+
+    >>> from protocol.apis.classic_group import HeartbeatResponse
+    >>> [is_tame(HeartbeatResponse(error_code=code), 0) for code in (27, 30_000)]
+    [True, False]
+    """
+    return tame_value(layout(type(message), version), message, None)
+
+
+def tame_value(construct: Construct, value: Any, default: Any) -> bool:
+    """:func:`is_tame` for a value of a construct."""
+    if value is None or (default is not None and value == default):
+        return True
+    match construct:
+        case CountedArray():
+            return all(tame_value(construct.subcon, item, None) for item in value)
+        case NullableRecord():
+            return tame_value(construct.subcon, value, default)
+        case Record():
+            declared = {one.name: one for one in declaration_of(construct.record).fields}
+            parts = [(sub.name, sub.subcon) for sub in construct.subcons if sub.name in declared]
+            for sub in construct.subcons:
+                if isinstance(sub.subcon, TaggedFields):
+                    parts += [(known.name, known.subcon) for known in sub.subcon.known.values()]
+            return all(
+                isinstance(inner, Absent) or tame_value(inner, getattr(value, name), declared[name].fresh_default())
+                for name, inner in parts
+            )
+        case Fixed() if construct.code in TAME:
+            low, high = TAME[construct.code]
+            return bool(low <= value <= high)
+    return True
 
 
 def has_arrays(construct: Construct) -> bool:
@@ -284,11 +314,10 @@ def pool_and_fresh(construct: Construct, default: Any, tame: bool) -> tuple[list
 
 def integers(bits: int, signed: bool) -> tuple[list[int], Make]:
     """Whole numbers of so many bits: the edges of this and of narrower types, and any."""
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    near = {sign * ((1 << width) - step) for width in (0, 7, 8, 15, 16, 31, 32) for step in (0, 1) for sign in (1, -1)}
-    edges = [low, low, high, high, *sorted(one for one in near if low < one < high)]
+    low, high = ends(bits, signed=signed)
+    pool = [low, low, high, high, *edges(bits, signed=signed)[1:-1]]
     inner = (1 << bits) - 2  # an end that came by chance would not be marked as one
-    return edges, lambda chance: low + 1 + chance.getrandbits(bits) % inner
+    return pool, lambda chance: low + 1 + chance.getrandbits(bits) % inner
 
 
 def mark_of(construct: Construct, value: Any, default: Any) -> int:
@@ -303,8 +332,8 @@ def mark_of(construct: Construct, value: Any, default: Any) -> int:
         return mark | (EXTREME if value == b"\xff" * 16 else 0)
     if isinstance(construct, Boolean):
         return mark
-    ends: tuple[float, ...] = (inf, 1.7976931348623157e308) if construct.code == "d" else ()
-    if construct.code in WIDTHS:
-        bits, signed = WIDTHS[construct.code]
-        ends = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else ((1 << bits) - 1,)
-    return mark | (EXTREME if value in ends or (construct.code == "d" and -value in ends) else 0)
+    if construct.code == "d":
+        return mark | (EXTREME if abs(value) in (inf, 1.7976931348623157e308) else 0)
+    bits, signed = WIDTHS[construct.code]
+    low, high = ends(bits, signed=signed)
+    return mark | (EXTREME if value == high or (signed and value == low) else 0)

@@ -32,21 +32,15 @@ from ..wire import (
     Text,
     UuidConstruct,
 )
+from .edges import HIGHEST_TAG, LONG_LENGTHS, LOWEST_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
 
-# Numbers by the letters of the struct module: bits, and whether there are negative ones.
-WIDTHS = {"b": (8, True), "h": (16, True), "l": (32, True), "q": (64, True), "B": (8, False), "H": (16, False)}
-WIDTHS["L"] = (32, False)
 SIMPLE_LENGTHS = 30  # arrays as drawn, for each that is repeated until its count takes two bytes
-LONG = [126, 127, 128, 300]  # lengths where a compact length grows to two bytes, and one beyond
 
 
 def numbers(bits: int, *, signed: bool) -> SearchStrategy[int]:
     """Whole numbers of so many bits, those at the edges of this and of narrower types more often than others."""
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    near = [edge + step for width in (0, 7, 8, 15, 16, 31, 32, 63) for edge in (1 << width,) for step in (-1, 0)]
-    edges = sorted({one for edge in near for one in (edge, -edge) if low <= one <= high} | {low, high, 0})
-    edges.sort(key=abs)
-    return st.one_of(st.sampled_from(edges), st.integers(low, high))
+    simplest_first = sorted(edges(bits, signed=signed), key=abs)
+    return st.one_of(st.sampled_from(simplest_first), st.integers(*ends(bits, signed=signed)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +53,14 @@ class Draws:
 
     texts: SearchStrategy[str] = field(
         default_factory=lambda: st.one_of(
-            st.sampled_from(["", "a", "az-a", "events", "räck", "機架", *("x" * length for length in LONG)]),
+            st.sampled_from(["", *WORDS, *("x" * length for length in LONG_LENGTHS)]),
             st.text(st.characters(codec="utf-8"), max_size=20),
         )
     )
     blobs: SearchStrategy[bytes] = field(
-        default_factory=lambda: st.one_of(st.binary(max_size=20), st.sampled_from([bytes(length) for length in LONG]))
+        default_factory=lambda: st.one_of(
+            st.binary(max_size=20), st.sampled_from([bytes(length) for length in LONG_LENGTHS])
+        )
     )
     uuids: SearchStrategy[bytes] = field(
         default_factory=lambda: st.one_of(st.just(ZERO_UUID), st.binary(min_size=16, max_size=16))
@@ -76,9 +72,9 @@ class Draws:
     unknown_tags: SearchStrategy[tuple[tuple[int, bytes], ...]] = field(
         default_factory=lambda: st.one_of(
             st.just(()),
-            st.dictionaries(st.integers(10_000, 2**31 - 2), st.binary(max_size=12), min_size=1, max_size=2).map(
-                lambda tags: tuple(sorted(tags.items()))
-            ),
+            st.dictionaries(
+                st.integers(LOWEST_UNKNOWN_TAG, HIGHEST_TAG), st.binary(max_size=12), min_size=1, max_size=2
+            ).map(lambda tags: tuple(sorted(tags.items()))),
         )
     )
     most_items: int = 3  # arrays nest; a few items each already make every kind of neighbour
@@ -153,7 +149,7 @@ def arrays(construct: CountedArray, draws: Draws) -> SearchStrategy[Any]:
     short = st.lists(value(construct.subcon, draws), max_size=draws.most_items)
     if not draws.long_arrays or has_arrays(construct.subcon):
         return nullable(construct, short)
-    times = st.sampled_from([1] * SIMPLE_LENGTHS + LONG)
+    times = st.sampled_from([1] * SIMPLE_LENGTHS + list(LONG_LENGTHS))
     return nullable(construct, st.builds(lambda items, times: items if times == 1 else items[:1] * times, short, times))
 
 

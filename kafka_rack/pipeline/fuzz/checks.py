@@ -18,6 +18,7 @@ from protocol import reference
 from protocol.codec import codec, decode_as
 from protocol.declare import TAGS, declaration_of
 from protocol.fuzz.crossing import Refusal, cross
+from protocol.fuzz.generation import is_tame
 from protocol.fuzz.oracles import KafkaPythonOracle, KioOracle, Oracle, Unfit
 from protocol.versions import VersionRange
 from protocol.wire import Array, FieldType
@@ -163,7 +164,7 @@ class Damage(OfAll):
 
 
 class Judged:
-    """Another codec reads our bytes and writes the same."""
+    """Another codec reads our bytes and writes the same; it may refuse no values but those that mean nothing to it."""
 
     takes: tuple[str, ...] = (MESSAGE,)
     damaged = 0
@@ -176,8 +177,14 @@ class Judged:
         return (aside is None or version not in aside) and self.oracle.supports(message, version)
 
     def fault(self, message: Any, version: int, value: Any) -> Fault | None:
-        data = codec(message, version).encode(without_tags(value))
-        theirs = self.oracle.rewritten(message.name, version, data)
+        plain = without_tags(value)
+        data = codec(message, version).encode(plain)
+        try:
+            theirs = self.oracle.rewritten(message.name, version, data)
+        except Unfit as reason:
+            if not is_tame(plain, version):
+                raise
+            return Fault(f"our bytes refused: {str(reason).partition(':')[0]}", data.hex(), cut(str(reason)))
         return None if theirs == data else Fault("other bytes written", data.hex(), theirs.hex())
 
 
