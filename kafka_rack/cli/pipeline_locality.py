@@ -18,23 +18,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import (
-    add_spark_arguments,
-    cause_of,
-    check_stream_arguments,
-    spark_for,
-    with_progress,
-)
+from kafka_rack.cli.pipeline_decode import add_spark_arguments, check_stream_arguments, spark_for
 from kafka_rack.cli.pipeline_locality_stream import follow
 from kafka_rack.cli.pipeline_locality_text import as_text, forecast_as_json, forecast_as_text
+from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
@@ -44,6 +38,7 @@ from kafka_rack.locality.rack_rules import RackRules
 FORECAST = ("racks", "rf", "in", "readers", "local-producers", "local-consumers")
 FORECAST_FORM = "racks=3,rf=3,in=300MiB/s,readers=2"
 MOST_TOP = 1_000
+INTERRUPTED = "interrupted: what was there before is as it was"
 Read = TypeVar("Read")
 
 
@@ -111,6 +106,7 @@ def check(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.top <= MOST_TOP:
         raise UsageError(f"--top {arguments.top}, but it must be from 1 to {MOST_TOP}")
     check_stream_arguments(arguments)
+    check_spark_arguments(arguments)
     for given in arguments.inputs:
         if not Path(given).exists():
             raise UsageError(f"{given}: no such file or folder")
@@ -125,52 +121,38 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | None, window_us: int | None) -> int:
-    from kafka_rack.pipeline.session import INSTALL_SPARK, SparkMissing
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
-        from pyspark.errors import PySparkException
-
         from kafka_rack.pipeline.locality import NothingToMeasure, Settings, is_decoded, measure
-        from kafka_rack.pipeline.staging import NotOurs, clear
+        from kafka_rack.pipeline.staging import clear
         from kafka_rack.pipeline.writing import SchemaMismatch
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     settings = Settings(prices, rules, window_us, top=arguments.top, racks_file=arguments.racks)
     options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
     out = Path(arguments.out)
-    streams = arguments.stream or arguments.once
-    try:
-        decoded = [given for given in arguments.inputs if is_decoded(Path(given))]
-        if streams and decoded:
-            raise UsageError(f"{decoded[0]} holds decoded tables, but a stream follows captures")
-        with spark_for(arguments) as spark:
-            if streams:
-                follow(spark, arguments, settings, options)
+
+    def work(spark: Any) -> dict[str, Any]:
+        return measure(spark, arguments.inputs, out, settings, partitions=arguments.partitions, source_options=options)
+
+    with told_in_one_line(arguments.out, INTERRUPTED):
+        try:
+            decoded = [given for given in arguments.inputs if is_decoded(Path(given))]
+            if arguments.stream or arguments.once:
+                if decoded:
+                    raise UsageError(f"{decoded[0]} holds decoded tables, but a stream follows captures")
+                with spark_for(arguments) as spark:
+                    follow(spark, arguments, settings, options)
                 return DONE
-            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
-            result = with_progress(
-                spark,
-                lambda: measure(
-                    spark,
-                    arguments.inputs,
-                    out,
-                    settings,
-                    partitions=arguments.partitions,
-                    source_options=options,
-                ),
-                "measuring",
-            )
-    except NothingToMeasure as error:
-        raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
-    except (SparkMissing, SchemaMismatch, NotOurs) as error:
-        raise CommandError(str(error)) from None
-    except PySparkException as error:
-        raise CommandError(f"Spark gave up: {cause_of(str(error))}") from None
-    except OSError as error:
-        raise CommandError(f"{error.filename or out}: {error.strerror or error}") from None
-    except KeyboardInterrupt:
-        clear(out)
-        raise CommandError("interrupted: what was there before is as it was") from None
+            result = run_on_spark(spark_for, arguments, work, "measuring")
+        except NothingToMeasure as error:
+            raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
+        except SchemaMismatch as error:
+            raise CommandError(str(error)) from None
+        except KeyboardInterrupt:
+            clear(out)
+            raise
     sys.stdout.write(json.dumps(result, indent=2) + "\n" if arguments.format == "json" else as_text(result))
     return DONE
 
