@@ -13,19 +13,22 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from tests.bench.pipeline import ours
-from tests.bench.pipeline.figures import progress
+from tests.bench.pipeline.figures import median, progress, timed
 from tests.bench.pipeline.inputs import MB, Input, capture_of, room_for, rounds_for
-from tests.bench.pipeline.processes import Peaks, cpu_seconds
+from tests.bench.pipeline.processes import Peaks
 
 CORES = 2
 TASK_MB = 32
 """About what the pipeline makes a task of; there is one for each core at least, so that all sizes have both."""
+RUNS = 3
+ONCE_MB = 300
+"""From here on one run is long enough."""
 OUTPUT_SHARE = 0.6
 """What the tables take at most, beside the capture."""
+NAMES = {"wall": "time", "cpu": "CPU time"}
 HEAD = (
     f"{'capture':>9} {'frames':>10} {'wall s':>7} {'CPU s':>7} {'s per 100 MB':>13} {'CPU s per 100 MB':>17}"
     f" {'Python':>7} {'heap':>6} {'live':>6} {'planner':>8} {'worker':>7}"
@@ -65,14 +68,15 @@ def row(found: dict[str, float]) -> None:
 def compare(before: dict[str, float], found: dict[str, float]) -> None:
     """How time grew beside size; 1.00 is linear."""
     size = found["size_mb"] / before["size_mb"]
-    wall, cpu = (found[name] / before[name] / size for name in ("wall", "cpu"))
-    fixed = before["fixed_wall"]
-    net = (found["wall"] - found["fixed_wall"]) / max(before["wall"] - fixed, 0.01) / size
-    print(
-        f"    {size:.1f} times the capture: per MB {wall:.2f} times the time ({net:.2f} without the {fixed:.1f} s "
-        f"of a small job), {cpu:.2f} times the CPU time",
-        flush=True,
-    )
+    print(f"    {size:.1f} times the capture, per MB: {', '.join(grown(before, found, name, size) for name in NAMES)}")
+
+
+def grown(before: dict[str, float], found: dict[str, float], name: str, size: float) -> str:
+    """How much more a MB takes, and without what the least job takes already."""
+    least = found[f"least_{name}"]
+    whole = found[name] / before[name] / size
+    net = (found[name] - least) / max(before[name] - before[f"least_{name}"], 0.01) / size
+    return f"{whole:.2f} times the {NAMES[name]} ({net:.2f} beyond the {least:.1f} s of the least job)"
 
 
 def measured(capture: Input, folder: Path) -> dict[str, float]:
@@ -84,33 +88,34 @@ def measured(capture: Input, folder: Path) -> dict[str, float]:
 
 
 def measure(path: Path, out: Path) -> dict[str, float]:
-    """One run in this process, after a warm-up on a small capture whose second run tells what a job costs at least."""
+    """In this process, after a warm-up on a round and three on next to nothing, which tell what a job costs."""
     from kafka_rack.pipeline.session import spark_session
 
     with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
-        small = capture_of(Path(name) / "small.jsonl", 1).path
-        with small.open("rb+") as file:
-            file.truncate(file.read(100_000).rfind(b"\n") + 1)
+        warm = capture_of(Path(name) / "warm.jsonl", 1).path
+        small = Path(name) / "small.jsonl"
+        small.write_bytes(b"".join(warm.read_bytes().splitlines(keepends=True)[:100]))
         spark: Any = spark_session(f"local[{CORES}]", driver_memory="1g")
         try:
-            fixed = []
-            for _ in range(3):
-                start = perf_counter()
-                ours.through_spark(spark, small, out)
-                fixed.append(perf_counter() - start)
-            cpu, start = cpu_seconds(), perf_counter()
+            ours.through_spark(spark, warm, out, CORES)
+            least = [timed(lambda: ours.through_spark(spark, small, out)) for _ in range(3)]
+            size_mb = path.stat().st_size / MB
+            found: list[int] = []
             with Peaks(spark) as peaks:
-                frames = ours.through_spark(spark, path, out, max(CORES, round(path.stat().st_size / MB / TASK_MB)))
-            wall, used = perf_counter() - start, cpu_seconds() - cpu
+                tasks = max(CORES, round(size_mb / TASK_MB))
+                runs = [
+                    timed(lambda: found.append(ours.through_spark(spark, path, out, tasks)))
+                    for _ in range(RUNS if size_mb < ONCE_MB else 1)
+                ]
             spark._jvm.System.gc()
             live = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
         finally:
             spark.stop()
     return {
-        "frames": frames,
-        "wall": wall,
-        "cpu": used,
-        "fixed_wall": min(fixed),
+        "frames": found[0],
+        **median(runs)._asdict(),
+        "least_wall": min(run.wall for run in least),
+        "least_cpu": min(run.cpu for run in least),
         "python": peaks.python,
         "heap": peaks.heap,
         "live": live / MB,

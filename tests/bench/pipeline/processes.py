@@ -65,7 +65,7 @@ class Peaks:
     The planner is the process in which Spark asks a Python data source for its partitions, on the driver's side.
     """
 
-    def __init__(self, spark: Any, every_seconds: float = 0.1) -> None:
+    def __init__(self, spark: Any, every_seconds: float = 0.3) -> None:
         self.python = self.heap = self.planner = self.workers = 0.0
         self._memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
         self._every = every_seconds
