@@ -36,7 +36,13 @@ LARGE_MB = (10, 100, 1000)
 def main(
     *, large: bool = False, size_mb: float = SIZE_MB, runs: int = RUNS, sizes_mb: Sequence[float] = LARGE_MB
 ) -> None:
-    """Print the figures."""
+    """Print the figures; without Java, one line and the exit code 1."""
+    from kafka_rack.pipeline.session import SparkMissing, find_java
+
+    try:
+        find_java()
+    except SparkMissing as missing:
+        raise SystemExit(str(missing)) from None
     print(machine())
     print(f"load {os.getloadavg()[0]:.1f} at the start; medians of {runs} runs, each after one that warms up\n")
     with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
