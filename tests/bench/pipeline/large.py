@@ -21,8 +21,8 @@ from tests.bench.pipeline.inputs import MB, Input, capture_of, room_for, rounds_
 from tests.bench.pipeline.processes import Peaks
 
 CORES = 2
-TASK_MB = 32
-"""About what the pipeline makes a task of; there is one for each core at least, so that all sizes have both."""
+SMALL_MB = 64
+"""Below this the job is told to use both cores; above, it makes tasks enough of its own accord."""
 RUNS = 3
 ONCE_MB = 300
 """From here on one run is long enough."""
@@ -102,7 +102,7 @@ def measure(path: Path, out: Path) -> dict[str, float]:
             size_mb = path.stat().st_size / MB
             found: list[int] = []
             with Peaks(spark) as peaks:
-                tasks = max(CORES, round(size_mb / TASK_MB))
+                tasks = CORES if size_mb < SMALL_MB else None
                 runs = [
                     timed(lambda: found.append(ours.through_spark(spark, path, out, tasks)))
                     for _ in range(RUNS if size_mb < ONCE_MB else 1)
