@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,6 +106,31 @@ def test_a_crash_the_first_time_leaves_nothing(tmp_path):
     with pytest.raises(RuntimeError):
         crash(tmp_path / "new", RuntimeError)
     assert list((tmp_path / "new").rglob("*")) == []
+
+
+def test_a_folder_may_hold_other_things_beside_what_goes_into_it(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "thesis.txt").write_text("theirs")
+    for number in (1, 2):
+        with staged(tmp_path, ("results/rows", "results/notes")) as folder:
+            (folder / "results").mkdir()
+            write_table(folder / "results", "rows", SCHEMA, [{"number": number}])
+        assert pq.read_table(tmp_path / "results" / "rows").to_pylist() == [{"number": number}]
+    assert (tmp_path / "results" / "thesis.txt").read_text() == "theirs"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["part-00000.parquet", "results", "rows", "thesis.txt"]
+
+
+def test_what_killed_runs_left_goes_and_what_others_write_stays(tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    here = socket.gethostname()
+    theirs = {f"{os.getppid()}-other@{here}", "1-far@elsewhere"}
+    for name in (f"{ended.pid}-killed@{here}", f"{os.getpid()}-mine@{here}", *theirs):
+        (tmp_path / staging.TEMPORARY / name).mkdir(parents=True)
+    made(tmp_path, 1)
+    assert {path.name for path in (tmp_path / staging.TEMPORARY).iterdir()} == theirs | {f"{os.getpid()}-mine@{here}"}
+    staging.clear(tmp_path)
+    assert {path.name for path in (tmp_path / staging.TEMPORARY).iterdir()} == theirs
 
 
 def test_an_empty_table_has_its_columns(tmp_path):
