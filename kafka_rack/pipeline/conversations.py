@@ -8,29 +8,38 @@ of a request that waits. What lies before is told as a problem, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
-from kafka_rack.pipeline.reassembly import Direction, Piece, distance
+from kafka_rack.pipeline.reassembly import Direction, Piece
+from kafka_rack.pipeline.recognition import (
+    MOST_FRAME_BYTES,
+    asks,
+    find_request,
+    find_response,
+    opening_of,
+    plausible_request,
+    request_reads,
+    response_reads,
+)
 from kafka_rack.pipeline.segments import ACK, FIN, RST, SYN, Endpoint, Segment
-from kafka_rack.pipeline.values import Connection, Frame, Problem, State, client_id_of
-from protocol.errors import ProtocolError
-from protocol.registry import message_class
+from kafka_rack.pipeline.values import Connection, Frame, Problem, State
 
-MOST_FRAME_BYTES = 128 << 20
-MOST_UNDECIDED = 64
+MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 2000
 MOST_HELD = 1000
-NEWEST_API_VERSIONS = 32
-VERSIONS: dict[int, tuple[int, int] | None] = {}
 
 
 class Half(msgspec.Struct):
-    """One side's bytes that are not a whole frame yet. ``synced``: the next byte begins a frame."""
+    """One side's bytes that are not a whole frame yet.
+
+    ``synced``: the next byte begins a frame; ``on_trial``: as far as its header shows.
+    """
 
     direction: Direction = msgspec.field(default_factory=Direction)
     buffer: bytearray = msgspec.field(default_factory=bytearray)
     synced: bool = False
+    on_trial: bool = False
     skipped: int = 0
 
 
@@ -45,6 +54,7 @@ class Conversation(msgspec.Struct):
     requests: Half = msgspec.field(default_factory=Half)
     responses: Half = msgspec.field(default_factory=Half)
     held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
+    client_id: str | None = None
     other: bool = False
 
 
@@ -69,6 +79,8 @@ class Traffic(msgspec.Struct):
         if found is not None and opening and found.server is not None and is_new(found, segment):
             yield from self.end(found, problems, path)  # the same ports again
             found = None
+        elif found is not None and opening and found.server is None and is_other(found, segment):
+            found = None
         if found is None:
             self.numbers += 1
             found = self.conversations[key] = Conversation(self.numbers)
@@ -78,8 +90,10 @@ class Traffic(msgspec.Struct):
             if segment.size or segment.flags & SYN:
                 found.undecided.append(segment)
             if not self.decide(found, segment):
-                if len(found.undecided) > MOST_UNDECIDED:
+                opened = opening_of(found.undecided) is not None
+                if len(found.undecided) > (MOST_UNDECIDED_BEHIND_ITS_OPENING if opened else MOST_UNDECIDED):
                     found.other = True
+                if found.other:
                     found.undecided.clear()
                 return
             earlier, found.undecided = found.undecided, []
@@ -100,10 +114,14 @@ class Traffic(msgspec.Struct):
                 return True
         if self.ports:
             found.other = True
-        elif segment.data and begins_with_a_request(found.undecided, segment.source):
-            self.servers.add(segment.target)
-            self.settle(found, segment.source, segment.target)
-            return True
+        elif segment.data:
+            shown = asks(found.undecided, segment.source)
+            if shown:
+                self.servers.add(segment.target)
+                self.settle(found, segment.source, segment.target)
+                return True
+            opening = opening_of(found.undecided)
+            found.other = shown is False and opening is not None and opening.source == segment.source
         return False
 
     def settle(self, found: Conversation, client: Endpoint, server: Endpoint) -> None:
@@ -115,7 +133,7 @@ class Traffic(msgspec.Struct):
         from_client = segment.source == found.client
         half = found.requests if from_client else found.responses
         if segment.flags & SYN:
-            half.synced = True
+            half.synced, half.on_trial = True, False
         for piece in half.direction.take(segment):
             yield from self.bytes_came(found, half, piece, problems, path)
         other = found.responses if from_client else found.requests
@@ -167,7 +185,10 @@ class Traffic(msgspec.Struct):
         buffer = half.buffer
         while True:
             if not half.synced:
-                at = (find_request if is_request else find_response)(buffer, connection, begins)
+                if is_request:
+                    at = find_request(buffer, found.client_id, begins)
+                else:
+                    at = find_response(buffer, connection, begins)
                 begins = None
                 if at is None:
                     keep = MOST_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
@@ -177,14 +198,7 @@ class Traffic(msgspec.Struct):
                     return
                 half.skipped += at
                 del buffer[:at]
-                half.synced = True
-                if half.skipped:
-                    reason = (
-                        f"{half.skipped} bytes of {'requests' if is_request else 'responses'} on connection "
-                        f"{found.number} before the first whole frame"
-                    )
-                    problems.append(Problem(self.state.capture, path, piece.offset, reason))
-                    half.skipped = 0
+                half.synced = half.on_trial = True
             if len(buffer) < 4:
                 return
             size = int.from_bytes(buffer[:4], "big", signed=True)
@@ -199,13 +213,29 @@ class Traffic(msgspec.Struct):
             if len(buffer) < 4 + size:
                 return
             data = bytes(buffer[4 : 4 + size])
+            if half.on_trial:
+                asked = connection.asked.get(int.from_bytes(data[:4], "big", signed=True))
+                if not (request_reads(data) if is_request else asked is not None and response_reads(data, asked)):
+                    half.synced = False
+                    half.skipped += 1
+                    del buffer[:1]
+                    continue
+                half.on_trial = False
+            if half.skipped:
+                side = "requests" if is_request else "responses"
+                reason = f"{half.skipped} bytes of {side} on connection {found.number} before the first whole frame"
+                problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                half.skipped = 0
             del buffer[: 4 + size]
             if not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
                 found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
                 if len(found.held) > MOST_HELD:
                     yield from self.release(found)
                 continue
-            yield self.state.frame(piece.ts, connection, is_request, data, piece.offset)
+            frame = self.state.frame(piece.ts, connection, is_request, data, piece.offset)
+            if is_request and frame.asked is not None:
+                found.client_id = frame.asked.client_id
+            yield frame
 
     def match_held(self, found: Conversation) -> Iterator[Frame]:
         """Responses whose requests have come by now."""
@@ -252,31 +282,18 @@ class Traffic(msgspec.Struct):
             yield from self.end(found, problems, path)
 
 
-def begins_with_a_request(segments: list[Segment], source: Endpoint) -> bool:
-    """Whether what one side sent so far begins with a request, or has one in it where the beginning was not seen."""
-    opened_by = next((one.source for one in segments if one.flags & (SYN | ACK) == SYN), None)
-    if opened_by not in (None, source):
-        return False
-    own = [one for one in segments if one.source == source]
-    opening = next((one for one in own if one.flags & SYN), None)
-    base = opening.sequence + 1 if opening is not None else own[0].sequence
-    data = bytearray()
-    for one in sorted(own, key=lambda one: distance(base, one.sequence)):
-        ahead = distance(base, one.sequence) - len(data)
-        if one.data and ahead <= 0:
-            data += one.data[-ahead:]
-    if opening is not None:
-        return plausible_request(data, 0)
-    return plausible_request(own[-1].data, 0) or find_request(data, Connection(0), None) is not None
-
-
 def is_new(found: Conversation, segment: Segment) -> bool:
-    """Whether a SYN begins another connection rather than repeats the one that is there."""
+    """Whether a SYN begins another connection rather than repeats the one that opened this."""
     half = found.requests if segment.source == found.client else found.responses
-    following = half.direction.following
-    if following is None or not half.direction.began:
-        return bool(found.responses.direction.following)
-    return bool(half.buffer or found.responses.direction.began) and (segment.sequence + 1) % (1 << 32) != following
+    if half.direction.opened is None:
+        return half.direction.following is not None or found.responses.direction.following is not None
+    return half.direction.opened != segment.sequence
+
+
+def is_other(found: Conversation, segment: Segment) -> bool:
+    """The same for a connection of which it is not known yet, or known not, that it is Kafka's."""
+    opening = opening_of(found.undecided)
+    return found.other or (opening is not None and opening.sequence != segment.sequence)
 
 
 def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | None:
@@ -289,78 +306,3 @@ def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | 
             return endpoints[known]
     brokers = {broker for (_, known_port), broker in endpoints.items() if known_port == port}
     return next(iter(brokers)) if len(brokers) == 1 else None
-
-
-def versions_of(api_key: int) -> tuple[int, int] | None:
-    """The versions that a request of this API may have; None: there is no such API."""
-    if api_key not in VERSIONS:
-        try:
-            valid = message_class(api_key, "request").valid_versions
-            highest = max(valid.highest, NEWEST_API_VERSIONS) if api_key == 18 else valid.highest
-            VERSIONS[api_key] = (0 if api_key == 18 else valid.lowest, highest)
-        except ProtocolError:
-            VERSIONS[api_key] = None
-    return VERSIONS[api_key]
-
-
-def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) -> bool:
-    """Whether a request, length first, may begin here; ``strict``: its version is one that exists."""
-    if len(data) < at + 14:
-        return False
-    size = int.from_bytes(data[at : at + 4], "big")
-    if not 10 <= size <= MOST_FRAME_BYTES:
-        return size == 8 and data[at + 4 : at + 8] == b"\0\x07\0\0"
-    versions = versions_of(int.from_bytes(data[at + 4 : at + 6], "big"))
-    version = int.from_bytes(data[at + 6 : at + 8], "big")
-    if not strict:
-        return True
-    if versions is None or not versions[0] <= version <= versions[1]:
-        return False
-    length = int.from_bytes(data[at + 12 : at + 14], "big", signed=True)
-    if length < -1 or length + 10 > size:
-        return False
-    return bytes(data[at + 14 : at + 14 + max(length, 0)]).decode("utf-8", "replace").isprintable()
-
-
-def find_request(buffer: bytearray, connection: Connection, begins: int | None) -> int | None:
-    """Where the first request begins that leaves no doubt: what follows it fits too, or it begins a segment."""
-    client_ids: Collection[str | None] = {asked.client_id for asked in connection.asked.values()}
-    for at in range(max(0, len(buffer) - 13)):
-        if buffer[at] > MOST_FRAME_BYTES >> 24 or not plausible_request(buffer, at):
-            continue
-        after = at + 4 + int.from_bytes(buffer[at : at + 4], "big")
-        head = bytes(buffer[at + 4 : at + 4 + 300])
-        client_id = client_id_of(head, int.from_bytes(head[:2], "big"), int.from_bytes(head[2:4], "big"))[0]
-        if after == len(buffer) or at == begins or plausible_request(buffer, after):
-            return at
-        if client_id and client_id in client_ids:
-            return at
-    return None
-
-
-def find_response(buffer: bytearray, connection: Connection, begins: int | None) -> int | None:
-    """Where the first response to a request that waits begins: it begins a segment, or what follows it fits too."""
-    best: int | None = None
-    if begins is not None and names_a_request(buffer, begins, connection):
-        best = begins
-    for correlation_id in connection.asked:
-        needle = correlation_id.to_bytes(4, "big", signed=True)
-        at = buffer.find(needle, 4)
-        while at >= 4 and (best is None or at - 4 < best):
-            after = at + int.from_bytes(buffer[at - 4 : at], "big")
-            long_enough = after >= at + 4
-            if long_enough and (after == len(buffer) or names_a_request(buffer, after, connection)):
-                best = at - 4
-            at = buffer.find(needle, at + 1)
-    return best
-
-
-def names_a_request(buffer: bytearray, at: int, connection: Connection) -> bool:
-    """Whether a response to a request that waits may begin here."""
-    if at + 8 > len(buffer):
-        return False
-    size = int.from_bytes(buffer[at : at + 4], "big")
-    return (
-        4 <= size <= MOST_FRAME_BYTES
-        and int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True) in connection.asked
-    )

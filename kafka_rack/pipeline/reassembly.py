@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_rack.pipeline.segments import SYN, Segment
+from kafka_rack.pipeline.segments import FIN, SYN, Segment
 
 PATIENCE_US = 3_000_000
 MOST_WAITING_BYTES = 8 << 20
@@ -28,14 +28,15 @@ class Piece(NamedTuple):
 
 
 class Direction(msgspec.Struct):
-    """``following`` is the sequence number that comes next, None until anything has come.
+    """``following`` is the sequence number that comes next, None until anything has come, ``opened`` that
+    of its SYN.
 
     ``waiting``: what lies behind a hole, by its place, which counts bytes from the first on and so does not wrap.
     ``places`` is a heap of them, ``place`` that of ``following``.
     """
 
     following: int | None = None
-    began: bool = False
+    opened: int | None = None
     place: int = 0
     waiting: dict[int, Piece] = msgspec.field(default_factory=dict)
     places: list[int] = msgspec.field(default_factory=list)
@@ -46,10 +47,10 @@ class Direction(msgspec.Struct):
         """What a segment completes."""
         sequence = segment.sequence
         if segment.flags & SYN:
+            if self.opened is None:
+                self.opened, self.following = sequence, (sequence + 1) % WHOLE
             sequence = (sequence + 1) % WHOLE
-            if self.following is None or not self.began:
-                self.following, self.began = sequence, True
-        if not segment.size:
+        if not segment.size and (self.following is None or not segment.flags & FIN):
             return []
         if self.following is None:
             self.following = sequence

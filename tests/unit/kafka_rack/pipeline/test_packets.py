@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -218,3 +219,87 @@ def test_a_snapped_packet_counts_as_loss(tmp_path):
     frames, problems = decode(tmp_path, bytes(data))
     assert len(frames) == 3
     assert any("10 bytes of responses" in row["reason"] for row in problems)
+
+
+def test_a_response_that_reads_as_a_request_makes_no_server_of_the_client(tmp_path):
+    """The answer to request 3 begins as Produce of version 3 would; a capture may begin with it."""
+    segments = [one for one in conversation(calls=8) if one.data]
+    at = next(number for number, one in enumerate(segments) if one.source == SERVER and one.data[4:8] == b"\0\0\0\3")
+    frames, _ = decode(tmp_path, pcap(segments[at:]))
+    assert {row["client_addr"] for row in frames} == {"127.0.0.1:40000"}
+    assert [row["correlation_id"] for row in frames if row["direction"] == "request"] == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        # ZooKeeper's connect request: length, protocol version, zxid, timeout, session, password, read only
+        struct.pack(">iiqiqi16s?", 45, 0, 0, 30_000, 0, 16, bytes(16), False),
+        # PostgreSQL's startup: length, version 3.0, names and values
+        struct.pack(">ihh", 120, 3, 0) + b"user\0postgres\0database\0orders\0client_encoding\0UTF8\0".ljust(112, b"\0"),
+    ],
+)
+def test_other_protocols_that_begin_like_a_request_are_left_alone(tmp_path, first):
+    other, server = ("10.0.0.9", 51000), ("10.0.0.8", 2181)
+    session = [
+        Sent(START, other, server, 5, flags=SYN),
+        Sent(START + 1, server, other, 90, flags=SYN_ACK),
+        Sent(START + 2, other, server, 6, first),
+        Sent(START + 3, server, other, 91, first),
+    ]
+    frames, problems = decode(tmp_path, pcap(session + conversation()))
+    assert whole(frames)
+    assert problems == []
+
+
+def test_a_syn_that_comes_again_late_opens_nothing(tmp_path):
+    """As where two points of a bridge are captured and their clocks differ."""
+    segments = conversation()
+    frames, problems = decode(tmp_path, pcap([*segments[:5], segments[0], *segments[5:]]))
+    assert whole(frames)
+    assert problems == []
+
+
+def test_ports_that_are_used_again_make_another_connection(tmp_path):
+    """After a connection that was refused, after one that was reset, and after other traffic."""
+    refused = [Sent(START - 900, CLIENT, SERVER, 77, flags=SYN), Sent(START - 800, SERVER, CLIENT, 0, flags=0x14)]
+    chat = [
+        Sent(START - 700, CLIENT, SERVER, 7000, flags=SYN),
+        Sent(START - 600, CLIENT, SERVER, 7001, b"hello there, this is no Kafka"),
+    ]
+    first = [*conversation(calls=3), Sent(START + 5000, CLIENT, SERVER, 0, flags=0x14)]
+    again = [replace(one, ts=one.ts + 10_000) for one in conversation(3, first=90_000)]
+    frames, problems = decode(tmp_path, pcap([*refused, *chat, *first, *again]))
+    assert sorted(row["correlation_id"] for row in frames) == sorted([0, 1, 2] * 4)
+    assert len({row["conn"] for row in frames}) == 2
+    assert problems == []
+
+
+def test_bytes_missing_before_the_end_of_a_connection_are_told(tmp_path):
+    segments = conversation()
+    last = segments[-1]
+    end = replace(last, ts=last.ts + 10, sequence=last.sequence + len(last.data), data=b"", flags=FIN)
+    frames, problems = decode(tmp_path, pcap([*segments[:-1], end]))
+    assert len(frames) == 7
+    assert [row["reason"] for row in problems] == [f"{len(last.data)} bytes of responses on connection 1 are missing"]
+
+
+def test_a_hole_waits_its_own_time_and_not_that_of_one_before_it(tmp_path):
+    """The second hole is filled 2.9 s after it came, 3.4 s after the first did."""
+    segments = conversation(calls=6)
+    requests = [one for one in segments if one.source == CLIENT and one.data]
+    others = [one for one in segments if one.source != CLIENT and one.data]
+    s = 1_000_000
+    order = [
+        *segments[:2],
+        replace(requests[1], ts=START),
+        replace(requests[3], ts=START + s // 2),
+        replace(requests[0], ts=START + s),
+        replace(requests[2], ts=START + 34 * s // 10),
+        replace(requests[4], ts=START + 34 * s // 10),
+        replace(requests[5], ts=START + 34 * s // 10),
+        *[replace(one, ts=START + 4 * s) for one in others],
+    ]
+    frames, problems = decode(tmp_path, pcap(order))
+    assert whole(frames, 6)
+    assert problems == []

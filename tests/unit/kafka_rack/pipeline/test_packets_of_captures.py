@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def captured(name, version, limit=60):
     seed=st.integers(0, 1 << 32),
     name=st.sampled_from(NAMES),
     version=st.sampled_from([4, 6]),
-    cut=st.sampled_from([1448, 60_000]),
+    cut=st.sampled_from([50, 200, 1448, 60_000]),
     disturbed=st.booleans(),
     kind=st.sampled_from([0, 1, 12, 14, 101, 108, 113, 228, 276, "pcapng"]),
     order=st.sampled_from("<>"),
@@ -98,3 +99,38 @@ def test_times_of_every_clock_are_those_of_the_recorder(tmp_path_factory):
         for frame in frames:
             found_at = times[address(frame.client), int.from_bytes(frame.data[4:8], "big")]
             assert 0 <= found_at - frame.ts <= 1
+
+
+@given(seed=st.integers(0, 1 << 32), name=st.sampled_from(NAMES), loss=st.sampled_from([0.005, 0.03, 0.2]))
+def test_loss_costs_frames_and_never_makes_some_up(tmp_path_factory, seed, name, loss):
+    """Packets are missing, others are cut off by the recorder; every frame that comes out was sent. What each client
+    sends first is there: without it, and with little more, nothing tells that a connection is Kafka's.
+    """
+    rng = Random(seed)
+    frames = captured(name, 4, 120)
+    kept: list[wire.Seg] = []
+    begun = set()
+    for one in wire.conversations(frames, rng, cut=600):
+        fate = rng.random()
+        if one.data and one.source[1] != 9092 and one.source not in begun:
+            begun.add(one.source)
+            fate = 1
+        if one.data and fate < loss / 2:
+            kept.append(wire.replace(one, kept=rng.randrange(len(one.data))))
+        elif fate >= loss or not one.data:
+            kept.append(one)
+    rows = read(tmp_path_factory, wire.pcap(kept, rng))
+    sent = told(frames)
+    missing = sent - found(rows)
+    assert found(rows) - sent == Counter()
+    assert not missing or rows.as_dicts("problems")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_capture_that_begins_in_the_middle_makes_nothing_up(tmp_path_factory, name):
+    for seed in range(12):
+        rng = Random(seed)
+        frames = captured(name, 4, 120)
+        segments = wire.conversations(frames, rng, cut=600, handshake=False)
+        rows = read(tmp_path_factory, wire.pcap(segments[rng.randrange(len(segments) // 2) :], rng))
+        assert found(rows) - told(frames) == Counter()
