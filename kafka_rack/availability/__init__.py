@@ -16,8 +16,8 @@ from kafka_rack.availability.layout import (
     worst_leader_load,
 )
 from kafka_rack.availability.pieces import Judged, Piece, judge
-from kafka_rack.availability.question import PLACERS, RANDOM, Question
-from kafka_rack.availability.survey import Row, answer, availability_row, pieces_of
+from kafka_rack.availability.question import PLACERS, RANDOM, Question, check_question
+from kafka_rack.availability.survey import Row, answer, availability_row, pieces_of, steps_of
 
 __all__ = [
     "DEFAULT_TRIALS",
@@ -36,12 +36,14 @@ __all__ = [
     "answer",
     "availability_row",
     "chance_of_any",
+    "check_question",
     "expected_share",
     "judge",
     "kafka_1736_table",
     "layout_availability",
     "pieces_of",
     "scatter_width",
+    "steps_of",
     "tail",
     "worst_leader_load",
 ]

@@ -21,6 +21,8 @@ MONTE_CARLO = "monte-carlo"
 MOST_STEPS = 4_000_000
 """About how many steps an exact answer may take before trying out is chosen: some seconds."""
 MOST_RACK_CHOICES = 2_000
+DEEPEST_WALK = 400
+"""Failures that are gone through one inside the other; few of more outages than this are few enough."""
 SUBSETS, WALK = "subsets", "walk"
 """Two ways to count: distinct subsets of the sets, or one outage after the other."""
 
@@ -115,16 +117,21 @@ def chance_of_any(
 
 
 def counted_chance(
-    sets: Iterable[frozenset[int]], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
+    sets: Iterable[frozenset[int]],
+    threshold: Mapping[int, int],
+    racks: Mapping[int, str | None],
+    outage: Outage,
+    most_steps: int | None = None,
 ) -> float | None:
     """The exact chance that an outage hits any of the sets; None where counting would take too many steps."""
+    most_steps = MOST_STEPS if most_steps is None else most_steps
     distinct = sorted(set(sets), key=sorted)
     choices = number_of_rack_choices(racks, outage.rack_failures)
     if choices > MOST_RACK_CHOICES:
         return None
     total = 0.0
     for remaining in after_racks(racks, outage.rack_failures):
-        counted = count_any(distinct, threshold, remaining, outage.failures, MOST_STEPS // choices)
+        counted = count_any(distinct, threshold, remaining, outage.failures, most_steps // choices)
         if counted is None:
             return None
         total += counted
@@ -132,16 +139,21 @@ def counted_chance(
 
 
 def is_countable(
-    sets: Iterable[frozenset[int]], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
+    sets: Iterable[frozenset[int]],
+    threshold: Mapping[int, int],
+    racks: Mapping[int, str | None],
+    outage: Outage,
+    most_steps: int | None = None,
 ) -> bool:
     """Whether ``counted_chance`` gives an answer, found out without counting."""
+    most_steps = MOST_STEPS if most_steps is None else most_steps
     distinct = set(sets)
     choices = number_of_rack_choices(racks, outage.rack_failures)
     if choices > MOST_RACK_CHOICES:
         return False
     for remaining in after_racks(racks, outage.rack_failures):
         open_sets = open_after(distinct, threshold, remaining, outage.failures)
-        if open_sets and way_to_count(open_sets, remaining, outage.failures, MOST_STEPS // choices) is None:
+        if open_sets and way_to_count(open_sets, remaining, outage.failures, most_steps // choices) is None:
             return False
     return True
 
@@ -196,8 +208,9 @@ def way_to_count(
         subsets = sum(comb(len(left), need) for left, need in open_sets)
         if subsets <= most_steps:
             return SUBSETS
-    per_broker = sum(len(left) for left, _ in open_sets) / len(remaining.up)
-    return WALK if comb(len(remaining.up), failures) * (1 + per_broker) <= most_steps else None
+    up = len(remaining.up)
+    steps = comb(up, failures) * (up + sum(len(left) for left, _ in open_sets)) // up
+    return WALK if steps <= most_steps and failures <= DEEPEST_WALK else None
 
 
 def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[int], failures: int) -> int:

@@ -11,13 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from kafka_rack.availability import chances
 from kafka_rack.availability.chances import counted_chance, drawn_hits, is_countable
-from kafka_rack.availability.layout import expected_share, scatter_width, worst_leader_load
+from kafka_rack.availability.layout import DRAWN_LEADER_OUTAGES, expected_share, scatter_width, worst_leader_load
 from kafka_rack.availability.question import Question
 from kafka_rack.placement import place
 
-LAYOUTS_WITH_LEADERS = 50
-"""For how many layouts of one row the leaders are followed; this takes longest and varies least."""
+LAYOUTS_WITH_LEADERS, MOST_LEADERS_FOLLOWED = 50, 50_000_000
+"""For how many layouts of one row the leaders are followed, fewer where all of them and their outages have more leaders
+than this: it takes longest and varies least."""
+MOST_STEPS_OF_ALL = 60_000_000
+"""About how many steps exact answers for all layouts of a row may take, before trying out is chosen: half a minute."""
 LEAST_TRIALS = 100
 """How often each of many layouts is tried at the least."""
 LAYOUTS_EACH, CHUNK_TRIALS, MOST_CHUNKS = 8, 5_000, 64
@@ -35,7 +39,10 @@ class PlannedLayout:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Part of a question's work. Chunk 0 judges its layouts whole; every chunk draws ``trials`` of each, if need be."""
+    """Part of a question's work. Chunk 0 judges its layouts whole; every chunk draws ``trials`` of each, if need be.
+
+    ``most_steps`` is what counting one layout's exact chance may take.
+    """
 
     question: Question
     settings: Mapping[str, str]
@@ -43,6 +50,7 @@ class Piece:
     layouts: tuple[PlannedLayout, ...]
     chunk: int
     trials: int
+    most_steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +78,25 @@ def cut(
     question: Question, settings: Mapping[str, str], seed: int, layouts: Sequence[PlannedLayout], trials: int
 ) -> Iterator[Piece]:
     """The pieces of a question whose layouts are known, ``trials`` being those of all layouts together."""
-    each = max(LEAST_TRIALS, trials // len(layouts))
+    each = trials_each(len(layouts), trials)
+    steps = min(chances.MOST_STEPS, MOST_STEPS_OF_ALL // len(layouts))
     chunks = min(MOST_CHUNKS, -(-each // CHUNK_TRIALS))
     for begin in range(0, len(layouts), LAYOUTS_EACH):
         some = tuple(layouts[begin : begin + LAYOUTS_EACH])
         for chunk in range(chunks):
             share = each * (chunk + 1) // chunks - each * chunk // chunks
-            yield Piece(question, settings, seed, some, chunk, share)
+            yield Piece(question, settings, seed, some, chunk, share, steps)
+
+
+def trials_each(layouts: int, trials: int) -> int:
+    """How often each of so many layouts is tried, ``trials`` being those of all together."""
+    return max(LEAST_TRIALS, trials // layouts)
+
+
+def layouts_with_leaders(question: Question) -> int:
+    """For how many layouts of a question the leaders are followed."""
+    each = DRAWN_LEADER_OUTAGES * (question.brokers + question.partitions)
+    return max(1, min(LAYOUTS_WITH_LEADERS, MOST_LEADERS_FOLLOWED // each))
 
 
 def judge(piece: Piece) -> list[Judged]:
@@ -113,7 +133,7 @@ def judge_layout(
     unwritable = {size: size - piece.question.min_insync_replicas + 1 for size in sizes}
     lost = {size: size for size in sizes}
     if piece.chunk == 0:
-        with_leaders = planned.number < LAYOUTS_WITH_LEADERS
+        with_leaders = planned.number < layouts_with_leaders(piece.question)
         judged = Judged(
             number=planned.number,
             weight=planned.weight,
@@ -123,12 +143,12 @@ def judge_layout(
             worst_leader_load=worst_leader_load(rows, racks, outage, seeded(piece, planned, "leaders"))
             if with_leaders
             else None,
-            unwritable=counted_chance(sets, unwritable, racks, outage),
-            lost=counted_chance(sets, lost, racks, outage),
+            unwritable=counted_chance(sets, unwritable, racks, outage, piece.most_steps),
+            lost=counted_chance(sets, lost, racks, outage, piece.most_steps),
         )
         if judged.unwritable is not None and judged.lost is not None:
             return judged
-    elif all(is_countable(sets, threshold, racks, outage) for threshold in (unwritable, lost)):
+    elif all(is_countable(sets, threshold, racks, outage, piece.most_steps) for threshold in (unwritable, lost)):
         return None
     else:
         judged = Judged(planned.number, planned.weight, 0.0, 0, 0.0, None, None, None)

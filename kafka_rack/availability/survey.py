@@ -22,7 +22,16 @@ from kafka_rack.availability.chances import (
     tail,
 )
 from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage
-from kafka_rack.availability.pieces import Judged, Piece, PlannedLayout, cut, judge, question_random, together
+from kafka_rack.availability.pieces import (
+    Judged,
+    Piece,
+    PlannedLayout,
+    cut,
+    judge,
+    question_random,
+    together,
+    trials_each,
+)
 from kafka_rack.availability.question import RANDOM, Question, check_question
 from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
 
@@ -32,6 +41,10 @@ MOST_LAYOUTS = 2_000
 LEAST_LAYOUTS = 20
 MOST_SETS = 10**100
 """Of more possible sets than this, no partition draws one that another has."""
+STEPS_TO_PLACE = 20
+"""About how many steps of a trial it takes to place and look at one replica."""
+MOST_ROTATIONS = 1_000_000
+"""Pairs of start and shift beyond which they are drawn without going through all."""
 STRIPED_SEEDS = 200
 """How many seeds stand for all of the striped placer's."""
 
@@ -168,11 +181,16 @@ def layouts_of(question: Question, settings: Mapping[str, str], seed: int) -> tu
         told = [{"seed": random.getrandbits(48)} for _ in range(few(question, STRIPED_SEEDS))]
         weights, complete = [1] * len(told), False
     elif question.placer in ("rack-aware", "unaware"):
-        rotations = rotations_of(question)
-        complete = len(rotations) <= few(question, MOST_LAYOUTS)
-        if not complete:
-            drawn = random.choices(list(rotations), list(rotations.values()), k=few(question, MOST_LAYOUTS))
-            rotations = Counter(drawn)
+        most = few(question, MOST_LAYOUTS)
+        if number_of_rotations(question) > MOST_ROTATIONS:
+            complete = False
+            starts = 1 if racks_are_alike(question) else question.brokers
+            rotations = Counter((random.randrange(starts), random.randrange(question.brokers)) for _ in range(most))
+        else:
+            rotations = rotations_of(question)
+            complete = len(rotations) <= most
+            if not complete:
+                rotations = Counter(random.choices(list(rotations), list(rotations.values()), k=most))
         told = [{"start_index": start, "next_replica_shift": shift} for start, shift in rotations]
         weights = list(rotations.values())
     else:
@@ -185,6 +203,15 @@ def few(question: Question, most: int) -> int:
     return max(LEAST_LAYOUTS, min(most, MOST_PLACED_PARTITIONS // question.partitions))
 
 
+def racks_are_alike(question: Question) -> bool:
+    """Whether all racks are of one size, so that another start only renames brokers."""
+    return not question.racks or question.brokers % question.racks == 0
+
+
+def number_of_rotations(question: Question) -> int:
+    return (1 if racks_are_alike(question) else question.brokers) * question.brokers
+
+
 def rotations_of(question: Question) -> Counter[tuple[int, int]]:
     """Every start and first shift that differ in what they lead to -> how many of Kafka's draws do.
 
@@ -192,7 +219,7 @@ def rotations_of(question: Question) -> Counter[tuple[int, int]]:
     start only renames brokers within a placement that is otherwise the same, so that one start stands for all.
     """
     count = question.brokers
-    alike = not question.racks or count % question.racks == 0
+    alike = racks_are_alike(question)
     step = question.racks if question.racks and question.placer == "rack-aware" else 1
     rotations: Counter[tuple[int, int]] = Counter()
     known: dict[tuple[int, int], tuple[int, int]] = {}
@@ -201,6 +228,25 @@ def rotations_of(question: Question) -> Counter[tuple[int, int]]:
             effect = (start, shift * step % max(1, count - 1))
             rotations[known.setdefault(effect, (start, shift))] += 1
     return rotations
+
+
+def steps_of(question: Question, trials: int) -> int:
+    """About how many steps a row takes at the most: placing its layouts, and trying each out.
+
+    What counting takes is bounded, see ``pieces``.
+    """
+    if question.placer == RANDOM:
+        return 0
+    layouts = 1
+    if question.placer == "striped":
+        layouts = few(question, STRIPED_SEEDS)
+    elif question.placer in ("rack-aware", "unaware"):
+        layouts = min(number_of_rotations(question), few(question, MOST_LAYOUTS))
+    replicas = question.partitions * question.replication_factor
+    failed = question.failures + question.rack_failures * question.brokers // (question.racks or 1)
+    one_trial = failed + failed * replicas // question.brokers + (question.brokers if question.rack_failures else 0)
+    placing = STEPS_TO_PLACE * (question.brokers + replicas)
+    return layouts * (placing + trials_each(layouts, trials) * one_trial)
 
 
 def mean(values: Sequence[tuple[int, float]]) -> float:

@@ -12,7 +12,16 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from kafka_rack.availability import DEFAULT_TRIALS, PLACERS, Question, Row, availability_row, kafka_1736_table
+from kafka_rack.availability import (
+    DEFAULT_TRIALS,
+    PLACERS,
+    Question,
+    Row,
+    availability_row,
+    check_question,
+    kafka_1736_table,
+    steps_of,
+)
 from kafka_rack.availability.kafka_1736 import NOTE
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.tables import table
@@ -29,6 +38,8 @@ from kafka_rack.placement import MOST_REPLICAS, SCATTER_WIDTH_SETTING, UNEVEN_SE
 
 MOST_TRIALS = 100_000_000
 """Hours of work; an error of a ten-thousandth takes fewer."""
+MOST_STEPS = 500_000_000
+"""Of one row: about two minutes of a core."""
 HEADINGS = {
     "replication_factor": "rf",
     "min_insync_replicas": "min.isr",
@@ -110,20 +121,29 @@ def run(arguments: argparse.Namespace) -> int:
         settings[SCATTER_WIDTH_SETTING] = str(arguments.scatter_width)
     if arguments.uneven_last_group:
         settings[UNEVEN_SETTING] = "true"
+    asked = questions(arguments)
     try:
+        for question in asked:
+            check_question(question)
+            check_steps(question, arguments.trials)
         rows = [
             availability_row(question, settings=settings, seed=arguments.seed, trials=arguments.trials)
-            for question in questions(arguments)
+            for question in asked
         ]
     except KafkaRackError as error:
         raise CommandError(str(error)) from error
-    except (OverflowError, RecursionError) as error:
-        sizes = ",".join(map(str, arguments.brokers))
-        raise CommandError(
-            f"--failures {arguments.failures} of --brokers {sizes}: more combinations than can be counted; take fewer"
-        ) from error
     print(answer(rows, arguments.format))
     return 0
+
+
+def check_steps(question: Question, trials: int) -> None:
+    """Refuse, before any work, what would take longer than anyone waits. Raises: CommandError."""
+    steps = steps_of(question, trials)
+    if steps > MOST_STEPS:
+        raise CommandError(
+            f"--brokers {question.brokers} with placer {question.placer} would take about {steps / MOST_STEPS:,.0f} "
+            "times the two minutes that a row may take: fewer --brokers, --partitions, --failures or --trials are due"
+        )
 
 
 def questions(arguments: argparse.Namespace) -> list[Question]:

@@ -132,12 +132,28 @@ def test_the_limits_are_said_where_they_are_passed_and_in_the_help(capsys, comma
     assert said in re.sub(r"\s+", " ", out)
 
 
-@pytest.mark.parametrize(("brokers", "failures"), [("10000", "500")])
-def test_outages_of_more_combinations_than_can_be_counted_fail_in_one_line(capsys, brokers, failures):
-    sizes = (f"--brokers={brokers}", "--partitions=1000", "--replication-factor=3", f"--failures={failures}")
-    code, out, err = run(capsys, "availability", *sizes)
+@pytest.mark.parametrize(("brokers", "failures"), [("1998", "300"), ("1200", "1199")])
+def test_outages_of_more_combinations_than_can_be_counted_are_tried_out(capsys, brokers, failures):
+    sizes = (f"--brokers={brokers}", "--partitions=30", "--replication-factor=3", f"--failures={failures}")
+    code, out, err = run(capsys, "availability", *sizes, "--placer=random,broker-replica", "--trials=100")
+    assert (code, err) == (0, "")
+    assert "monte-carlo" in out
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--brokers=100000", "--racks=3", "--partitions=1000000", "--failures=300"),
+        ("--brokers=99", "--partitions=100", "--failures=5", "--trials=100000000"),
+        ("--brokers=100000", "--racks=1000", "--partitions=100", "--failures=1", "--rack-failures=500"),
+    ],
+)
+def test_outages_that_would_take_hours_are_refused_at_once_with_what_to_ask_less_of(capsys, given):
+    code, out, err = run(capsys, "availability", "--replication-factor=3", *given)
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert f"--failures {failures} of --brokers {brokers}" in err
+    assert err.endswith(
+        "times the two minutes that a row may take: fewer --brokers, --partitions, --failures or --trials are due\n"
+    )
 
 
 @pytest.mark.parametrize("text", ["0:a,99999999999:b", f"0:a,{'9' * 5000}:b", "0:a,-1:b"])
