@@ -20,7 +20,7 @@ from kafka_rack.pipeline.locality_told import Told, host
 WITH_RECORDS = ("Produce", "Fetch", "ShareFetch")
 SUMS = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "redirects")
 WHO = ("api", "api_version", "conn", "client_id", "client_addr", "broker", "broker_rack")
-PARTITION = ("client_rack", "client_rack_from", "topic", "partition", "redirected")
+PARTITION = ("client_rack", "client_rack_from", "topic", "topic_id", "partition", "redirected")
 OF_FETCHES = (*WHO, *PARTITION, "who", "replica_id", "replica_rack", "group_id")
 OF_PRODUCES = (*WHO, *PARTITION, "keyed")
 OF_FRAMES = (*WHO, "listener")
@@ -147,7 +147,7 @@ def common(row: Mapping[str, Any], told: Told) -> dict[str, Any]:
 
 
 def of_topic(row: Mapping[str, Any], told: Told) -> dict[str, Any]:
-    topic = row["topic"]
+    topic = row["topic"] or told.topics.get(row["topic_id"], row["topic_id"])
     return {
         "topic": topic,
         "redirected": bool(row["redirected"]),

@@ -130,7 +130,7 @@ def opening(result: Mapping[str, Any], terms: Terms) -> list[str]:
     return [
         "<header><h1>Traffic across racks</h1>",
         (
-            f'<p class="soft">{captures}, {text(span["first"])} to {text(span["last"])}, '
+            f'<p class="soft">{captures}, {at(span["first"])} to {at(span["last"])} UTC, '
             f"{text(duration_text(span['covered_us']))} covered. {text(racks_file)}.</p>"
         ),
         f'<div class="cards">{shown}</div>',
@@ -141,6 +141,15 @@ def opening(result: Mapping[str, Any], terms: Terms) -> list[str]:
         else "<p>No traffic.</p>",
         "</header>",
     ]
+
+
+def at(told: str) -> str:
+    """A moment of the result, to the second.
+
+    >>> at("2026-01-01T00:00:00.250000Z")
+    '2026-01-01 00:00:00'
+    """
+    return text(told[:19].replace("T", " "))
 
 
 def between_racks(result: Mapping[str, Any], terms: Terms) -> list[str]:
@@ -180,7 +189,7 @@ def times(result: Mapping[str, Any]) -> str:
         return "<p>No traffic.</p>"
     missing = result["total"]["bytes"] - sum(row["bytes"] for row in windows)
     more = f"<p>And {bytes_text(missing)} later, in the tables.</p>" if missing else ""
-    return f'<div class="figure">{over_time(windows, span["window_us"])}</div>{more}'
+    return f'<div class="wide figure">{over_time(windows, span["window_us"])}</div>{more}'
 
 
 def avoidable(result: Mapping[str, Any], terms: Terms) -> list[str]:

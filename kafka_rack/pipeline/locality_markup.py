@@ -45,6 +45,7 @@ svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--sof
 svg .cross{fill:var(--cross)}svg .unknown{fill:var(--unknown)}svg .local{fill:var(--local)}
 svg .grid{stroke:var(--line)}svg .empty{fill:var(--card)}
 summary{cursor:pointer;color:var(--soft)}
+@media screen and (max-width:760px){body{padding:14px}.wide table,.wide svg[width="100%"]{min-width:720px}}
 @media print{:root{color-scheme:light;--ink:#000;--soft:#444;--line:#bbb;--page:#fff;--card:#fff;--cross:#d9742b;
 --unknown:#9aa3ad;--local:#2a9d8f;--warn:#fff}body{max-width:none;padding:0;font-size:11px}nav{display:none}
 table{font-size:10px}.cards{grid-template-columns:repeat(4,1fr)}.card b{font-size:20px}

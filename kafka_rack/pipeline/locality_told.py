@@ -46,9 +46,9 @@ class Only(Generic[Key, Value]):
 class Told(NamedTuple):
     """Of one capture; ``first`` and ``last`` are moments in microseconds since 1970.
 
-    A client is its id and its address. ``in_sync`` has for each topic and partition the racks with replicas in sync
-    from a moment on; ``moments`` are those at which any of them changed. ``covered`` are frames whose rows in
-    ``fetches`` or ``produces`` are in a later block.
+    A client is its id and its address, ``topics`` are names by id. ``in_sync`` has for each topic and partition the
+    racks with replicas in sync from a moment on; ``moments`` are those at which any of them changed. ``covered`` are
+    frames whose rows in ``fetches`` or ``produces`` are in a later block.
     """
 
     capture: str
@@ -66,6 +66,7 @@ class Told(NamedTuple):
     leaders: dict[str, frozenset[str]]
     diskless: frozenset[str]
     in_sync: dict[tuple[str, int], list[tuple[int, frozenset[str]]]]
+    topics: dict[str, str]
     moments: list[int]
     covered: frozenset[int]
 
@@ -124,6 +125,7 @@ class Telling:
     served_by: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
     diskless: set[str] = field(default_factory=set)
     in_sync: dict[tuple[str, int], list[tuple[int, int, frozenset[str]]]] = field(default_factory=dict)
+    topics: Only[str, str] = field(default_factory=Only)
     covered: set[int] = field(default_factory=set)
 
     def add(self, block: Block) -> None:
@@ -191,8 +193,11 @@ class Telling:
 
     def partitions(self, block: Block) -> None:
         """Replicas in sync, leaders, and what is diskless: one partition with two leaders in one epoch."""
-        columns = ("ts", "frame", "topic", "partition", "leader", "leader_rack", "leader_epoch")
+        columns = ("ts", "frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
         rows = block.read("partitions", (*columns, "replicas", "replica_racks", "isr", "error_code"))
+        for row in different(rows, "topic", "topic_id"):
+            if row["topic"] and row["topic_id"]:
+                self.topics.add(row["topic_id"], row["topic"])
         right = pc.and_(pc.is_valid(rows["topic"]), pc.is_valid(rows["partition"]))
         rows = rows.filter(pc.and_(right, pc.equal(rows["error_code"], 0)))
         if not len(rows):
@@ -246,6 +251,7 @@ class Telling:
             leaders={topic: frozenset(racks) for topic, racks in self.leaders.items()},
             diskless=frozenset(self.diskless),
             in_sync=in_sync,
+            topics=self.topics.agreed(),
             moments=sorted({moment for found in in_sync.values() for moment, _ in found}),
             covered=frozenset(self.covered),
         )

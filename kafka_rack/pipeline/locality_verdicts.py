@@ -24,7 +24,7 @@ KEYS: dict[str, tuple[pa.DataType, str]] = {
     "client_id": (pa.string(), "the request's client id"),
     "client_host": (pa.string(), "the client's address without port"),
     "group_id": (pa.string(), "the consumer's group, where it was in one only; else null"),
-    "topic": (pa.string(), "name; null where there is none, or only its id is known"),
+    "topic": (pa.string(), "name, or its id where the capture tells no name; null where there is none"),
     "client_rack": (pa.string(), "where the client is, of replication the follower; null where not known"),
     "client_rack_from": (
         pa.string(),

@@ -139,6 +139,11 @@ def test_followers_are_replication_from_the_rack_of_the_replica(traffic, name):
         assert (row["locality"], row["reason"]) == ("cross", "replication")
 
 
+def test_a_topic_has_its_name_or_its_id(traffic):
+    topics = {row["topic"] for rows in traffic.values() for row in rows if row["record_bytes"]}
+    assert None not in topics
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_local_is_what_a_client_reads_from_its_own_rack(traffic, name):
     found: Counter[str] = Counter()

@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 import pytest
 
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.pipeline.locality import Run
+from kafka_rack.pipeline.locality import FILES
 from kafka_rack.pipeline.locality_html import report
 from kafka_rack.pipeline.locality_svg import MOST_COLUMNS, MOST_RACKS
+from kafka_rack.pipeline.staging import staged
 
 GB = 10**9
 DAY_US = 86_400_000_000
@@ -383,11 +384,10 @@ def test_times_below_the_columns_do_not_overlap():
 
 def test_the_page_takes_its_place_with_the_other_results_and_only_then(tmp_path):
     (tmp_path / "locality.html").write_text("before")
-    with Run(tmp_path) as run:
-        (run.folder / "locality").mkdir()
-        (run.folder / "locality.html").write_text("after")
-        (run.folder / "locality.json").write_text("{}")
+    with staged(tmp_path, FILES) as folder:
+        (folder / "locality" / "traffic").mkdir(parents=True)
+        (folder / "locality.html").write_text("after")
+        (folder / "locality.json").write_text("{}")
         assert (tmp_path / "locality.html").read_text() == "before"
-        run.put_in_place()
     assert (tmp_path / "locality.html").read_text() == "after"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["locality", "locality.html", "locality.json"]
