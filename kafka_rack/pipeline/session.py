@@ -42,14 +42,15 @@ class SparkMissing(Exception):
 
 def find_java() -> str:
     """The Java to run, JAVA_HOME's or that of PATH. Raises SparkMissing."""
-    homes = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
-    candidates = [str(Path(home) / "bin" / "java") for home in homes] or [shutil.which("java") or ""]
-    for java in candidates:
-        version = java_version(java) if java else None
-        if version is not None and version >= LOWEST_JAVA:
-            return java
-        if version is not None:
-            raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = java_version(java) if java else None
+    if java is not None and version is not None and version >= LOWEST_JAVA:
+        return java
+    if version is not None:
+        raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
+    if home:
+        raise SparkMissing(f"JAVA_HOME is {home}, where no Java runs; {INSTALL_JAVA}")
     raise SparkMissing(INSTALL_JAVA)
 
 

@@ -35,6 +35,12 @@ def test_an_old_java_is_refused_with_what_to_install(tmp_path, monkeypatch, vers
         find_java()
 
 
+def test_a_java_home_without_java_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkMissing, match=f"^JAVA_HOME is {tmp_path}, where no Java runs; Spark needs Java 17"):
+        find_java()
+
+
 def test_without_java_the_command_fails_with_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
