@@ -11,16 +11,21 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
-from kafka_rack import diskless
 from mockbroker.state.brokers import Broker
+from mockbroker.state.brokers_up import BrokersUp
 from mockbroker.state.errors import ApiError
 from mockbroker.state.fetch_sessions import FetchSessions
-from mockbroker.state.placing import make_placer, place_partitions
+from mockbroker.state.placing import (
+    check_assignment,
+    check_partitions,
+    check_replication_factor,
+    make_placer,
+    place_partitions,
+)
 from mockbroker.state.producers import Producers
 from mockbroker.state.settings import Settings
-from mockbroker.state.topics import NO_LEADER, Partition, Topic, check_topic_name, typed_configs
+from mockbroker.state.topics import Partition, Topic, check_topic_name, random_uuid, typed_configs
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -30,18 +35,15 @@ if TYPE_CHECKING:
     from mockbroker.state.zookeeper import Update, Zookeeper
 
 NO_CONTROLLER = -1
-MOST_RACKS_KEPT = 1000  # clients may claim any rack
-MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
 
 
 @dataclass(slots=True, eq=False)
-class Cluster:
+class Cluster(BrokersUp):
     """Brokers by id, topics by name, groups, producers, settings.
 
     ``version`` grows with whatever Metadata shows, so that answers can be kept until it does.
     """
 
-    brokers: dict[int, Broker]
     settings: Settings
     rng: Random
     id: str
@@ -50,19 +52,13 @@ class Cluster:
     producers: Producers = field(default_factory=Producers)
     version: int = 0
     woken: list[Hashable] = field(default_factory=list)
-    turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
-    coordinators: dict[str, int] = field(default_factory=dict)
     follower_lags: dict[int, int] = field(default_factory=dict)  # records behind the leader, by broker
     zookeeper: Zookeeper | None = None  # in the Zookeeper era; None in KRaft mode
     _told_version: int = 0
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
-    _online: list[Broker] | None = None
-    _online_ids: frozenset[int] | None = None
-    _racks: frozenset[str] = frozenset()
-    _candidates: dict[str | None, list[int]] = field(default_factory=dict)
 
     @classmethod
     def create(
@@ -116,18 +112,6 @@ class Cluster:
 
     # brokers and racks
 
-    def online_brokers(self) -> list[Broker]:
-        """The brokers that are up, by id."""
-        if self._online is None:
-            self._online = [broker for broker in self.brokers.values() if broker.online]
-        return self._online
-
-    def online_ids(self) -> frozenset[int]:
-        """The ids of the brokers that are up, to look one up in."""
-        if self._online_ids is None:
-            self._online_ids = frozenset(broker.id for broker in self.online_brokers())
-        return self._online_ids
-
     def controller_id(self) -> int:
         """The online broker with the lowest id, in the Zookeeper era the one that was elected; -1 if none is."""
         if self.zookeeper is not None:
@@ -135,20 +119,9 @@ class Cluster:
         online = self.online_brokers()
         return online[0].id if online else NO_CONTROLLER
 
-    def racks(self) -> list[str]:
-        """The racks that brokers name, sorted."""
-        return sorted(self._racks)
-
     def served_by(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
         """API key -> lowest and highest version of what a broker's release serves; None: all that there is."""
         return None if self.zookeeper is None else self.zookeeper.running[broker_id].served
-
-    def brokers_in(self, rack: str) -> list[Broker]:
-        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
-        found = [broker for broker in self.brokers.values() if broker.rack == rack]
-        if not found:
-            raise KeyError(rack)
-        return found
 
     def stop_broker(self, broker_id: int, now_ms: int) -> bool:
         """Take a broker out of the cluster; its partitions elect leaders. False if it was down.
@@ -200,41 +173,6 @@ class Cluster:
     def start_rack(self, rack: str, now_ms: int) -> list[int]:
         """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
         return [broker.id for broker in self.brokers_in(rack) if self.start_broker(broker.id, now_ms)]
-
-    def coordinator_for(self, group_id: str) -> Broker:
-        """The broker that coordinates a group (or a transactional id): the same one while it is up.
-
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE with no broker up.
-        """
-        broker = self.brokers.get(self.coordinators.get(group_id, -1))
-        if broker is not None and broker.online:
-            return broker
-        online = self.online_brokers()
-        if not online:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
-        chosen = online[crc32(group_id.encode()) % len(online)]
-        self.coordinators[group_id] = chosen.id
-        return chosen
-
-    def diskless_candidates(self, rack: str | None) -> list[int]:
-        """The ids of the brokers that may be named to a client of this rack as the leader of diskless partitions."""
-        found = self._candidates.get(rack)
-        if found is None:
-            found = diskless.candidates([(broker.id, broker.rack) for broker in self.online_brokers()], rack)
-            if len(self._candidates) < MOST_RACKS_KEPT:
-                self._candidates[rack] = found
-        return found
-
-    def diskless_broker(self, rack: str | None) -> int:
-        """The candidate whose turn it is for clients of this rack, -1 while no broker is up."""
-        chosen = self.diskless_candidates(rack)
-        turn = self.turns.get(rack if rack in self._racks else None, 0)
-        return diskless.choose(chosen, turn) if chosen else NO_LEADER
-
-    def take_turn(self, rack: str | None) -> None:
-        """The next answer to a client of this rack names the next candidate."""
-        counted = rack if rack in self._racks else None
-        self.turns[counted] = self.turns.get(counted, 0) + 1
 
     def fetch_sessions_of(self, broker_id: int) -> FetchSessions:
         """The fetch sessions of a broker; they end when it stops."""
@@ -343,13 +281,13 @@ class Cluster:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"topic {name} is diskless, which needs KRaft mode")
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
-            self._check_assignment(rows)
+            check_assignment(rows, self.brokers)
         else:
             if partitions == -1:
                 partitions = self.settings["num.partitions"]
             rows = self._new_rows(topic, partitions, replication_factor, asked)
         topic.id = random_uuid(self.rng)
-        add_partitions(topic, rows)
+        topic.add_partitions(rows)
         self._elect(topic)
         if not validate_only:
             self.topics[name] = topic
@@ -379,12 +317,12 @@ class Cluster:
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"{more} partitions are added, but {len(rows)} assignments were given",
                 )
-            self._check_assignment(rows)
+            check_assignment(rows, self.brokers)
         else:
             rows = self._new_rows(topic, more, topic.replication_factor or -1)
         if validate_only:
             return
-        add_partitions(topic, [() for _ in rows] if topic.diskless else rows)
+        topic.add_partitions([() for _ in rows] if topic.diskless else rows)
         self._elect(topic)
         self._changed()
 
@@ -396,7 +334,7 @@ class Cluster:
         partition = self.find_partition(name, index)
         if partition.topic.diskless:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
-        self._check_assignment([tuple(replicas)])
+        check_assignment([tuple(replicas)], self.brokers)
         if len(replicas) != len(partition.replicas) and not may_resize:
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -447,14 +385,25 @@ class Cluster:
         self.version += 1
 
     def _brokers_changed(self) -> None:
-        self._online = None
-        self._online_ids = None
-        self._candidates.clear()
+        self._forget_who_is_up()
         for topic in self.topics.values():
             self._elect(topic)
         if self.zookeeper is not None:
             self.zookeeper.brokers_changed(self.topics)
         self._changed()
+
+    def _new_rows(
+        self, topic: Topic, partitions: int, replication_factor: int, asked: int | None = None
+    ) -> list[tuple[int, ...]]:
+        check_partitions(partitions)
+        if topic.diskless:
+            return [()] * partitions
+        online = self.online_brokers()
+        if replication_factor == -1:
+            replication_factor = min(self.settings["default.replication.factor"], len(online))
+        check_replication_factor(replication_factor, len(online))
+        racks = None if self.zookeeper is None else self.zookeeper.racks(asked)
+        return place_partitions(self.placer, online, len(topic.partitions), partitions, replication_factor, racks)
 
     def _elect(self, topic: Topic) -> None:
         if topic.diskless:
@@ -465,54 +414,7 @@ class Cluster:
             if partition.elect(online, unclean=unclean):
                 self.woken.append(partition)
 
-    def _new_rows(
-        self, topic: Topic, partitions: int, replication_factor: int, asked: int | None = None
-    ) -> list[tuple[int, ...]]:
-        if not 0 < partitions <= MOST_PARTITIONS:
-            raise ApiError(
-                ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MOST_PARTITIONS} are possible"
-            )
-        if topic.diskless:
-            return [()] * partitions
-        online = self.online_brokers()
-        if replication_factor == -1:
-            replication_factor = min(self.settings["default.replication.factor"], len(online))
-        if not 0 < replication_factor <= len(online):
-            are_online = "1 broker is" if len(online) == 1 else f"{len(online)} brokers are"
-            raise ApiError(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"replication factor {replication_factor}, but {are_online} online",
-            )
-        racks = None if self.zookeeper is None else self.zookeeper.racks(asked)
-        return place_partitions(self.placer, online, len(topic.partitions), partitions, replication_factor, racks)
-
-    def _check_assignment(self, rows: list[tuple[int, ...]]) -> None:
-        for row in rows:
-            unknown = sorted(set(row) - set(self.brokers))
-            if not row or len(set(row)) != len(row) or unknown or len(row) != len(rows[0]):
-                raise ApiError(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
-                )
-
 
 def names_era(settings: Settings) -> bool:
     """Whether the settings say anything of Kafka's versions."""
     return bool(settings["inter.broker.protocol.version"] or settings["zookeeper.connect"])
-
-
-def add_partitions(topic: Topic, rows: list[tuple[int, ...]]) -> None:
-    """Append partitions with these replicas, all in sync, the first leading."""
-    for replicas in rows:
-        leader = replicas[0] if replicas else NO_LEADER
-        topic.partitions.append(Partition(topic, len(topic.partitions), replicas, leader, replicas))
-
-
-def random_uuid(rng: Random) -> bytes:
-    """A version 4 UUID that Kafka would give out: its text does not start with a dash."""
-    while True:
-        raw = bytearray(rng.randbytes(16))
-        raw[6] = raw[6] & 0x0F | 0x40
-        raw[8] = raw[8] & 0x3F | 0x80
-        if raw[0] >> 2 != 62:
-            return bytes(raw)

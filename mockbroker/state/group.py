@@ -17,16 +17,8 @@ from random import Random
 from typing import Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.group_answers import (
-    NO_LEADER,
-    JoinAnswer,
-    Parked,
-    SyncAnswer,
-    assignment_of,
-    current_generation,
-    generation_answer,
-    joined_members,
-)
+from mockbroker.state.group_answers import NO_LEADER, JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.group_generation import Generation
 from mockbroker.state.group_members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
 from mockbroker.state.group_states import NEXT_STATE, Event, State
 from mockbroker.state.group_timers import Timer, TimerKey, Timers
@@ -36,7 +28,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GRO
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class Group(Generation):
     """A classic group.
 
     ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
@@ -48,13 +40,7 @@ class Group:
     settings: Mapping[str, Any]
     timers: Timers[TimerKey]
     notify: Callable[[Hashable], None]
-    state: State = State.EMPTY
     previous: State = State.DEAD
-    generation: int = 0
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    leader_id: str | None = None
-    members: dict[str, Member] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
@@ -97,9 +83,9 @@ class Group:
     def _join_again(self, joining: Joining, member: Member, now_ms: int) -> Parked[JoinAnswer]:
         unchanged = member.protocols == joining.protocols
         if self.state is State.COMPLETING and unchanged:
-            return Parked(current_generation(self, member))  # the first answer may have been lost
+            return Parked(self.answer_for(member))  # the first answer may have been lost
         if self.state is State.STABLE and unchanged and member.id != self.leader_id:
-            return Parked(current_generation(self, member))
+            return Parked(self.answer_for(member))
         parked = self._update_member(member, joining)
         self._rebalance(now_ms)
         return parked
@@ -160,10 +146,10 @@ class Group:
     def _same_generation_for(self, member: Member, old_leader: str, skips_assignment: bool) -> JoinAnswer:
         """The generation that runs, told so that a replaced static member does not assign anew (KIP-814)."""
         if not skips_assignment:
-            return generation_answer(self, member, leader=old_leader)
+            return self.join_answer(member, leader=old_leader)
         is_leader = member.id == self.leader_id
-        members = joined_members(self) if is_leader else ()
-        return generation_answer(self, member, skip_assignment=is_leader, members=members)
+        members = self.joined_members() if is_leader else ()
+        return self.join_answer(member, skip_assignment=is_leader, members=members)
 
     # syncing, heartbeats, leaving
 
@@ -196,7 +182,7 @@ class Group:
         if not self.unsynced:
             self._cancel_timer(Timer.SYNC)
         if self.state is State.STABLE:
-            return Parked(assignment_of(self, member))
+            return Parked(self.assignment_of(member))
         self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
         parked = member.sync = Parked()
         if member_id == self.leader_id:
@@ -377,7 +363,7 @@ class Group:
         self.protocol_name = vote(self.members.values())
         self._enter(Event.MEMBERS_JOINED)
         for member in self.members.values():
-            self._answer_join(member, current_generation(self, member))
+            self._answer_join(member, self.answer_for(member))
             self._put_off_session(member, now_ms)
             member.is_new = False
             self.unsynced.add(member.id)
@@ -452,7 +438,7 @@ class Group:
     def _answer_syncs(self, now_ms: int, error: ErrorCode = ErrorCode.NONE) -> None:
         for member in self.members.values():
             if member.sync is not None:
-                self._answer_sync(member, SyncAnswer(error) if error else assignment_of(self, member))
+                self._answer_sync(member, SyncAnswer(error) if error else self.assignment_of(member))
                 self._put_off_session(member, now_ms)
 
     def _answer_calls(self, member: Member, error: ErrorCode, member_id: str | None = None) -> None:

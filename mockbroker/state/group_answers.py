@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from mockbroker.state.group_states import State
 from protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from mockbroker.state.group import Group
-    from mockbroker.state.group_members import Member
 
 NO_GENERATION = -1
 NO_LEADER = ""
@@ -56,34 +51,3 @@ class Parked(Generic[Answer]):
     """A join or a sync; ``answer`` is None until the group has one. It is itself the key that is then notified."""
 
     answer: Answer | None = None
-
-
-def current_generation(group: Group, member: Member) -> JoinAnswer:
-    """The generation that runs; until the assignment is there the leader is told the members too."""
-    tells_members = member.id == group.leader_id and group.state is State.COMPLETING
-    return generation_answer(group, member, members=joined_members(group) if tells_members else ())
-
-
-def generation_answer(group: Group, member: Member, leader: str | None = None, **more: Any) -> JoinAnswer:
-    """The generation that runs, with another leader if one is given."""
-    return JoinAnswer(
-        member.id,
-        generation=group.generation,
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-        leader=leader or group.leader_id or NO_LEADER,
-        **more,
-    )
-
-
-def joined_members(group: Group) -> tuple[JoinedMember, ...]:
-    """The members with what they said for the protocol that was chosen."""
-    return tuple(
-        JoinedMember(member.id, member.instance_id, member.metadata(group.protocol_name))
-        for member in group.members.values()
-    )
-
-
-def assignment_of(group: Group, member: Member) -> SyncAnswer:
-    """What the leader assigned to a member."""
-    return SyncAnswer(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment)

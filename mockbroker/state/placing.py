@@ -1,4 +1,4 @@
-"""Replicas for new partitions, by the placer that the settings name (KIP-660).
+"""Replicas for new partitions, by the placer that the settings name (KIP-660), and what is refused before it is asked.
 
 Without one it is KIP-36's rack-aware placement, whose first leader is the first broker of the list unless a seed or a
 start index is set: a test cluster is easier to foretell that way.
@@ -6,7 +6,7 @@ start index is set: a test cluster is easier to foretell that way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rack.errors import InvalidReplicationFactorError, KafkaRackError
@@ -22,6 +22,7 @@ PLACER = "replica.placer.class.name"
 SEED = "replica.placer.seed"
 START_INDEX = "replica.placer.start.index"
 SHIFT = "replica.placer.next.replica.shift"
+MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
 
 
 def make_placer(settings: Settings, *, kip_36: bool = False) -> ReplicaPlacer:
@@ -65,3 +66,31 @@ def place_partitions(
     except KafkaRackError as error:
         raise ApiError(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error)) from None
     return [tuple(row) for row in rows]
+
+
+def check_partitions(partitions: int) -> None:
+    """Refuse a number of partitions that no topic has. Raises ApiError: INVALID_PARTITIONS."""
+    if not 0 < partitions <= MOST_PARTITIONS:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MOST_PARTITIONS} are possible"
+        )
+
+
+def check_replication_factor(replicas: int, online: int) -> None:
+    """Refuse more replicas than brokers are online, or none. Raises ApiError: INVALID_REPLICATION_FACTOR."""
+    if not 0 < replicas <= online:
+        are_online = "1 broker is" if online == 1 else f"{online} brokers are"
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {are_online} online")
+
+
+def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -> None:
+    """Refuse replicas that are not distinct known brokers, equally many in each row.
+
+    Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
+    """
+    for row in rows:
+        if not row or len(set(row)) != len(row) or any(one not in brokers for one in row) or len(row) != len(rows[0]):
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
+            )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from mockbroker.state.errors import ApiError
@@ -127,6 +128,12 @@ class Topic:
         broker_setting, default = TOPIC_SETTINGS[name]
         return self.settings[broker_setting] if broker_setting is not None else default
 
+    def add_partitions(self, rows: Iterable[tuple[int, ...]]) -> None:
+        """Append partitions with these replicas, all in sync, the first leading."""
+        for replicas in rows:
+            leader = replicas[0] if replicas else NO_LEADER
+            self.partitions.append(Partition(self, len(self.partitions), replicas, leader, replicas))
+
 
 def check_topic_name(name: str | None) -> str:
     """The name, if it is a legal one. Raises ApiError: INVALID_TOPIC_EXCEPTION with what is wrong."""
@@ -156,3 +163,13 @@ def typed_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
         except ValueError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
     return result
+
+
+def random_uuid(rng: Random) -> bytes:
+    """A version 4 UUID that Kafka would give out: its text does not start with a dash."""
+    while True:
+        raw = bytearray(rng.randbytes(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        if raw[0] >> 2 != 62:
+            return bytes(raw)
