@@ -1,37 +1,32 @@
-"""The cluster on real sockets: one asyncio listener a broker (or one a broker and rack), timers, stop and start.
+"""The cluster in real time: its life, the commands that stop and start brokers and racks, and timers.
 
-An adapter: bytes go to ``connection``, time to ``engine``; nothing of Kafka is decided here.
+An adapter: bytes go by ``sockets`` to ``connection``, time to ``engine``; nothing of Kafka is decided here.
 """
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.capture import DEFAULT_FILE_BYTES, Capture, Tap
-from mockbroker.connection import Connection
+from mockbroker.capture import DEFAULT_FILE_BYTES, Capture
 from mockbroker.engine import Engine
 from mockbroker.journal import Journal
-from mockbroker.state.brokers import DEFAULT_LISTENER, Broker, Listener
+from mockbroker.listeners import RACK_LISTENER, numbered_brokers
+from mockbroker.sockets import Node
+from mockbroker.state.brokers import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics import Topic
 
 if TYPE_CHECKING:
     from mockbroker.controller_channels import ControllerChannels
 
-BACKLOG = 1024
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
-LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
-RACK_LISTENER = "RACK_"
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
 
 
 class MockCluster:
@@ -305,203 +300,3 @@ class MockCluster:
 
     def journal_in_use(self) -> Journal | None:
         return self.journal if self._keeps_journal else None
-
-
-class Node:
-    """A broker's sockets and connections."""
-
-    def __init__(self, cluster: MockCluster, broker: Broker) -> None:
-        self.cluster, self.broker = cluster, broker
-        self.clients: dict[ClientProtocol, None] = {}
-        self._bound: list[tuple[Listener, socket.socket]] = []
-        self._servers: list[asyncio.Server] = []
-
-    def bind(self) -> None:
-        """Take this broker's addresses, so that ports are known and kept, without accepting yet."""
-        for listener in self.broker.listeners:
-            host = listener.bind_host if listener.bind_host is not None else listener.host
-            port = listener.bind_port if listener.bind_port is not None else listener.port
-            bound = bound_socket(host, port)
-            given = bound.getsockname()[1]
-            if listener.port == 0:
-                listener.port = given
-            if listener.bind_port == 0:
-                listener.bind_port = given
-            self._bound.append((listener, bound))
-
-    async def accept(self) -> None:
-        """Accept connections on every listener."""
-        loop = asyncio.get_running_loop()
-        if not self._bound:
-            self.bind()
-        bound, self._bound = self._bound, []
-        for listener, sock in bound:
-            factory = partial(ClientProtocol, self, listener)
-            self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
-
-    def refuse(self) -> None:
-        """Refuse new connections. The ports stay ours, for the next start."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
-        self.bind()
-
-    def close(self) -> None:
-        """Refuse new connections, give the ports back and end the connections that are there."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
-        for _, sock in self._bound:
-            sock.close()
-        self._bound.clear()
-        for client in list(self.clients):
-            client.stop()
-            client.close(linger=False)
-
-
-class ClientProtocol(asyncio.Protocol):
-    """One client's socket, in front of its ``Connection``."""
-
-    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_leaving", "_listener", "_tap", "_unwritten")
-
-    def __init__(self, node: Node, listener: Listener) -> None:
-        self.node, self.cluster, self._listener = node, node.cluster, listener
-        self._tap: Tap | None = None
-        self._full = False
-        self._unwritten = False
-        self._leaving = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
-        peer = transport.get_extra_info("peername")
-        self.connection = Connection(
-            self.cluster.engine,
-            self.node.broker,
-            peer[0] if peer else "",
-            listener=self._listener.name,
-            listener_rack=self._listener.rack,
-            number=self.cluster.next_connection_number(),
-            journal=self.cluster.journal_in_use(),
-            on_output=self.flush,
-        )
-        self.node.clients[self] = None
-        capture = self.cluster.capture
-        if capture is not None:
-            number, broker = self.connection.number, self.node.broker.id
-            address = f"{peer[0]}:{peer[1]}" if peer else ""
-            self._tap = capture.connection(number, broker, self._listener.name, address)
-
-    def data_received(self, data: bytes) -> None:
-        if self._tap is not None and not self._leaving:
-            self._tap.received(data)
-        self.connection.receive(data, self.cluster.now_ms())
-        self.flush()
-        self.cluster.schedule()
-
-    def flush(self) -> None:
-        """Write what there is to be sent, all at once, and close where the connection has ended."""
-        connection = self.connection
-        for piece in connection.take_output():
-            self._write(piece)
-        if self._leaving:
-            return  # what the client still sends is read and dropped: closing over it would reset the connection
-        if connection.closed is not None:
-            self.transport.close()
-        elif connection.is_full != self._full:
-            self._full = not self._full
-            self._read_or_not()
-
-    def stop(self) -> None:
-        """Write the last answers; what comes from the client from now on is not read as requests."""
-        for piece in self.connection.take_output():
-            self._write(piece)
-        self.connection.stopped()
-        self._leaving = True
-
-    def _write(self, piece: bytes) -> None:
-        if self._tap is not None:
-            self._tap.sent(piece)
-        self.transport.write(piece)
-
-    def close(self, *, linger: bool) -> None:
-        """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
-        if linger and self.transport.can_write_eof() and not self.transport.is_closing():
-            self.transport.write_eof()
-            self._full = self._unwritten = False
-            self._read_or_not()
-            asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
-        else:
-            self.transport.close()
-
-    def pause_writing(self) -> None:
-        """The client does not read its answers: read no more requests of it."""
-        self._unwritten = True
-        self._read_or_not()
-
-    def resume_writing(self) -> None:
-        self._unwritten = False
-        self._read_or_not()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.connection.stopped()
-        self.node.clients.pop(self, None)
-        if self._tap is not None:
-            self._tap.closed()
-
-    def _read_or_not(self) -> None:
-        if self.transport.is_closing():
-            return
-        if self._full or self._unwritten:
-            self.transport.pause_reading()
-        else:
-            self.transport.resume_reading()
-
-
-def numbered_brokers(
-    count: int, racks: Sequence[str], host: str, port: int, listener_per_rack: bool = False
-) -> list[Broker]:
-    """Brokers 0 and up: broker i on port + i, in rack i modulo the list.
-
-    Rack listeners come behind: for the first rack on port + count + i, for the second on port + 2 * count + i, ...
-    Where they listen on every address, clients are told 127.0.0.1.
-
-    >>> [(broker.id, broker.rack, broker.port) for broker in numbered_brokers(2, ["a"], "127.0.0.1", 9092)]
-    [(0, 'a', 9092), (1, 'a', 9093)]
-    """
-    if count < 1:
-        raise ValueError(f"{count} brokers, but 1 at least are wanted")
-    brokers = []
-    rack_names = list(dict.fromkeys(racks))
-    for index in range(count):
-        listeners = [listener_at(DEFAULT_LISTENER, host, port + index if port else 0)]
-        if listener_per_rack:
-            for place, rack in enumerate(rack_names):
-                at = port + count * (place + 1) + index if port else 0
-                listeners.append(listener_at(RACK_LISTENER + rack, host, at, rack))
-        brokers.append(Broker(index, racks[index % len(racks)] if racks else None, listeners))
-    return brokers
-
-
-def listener_at(name: str, host: str, port: int, rack: str | None = None) -> Listener:
-    """A listener that tells clients where it listens, or 127.0.0.1 where that is every address."""
-    if host in EVERY_ADDRESS:
-        return Listener(name, "127.0.0.1", port, rack, bind_host=host)
-    return Listener(name, host, port, rack)
-
-
-def bound_socket(host: str, port: int) -> socket.socket:
-    """A TCP socket that has this address but does not accept yet. Raises OSError, naming the address."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        sock = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from None
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(address)
-    except OSError as error:
-        sock.close()
-        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from None
-    return sock

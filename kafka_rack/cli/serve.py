@@ -206,7 +206,7 @@ def banner(cluster: Any, control: Any) -> str:
 
 def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tuple[list[Any], dict[str, str]]:
     """The brokers that options or properties files describe, and the settings for all of them."""
-    from mockbroker.server import numbered_brokers
+    from mockbroker.listeners import numbered_brokers
 
     if arguments.config:
         for option in ("brokers", "racks", "host", "port"):

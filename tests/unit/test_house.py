@@ -29,6 +29,7 @@ ADAPTERS = (
     "mockbroker.controller_channels",
     "mockbroker.pytest_plugin",
     "mockbroker.server",
+    "mockbroker.sockets",
     "mockbroker.storage",
 )
 """The modules that touch clocks, sockets and chance; to everything else these are handed in."""

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.server import ClientProtocol
+from mockbroker.sockets import ClientProtocol
 from mockbroker.state.errors import ApiError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
