@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from kafka_rack.pipeline.rows import Row
+from kafka_rack.pipeline.rows import NONE, ROWS, SHARED, SOURCES, Rows, Shared
 from kafka_rack.pipeline.tables import SCHEMA_VERSION, TABLES
 
 TYPES: dict[str, pa.DataType] = {
@@ -23,6 +25,7 @@ TYPES: dict[str, pa.DataType] = {
         pa.struct([("topic", pa.string()), ("topic_id", pa.string()), ("partitions", pa.list_(pa.int32()))])
     ),
 }
+SHARED_TYPES = {column.name: TYPES[column.type] for table in TABLES.values() for column in table.columns}
 SCHEMA_KEY = b"kafka_rack.schema"
 
 
@@ -35,11 +38,43 @@ def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
     return pa.schema(fields, metadata={SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
 
 
-def record_batch(table: str, rows: Sequence[Row], api: str | None = None) -> pa.RecordBatch:
-    """The rows of one table; ``api`` is one more column."""
-    schema = arrow_schema(table, with_api=api is not None)
-    values: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * len(TABLES[table].columns)
-    columns = [pa.array(column, type=field.type) for column, field in zip(values, schema, strict=False)]
-    if api is not None:
-        columns.append(pa.array([api] * len(rows), type=pa.string()))
+def record_batch(rows: Rows, table: str, api: str, *, with_api: bool = False) -> pa.RecordBatch:
+    """The rows of one table and API; ``with_api`` with a column for it."""
+    schema = arrow_schema(table, with_api=with_api)
+    numbers = by_column(rows.tables[table][api], len(ROWS[table]))
+    where = {}
+    columns = []
+    for source, field in zip(SOURCES[table], schema, strict=False):
+        if source.shared is None:
+            columns.append(column_of(numbers[source.at], field.type))
+            continue
+        if source.at not in where:
+            where[source.at] = column_of(numbers[source.at], pa.int32())
+        columns.append(shared_arrays(rows.shared[source.shared], source.shared)[source.inside].take(where[source.at]))
+    if with_api:
+        columns.append(pa.repeat(pa.scalar(api), rows.count(table, api)))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def by_column(held: array[int], width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The numbers of rows, one row of the result for each column; a copy, so that the rows can be cleared."""
+    return np.frombuffer(held, dtype=np.int64).reshape(-1, width).T.copy() if held else np.empty((width, 0), np.int64)
+
+
+def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -> pa.Array:
+    """A column of numbers, NONE as null."""
+    missing = numbers == NONE
+    mask = missing if missing.any() else None
+    if kind == pa.bool_():
+        return pa.array(numbers.astype(np.bool_), mask=mask)
+    return pa.array(numbers, mask=mask).cast(kind)
+
+
+def shared_arrays(shared: Shared, name: str) -> list[pa.Array]:
+    """The columns of a shared set, made anew where combinations have come since."""
+    values = shared.values_by_number
+    if not shared.arrays or len(shared.arrays[0]) != len(values):
+        kinds = [SHARED_TYPES[column] for column in SHARED[name]] if name in SHARED else [TYPES[name]]
+        columns: list[Sequence[Any]] = list(zip(*values, strict=True)) if values else [()] * len(kinds)
+        shared.arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
+    return shared.arrays

@@ -6,8 +6,10 @@ had brought: open connections, requests that wait, names and leaders. So the cut
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
@@ -17,8 +19,10 @@ from kafka_rack.pipeline.learning import learn_from
 from kafka_rack.pipeline.reading import Filters
 from kafka_rack.pipeline.values import Problem
 
-DEFAULT_BLOCK_BYTES = 32 << 20
 SMALLEST_BLOCK_BYTES = 1 << 12
+DEFAULT_BLOCK_BYTES = (16 << 20, 128 << 20)
+"""From and to, where nobody says. Each block costs a file for every table and API, so more than needed are slower."""
+DEFAULT_BLOCKS = 16
 
 
 class Block(msgspec.Struct):
@@ -43,18 +47,39 @@ def plan(
     options: Options,
     *,
     partitions: int | None = None,
-    block_bytes: int = DEFAULT_BLOCK_BYTES,
+    block_bytes: int | None = None,
     filters: Filters | None = None,
 ) -> list[list[Block]]:
     """Blocks, and which of them go together; at most ``partitions`` lists, each in the files' order.
 
     With ``partitions`` blocks get so small that there is one for each, as far as the files can be cut.
     """
+    total = sum(file.size for file in files)
+    if block_bytes is None:
+        block_bytes = block_bytes_for(total)
     if partitions is not None:
-        total = sum(file.size for file in files)
         block_bytes = max(SMALLEST_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
-    blocks = [block for file in files for block in cut(file, options, block_bytes, filters)]
+    with without_collecting():
+        blocks = [block for file in files for block in cut(file, options, block_bytes, filters)]
     return packed(blocks, partitions if partitions is not None else len(blocks), block_bytes)
+
+
+def block_bytes_for(total: int) -> int:
+    """How large blocks are by default, by how much there is to read."""
+    least, most = DEFAULT_BLOCK_BYTES
+    return min(max(total // DEFAULT_BLOCKS, least), most)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Frames and rows hold no circles, and looking for some takes a fifth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def packed(blocks: Sequence[Block], most: int, block_bytes: int) -> list[list[Block]]:
@@ -78,7 +103,8 @@ def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters 
     if not file.splittable or file.size <= block_bytes * 3 // 2:
         yield Block(file, 0, file.size)
         return
-    yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters)
+    limited = filters is not None and (filters.since is not None or filters.until is not None)
+    yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters, walk_last=limited)
 
 
 def cut_from(
@@ -88,14 +114,20 @@ def cut_from(
     block_bytes: int,
     end: int,
     filters: Filters | None = None,
+    *,
+    walk_last: bool = True,
 ) -> Iterator[Block]:
     """The blocks from a place to ``end``, walking there; at last ``place`` stands at ``end``.
 
-    Blocks without any frame in the time that filters want are left out.
+    Who needs neither that nor the last block's times leaves out ``walk_last``. Blocks without any frame in the time
+    that filters want are left out.
     """
     while place.start < end:
         start, packed_place = place.start, pickle.dumps(place)
         last = start + block_bytes * 3 // 2 >= end
+        if last and not walk_last:
+            yield Block(file, start, end, packed_place)
+            return
         times = walk(file, place, options, end if last else start + block_bytes)
         if place.start <= start or last:
             last, place.start = True, end

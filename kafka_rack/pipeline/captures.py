@@ -9,7 +9,7 @@ import msgspec
 from kafka_rack.pipeline.conversations import Traffic
 from kafka_rack.pipeline.files import CaptureFile, Damage, Source, capture_name
 from kafka_rack.pipeline.learning import learn_from
-from kafka_rack.pipeline.lines import read_lines
+from kafka_rack.pipeline.lines import LATEST, read_lines
 from kafka_rack.pipeline.packets import Format, read_format, read_packets
 from kafka_rack.pipeline.segments import LINK_TYPES, segment_of
 from kafka_rack.pipeline.values import Frame, Known, Problem, State
@@ -115,6 +115,9 @@ def packet_frames(
                 if packet.link_type not in LINK_TYPES and packet.link_type not in place.format.strange_links:
                     place.format.strange_links.append(packet.link_type)
                     damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
+                if not 0 <= packet.ts <= LATEST:
+                    damaged.append((packet.offset, f"a packet's time, {packet.ts} us since 1970, is no date"))
+                    packet = packet._replace(ts=min(max(packet.ts, 0), LATEST))  # noqa: PLW2901
                 segment = segment_of(packet)
                 if segment is not None:
                     yield from traffic.take(segment, problems, path)

@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka_rack.pipeline.learning import BROKER_REGISTRATION, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS
-from kafka_rack.pipeline.rows import FrameDecoder, RowMaker
-from kafka_rack.pipeline.traffic import uuid_text
+from kafka_rack.pipeline.rows import NONE, Target
 from kafka_rack.pipeline.values import METADATA, UPDATE_METADATA, Asked, Frame
+from protocol.uuids import uuid_to_text
 
+NO_UUID = bytes(16)
 BROKERS = 1
 """DescribeCluster's endpoint type for brokers; 2 is controllers."""
 
 
-def metadata(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def metadata(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     for broker in message.brokers:
-        add_broker(decoder, frame, asked, broker.node_id, broker.rack, broker.host, broker.port)
-    add_topics(decoder, frame, asked, message.topics)
+        add_broker(target, frame, asked, broker.node_id, broker.rack, broker.host, broker.port)
+    add_topics(target, frame, asked, message.topics)
 
 
-def topic_partitions(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
-    add_topics(decoder, frame, asked, message.topics)
+def topic_partitions(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    add_topics(target, frame, asked, message.topics)
 
 
-def cluster(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def cluster(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     if message.endpoint_type == BROKERS:
         for broker in message.brokers:
-            add_broker(decoder, frame, asked, broker.broker_id, broker.rack, broker.host, broker.port)
+            add_broker(target, frame, asked, broker.broker_id, broker.rack, broker.host, broker.port)
 
 
-def update(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def update(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     for broker in message.live_brokers:
         if not broker.endpoints:
-            add_broker(decoder, frame, asked, broker.id, broker.rack, broker.v0_host or None, broker.v0_port or None)
+            add_broker(target, frame, asked, broker.id, broker.rack, broker.v0_host or None, broker.v0_port or None)
         for endpoint in broker.endpoints:
             listener = endpoint.listener or None
-            add_broker(decoder, frame, asked, broker.id, broker.rack, endpoint.host, endpoint.port, listener)
+            add_broker(target, frame, asked, broker.id, broker.rack, endpoint.host, endpoint.port, listener)
 
 
-def registration(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def registration(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     epoch = message.previous_broker_epoch if message.previous_broker_epoch >= 0 else None
     for listener in message.listeners:
         add_broker(
-            decoder,
+            target,
             frame,
             asked,
             message.broker_id,
@@ -56,7 +57,7 @@ def registration(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any
 
 
 def add_broker(
-    decoder: FrameDecoder,
+    target: Target,
     frame: Frame,
     asked: Asked,
     broker_id: int,
@@ -66,66 +67,62 @@ def add_broker(
     listener: str | None = None,
     epoch: int | None = None,
 ) -> None:
-    if "brokers" in decoder.wanted:
+    if "brokers" in target.wanted:
         connection = frame.connection
-        row = (
-            decoder.state.capture,
-            frame.ts,
-            connection.number,
-            broker_id,
-            rack,
-            host,
-            port,
-            listener,
-            connection.broker,
-            epoch,
-            frame.index,
-        )
-        decoder.rows.add("brokers", asked.api_name, row)
+        node = target.rows.shared["node"].number((broker_id, rack, host, port, listener, epoch))
+        row = node, target.place(connection), frame.ts, connection.broker, frame.index
+        target.rows.add("brokers", asked.kind.api_name, row)
 
 
-def add_topics(decoder: FrameDecoder, frame: Frame, asked: Asked, topics: Iterable[Any]) -> None:
-    if "partitions" not in decoder.wanted:
+def add_topics(target: Target, frame: Frame, asked: Asked, topics: Iterable[Any]) -> None:
+    if "partitions" not in target.wanted:
         return
-    racks = decoder.state.known.racks
-    connection = frame.connection
-    where = (
-        decoder.state.capture,
-        frame.ts,
-        connection.number,
-        connection.broker,
-        connection.rack,
-        connection.client,
-        asked.client_id,
-    )
-    rows = decoder.rows.tables["partitions"][asked.api_name]
+    place, kind = target.place(frame.connection), target.kind(asked.kind)
+    extend = target.rows.tables["partitions"][asked.kind.api_name].extend
+    parts, leading = target.rows.shared["part"], target.rows.shared["leading"]
     for topic in topics:
-        topic_id = uuid_text(topic.topic_id)
+        name, topic_id = topic.name, topic.topic_id
+        text = uuid_to_text(topic_id) if topic_id != NO_UUID else None
         if not topic.partitions:
-            empty: tuple[Any, ...] = (None, None, None, None, [], [], [], [])
-            rows.append((*where, topic.name, topic_id, *empty, topic.error_code, frame.index))
+            part, no_leader = parts.number((name, text, None)), leading.number((None, None))
+            layout = layout_of(target, NOWHERE)
+            extend((place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index))
         for one in topic.partitions:
-            rows.append(
-                (
-                    *where,
-                    topic.name,
-                    topic_id,
-                    one.partition_index,
-                    one.leader_id if one.leader_id >= 0 else None,
-                    racks.get(one.leader_id),
-                    one.leader_epoch if one.leader_epoch >= 0 else None,
-                    list(one.replica_nodes),
-                    [racks.get(replica) for replica in one.replica_nodes],
-                    list(one.isr_nodes),
-                    list(one.offline_replicas),
-                    one.error_code,
-                    frame.index,
-                )
-            )
+            part = parts.number((name, text, one.partition_index))
+            leader = one.leader_id if one.leader_id >= 0 else None
+            leader_number = leading.number((leader, target.state.known.racks.get(one.leader_id)))
+            epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE
+            layout = layout_of(target, one)
+            extend((place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index))
 
 
-REQUESTS: dict[int, RowMaker] = {UPDATE_METADATA: update, BROKER_REGISTRATION: registration}
-RESPONSES: dict[int, RowMaker] = {
+class Nowhere:
+    """What a topic without partitions has in their place."""
+
+    replica_nodes: tuple[int, ...] = ()
+    isr_nodes: tuple[int, ...] = ()
+    offline_replicas: tuple[int, ...] = ()
+
+
+NOWHERE = Nowhere()
+
+
+def layout_of(target: Target, partition: Any) -> int:
+    """The number of where a partition's replicas are, and in which racks."""
+    known = target.state.known.racks
+    replicas = tuple(partition.replica_nodes)
+    racks = tuple([known.get(replica) for replica in replicas])
+    key = replicas, racks, tuple(partition.isr_nodes), tuple(partition.offline_replicas)
+    layouts = target.rows.shared["layout"]
+    found = layouts.get(key)
+    return found if found is not None else layouts.add(key, tuple([list(column) for column in key]))
+
+
+REQUESTS: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+    UPDATE_METADATA: update,
+    BROKER_REGISTRATION: registration,
+}
+RESPONSES: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
     METADATA: metadata,
     DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
     DESCRIBE_CLUSTER: cluster,

@@ -234,7 +234,7 @@ class Traffic(msgspec.Struct):
                 continue
             frame = self.state.frame(piece.ts, connection, is_request, data, piece.offset)
             if is_request and frame.asked is not None:
-                found.client_id = frame.asked.client_id
+                found.client_id = frame.asked.kind.client_id
             yield frame
 
     def match_held(self, found: Conversation) -> Iterator[Frame]:

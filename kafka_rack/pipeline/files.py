@@ -234,6 +234,20 @@ class Source:
         self._at = 0
         self.position -= len(data)
 
+    def whole_lines(self) -> list[bytes]:
+        """The next lines without their ends, about a megabyte of them; none at the end of the file.
+
+        A last line without an end comes too, by itself: then ``position`` is right behind it.
+        """
+        while (end := self._buffer.rfind(b"\n", self._at)) < 0:
+            if not self._more():
+                rest = self.read(len(self._buffer) - self._at)
+                return [rest] if rest else []
+        lines = self._buffer[self._at : end].split(b"\n")
+        self.position += end + 1 - self._at
+        self._at = end + 1
+        return lines
+
     def read_line(self) -> bytes:
         """The next line with its end; without one only at the end of the file."""
         start = 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from kafka_rack.pipeline.rows import FrameDecoder, RowMaker, asked_message
+from kafka_rack.pipeline.bodies import asked_message
+from kafka_rack.pipeline.rows import Target
 from kafka_rack.pipeline.values import Asked, Frame
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
@@ -15,13 +17,10 @@ JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP = 11, 13, 14
 CONSUMER_HEARTBEAT, SHARE_HEARTBEAT, STREAMS_HEARTBEAT = 68, 76, 88
 CONSUMER = "consumer"
 Parts = list[dict[str, Any]]
-EMPTY: dict[str, Any] = dict.fromkeys(
-    ("group_id", "member_id", "instance_id", "assignor", "generation", "rack_id", "topics", "assignment", "leader")
-)
 
 
 def add(
-    decoder: FrameDecoder,
+    target: Target,
     frame: Frame,
     asked: Asked,
     event: str,
@@ -32,30 +31,25 @@ def add(
     **values: Any,
 ) -> None:
     """One row; what is not given is null."""
-    row = {**EMPTY, **values}
-    connection = frame.connection
-    decoder.rows.add(
+    given = values.get
+    target.rows.add(
         "memberships",
-        asked.api_name,
+        asked.kind.api_name,
         (
-            decoder.state.capture,
+            target.place(frame.connection),
+            target.kind(asked.kind),
             frame.ts,
-            connection.number,
-            connection.broker,
-            connection.rack,
-            connection.client,
-            asked.client_id,
             event,
             protocol,
-            row["group_id"],
-            row["member_id"],
-            row["instance_id"],
-            row["assignor"],
-            row["generation"],
-            row["rack_id"],
-            row["topics"],
-            row["assignment"],
-            row["leader"],
+            given("group_id"),
+            given("member_id"),
+            given("instance_id"),
+            given("assignor"),
+            given("generation"),
+            given("rack_id"),
+            given("topics"),
+            given("assignment"),
+            given("leader"),
             error_code,
             frame.index,
             error,
@@ -92,17 +86,17 @@ def part(topic: str | None, topic_id: str | None, partitions: list[int]) -> dict
     return {"topic": topic, "topic_id": topic_id, "partitions": list(partitions)}
 
 
-def parts_by_id(decoder: FrameDecoder, topics: Any) -> Parts | None:
+def parts_by_id(target: Target, topics: Any) -> Parts | None:
     if topics is None:
         return None
-    known = decoder.state.known.topics
+    known = target.state.known.topics
     return [part(known.get(topic.topic_id), uuid_to_text(topic.topic_id), topic.partitions) for topic in topics]
 
 
-def join(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def join(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     for protocol in message.protocols:
         add(
-            decoder,
+            target,
             frame,
             asked,
             "join",
@@ -115,7 +109,7 @@ def join(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> Non
         )
 
 
-def joined(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def joined(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     request = asked_message(asked)
     common = {
         "group_id": request.group_id if request is not None else None,
@@ -127,7 +121,7 @@ def joined(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> N
     instance_id = request.group_instance_id if request is not None else None
     leads = message.leader == message.member_id and message.error_code == 0
     add(
-        decoder,
+        target,
         frame,
         asked,
         "joined",
@@ -139,7 +133,7 @@ def joined(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> N
     )
     for member in message.members:
         add(
-            decoder,
+            target,
             frame,
             asked,
             "member",
@@ -152,10 +146,10 @@ def joined(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> N
         )
 
 
-def assign(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def assign(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     for one in message.assignments:
         add(
-            decoder,
+            target,
             frame,
             asked,
             "assign",
@@ -168,10 +162,10 @@ def assign(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> N
         )
 
 
-def assigned(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def assigned(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     request = asked_message(asked)
     add(
-        decoder,
+        target,
         frame,
         asked,
         "assigned",
@@ -186,11 +180,11 @@ def assigned(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) ->
     )
 
 
-def leave(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def leave(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     members = [(one.member_id, one.group_instance_id) for one in message.members] or [(message.member_id, None)]
     for member_id, instance_id in members:
         add(
-            decoder,
+            target,
             frame,
             asked,
             "leave",
@@ -201,12 +195,12 @@ def leave(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> No
         )
 
 
-def heartbeat(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
-    protocol = PROTOCOLS[asked.api_key]
+def heartbeat(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    protocol = PROTOCOLS[asked.kind.api_key]
     owned = getattr(message, "topic_partitions", None)
     topics = getattr(message, "subscribed_topic_names", None)
     add(
-        decoder,
+        target,
         frame,
         asked,
         "leave" if message.member_epoch < 0 else "heartbeat",
@@ -218,29 +212,29 @@ def heartbeat(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -
         generation=message.member_epoch,
         rack_id=message.rack_id,
         topics=list(topics) if topics is not None else None,
-        assignment=parts_by_id(decoder, owned),
+        assignment=parts_by_id(target, owned),
     )
 
 
-def answered(decoder: FrameDecoder, frame: Frame, asked: Asked, message: Any) -> None:
+def answered(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     request = asked_message(asked)
     given = getattr(message, "assignment", None)
     add(
-        decoder,
+        target,
         frame,
         asked,
         "answered",
-        PROTOCOLS[asked.api_key],
+        PROTOCOLS[asked.kind.api_key],
         group_id=request.group_id if request is not None else None,
         member_id=message.member_id or (request.member_id if request is not None else None),
         generation=message.member_epoch,
-        assignment=parts_by_id(decoder, given.topic_partitions) if given is not None else None,
+        assignment=parts_by_id(target, given.topic_partitions) if given is not None else None,
         error_code=message.error_code,
     )
 
 
 PROTOCOLS = {CONSUMER_HEARTBEAT: "consumer", SHARE_HEARTBEAT: "share", STREAMS_HEARTBEAT: "streams"}
-REQUESTS: dict[int, RowMaker] = {
+REQUESTS: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
     JOIN_GROUP: join,
     LEAVE_GROUP: leave,
     SYNC_GROUP: assign,
@@ -248,7 +242,7 @@ REQUESTS: dict[int, RowMaker] = {
     SHARE_HEARTBEAT: heartbeat,
     STREAMS_HEARTBEAT: heartbeat,
 }
-RESPONSES: dict[int, RowMaker] = {
+RESPONSES: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
     JOIN_GROUP: joined,
     SYNC_GROUP: assigned,
     CONSUMER_HEARTBEAT: answered,

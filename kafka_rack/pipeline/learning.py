@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_rack.pipeline.values import METADATA, UPDATE_METADATA, Frame, Known, body_start
-from protocol.codec import codec
+from kafka_rack.pipeline.bodies import read_request, read_response
+from kafka_rack.pipeline.values import METADATA, UPDATE_METADATA, Frame, Known
 from protocol.errors import ProtocolError
-from protocol.headers import request_header_version, response_header_version
-from protocol.registry import message_class
 
 CREATE_TOPICS, DESCRIBE_CLUSTER, BROKER_REGISTRATION, DESCRIBE_TOPIC_PARTITIONS = 19, 60, 62, 75
 TELLING_REQUESTS = frozenset({UPDATE_METADATA, BROKER_REGISTRATION})
@@ -22,19 +20,16 @@ NO_UUID = bytes(16)
 def learn_from(frame: Frame, known: Known) -> None:
     """Read a frame only if it may tell something."""
     asked = frame.asked
-    if asked is None or asked.api_key not in (TELLING_REQUESTS if frame.is_request else TELLING_RESPONSES):
+    if asked is None:
+        return
+    api_key = asked.kind.api_key
+    if api_key not in (TELLING_REQUESTS if frame.is_request else TELLING_RESPONSES):
         return
     try:
-        kind = "request" if frame.is_request else "response"
-        if frame.is_request:
-            start = body_start(asked, request_header_version(asked.api_key, asked.api_version))
-        else:
-            start = 4 + response_header_version(asked.api_key, asked.api_version)
-        reader = codec(message_class(asked.api_key, kind), asked.api_version)
-        message, _ = reader.decode(frame.data, start)
+        message = (read_request(asked) if frame.is_request else read_response(asked, frame.data))[0]
     except ProtocolError:
         return
-    learn(asked.api_key, frame.is_request, message, known)
+    learn(api_key, frame.is_request, message, known)
 
 
 def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:

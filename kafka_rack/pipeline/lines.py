@@ -18,8 +18,9 @@ from kafka_rack.pipeline.values import Connection, Frame, Problem, State, reques
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-Time = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999_999)]
-"""Microseconds since 1970, up to the end of the year 9999, behind which there are no dates in Python."""
+LATEST = 253_402_300_799_999_999
+"""Microseconds since 1970 at the end of the year 9999, behind which there are no dates in Python."""
+Time = Annotated[int, msgspec.Meta(ge=0, le=LATEST)]
 
 
 class Route(msgspec.Struct):
@@ -53,6 +54,7 @@ class Line(msgspec.Struct):
 BEFORE_ALL = -(1 << 31)
 """The frame of requests that an earlier file holds, in their order."""
 DECODER = msgspec.json.Decoder(Line)
+DIRECTIONS = frozenset({"req", "resp"})
 
 
 def read_lines(
@@ -73,56 +75,61 @@ def read_lines(
     except Damage as damage:
         problems.append(Problem(capture, path, damage.offset, damage.reason))
         return start
+    decode, connections, frame_of = DECODER.decode, state.connections, state.frame
+    offset = start
     with source:
-        while end is None or source.position < end:
-            offset = source.position
+        while end is None or offset < end:
             try:
-                line = source.read_line()
+                lines = source.whole_lines()
             except Damage as damage:
                 problems.append(Problem(capture, path, damage.offset, damage.reason))
                 break
-            if not line:
+            if not lines:
                 if end is not None:
                     reason = f"the file has become shorter: it had {end} bytes when it was found"
-                    problems.append(Problem(capture, path, offset, reason))
+                    problems.append(Problem(capture, path, source.position, reason))
                 break
-            try:
-                found = DECODER.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                if line.isspace():
+            for line in lines:
+                if end is not None and offset >= end:
+                    return offset
+                begins, offset = offset, offset + len(line) + 1
+                try:
+                    found = decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    if line.strip():
+                        reason = f"the last line has no end: {error}" if offset > source.position else str(error)
+                        problems.append(Problem(capture, path, begins, f"not a line of a capture: {reason}"))
                     continue
-                reason = str(error) if line.endswith(b"\n") else f"the last line has no end: {error}"
-                problems.append(Problem(capture, path, offset, f"not a line of a capture: {reason}"))
-                continue
-            if found.dir is None and found.ev is None:
-                problems.append(Problem(capture, path, offset, "neither a frame nor an event: dir and ev are missing"))
-                continue
-            if found.dir is None:
-                frame = event(found, state)
-                if frame is not None:
-                    yield frame
-                continue
-            reason_against = fault_of(found)
-            if reason_against is not None:
-                problems.append(Problem(capture, path, offset, reason_against))
-                continue
-            assert found.conn is not None
-            assert found.data is not None
-            connection = state.connections.get(found.conn)
-            if connection is None:  # the capture began later than the connection
-                connection = state.connections[found.conn] = Connection(found.conn)
-            yield state.frame(found.t, connection, found.dir == "req", found.data, offset)
-        return source.position
+                if found.dir is None and found.ev is not None:
+                    frame = event(found, state)
+                    if frame is not None:
+                        yield frame
+                    continue
+                fault = fault_of(found)
+                if fault is not None:
+                    problems.append(Problem(capture, path, begins, fault))
+                    continue
+                number, data = found.conn, found.data
+                assert number is not None
+                assert data is not None
+                connection = connections.get(number)
+                if connection is None:  # the capture began later than the connection
+                    connection = connections[number] = Connection(number)
+                yield frame_of(found.t, connection, found.dir == "req", data, begins)
+        return min(offset, source.position)
 
 
 def fault_of(line: Line) -> str | None:
-    """Why a frame's line cannot be taken, or None."""
-    if line.dir not in ("req", "resp"):
+    """Why a line that is no event cannot be taken as a frame, or None."""
+    if line.dir is None:
+        return "neither a frame nor an event: dir and ev are missing"
+    if line.dir not in DIRECTIONS:
         return f"dir {line.dir!r}, but req and resp are known"
-    if line.conn is None or line.data is None:
+    data = line.data
+    if data is None or line.conn is None:
         return "a frame without its connection or its bytes"
-    if line.n is not None and line.n != len(line.data):
-        return f"a frame of {line.n} bytes, but here are {len(line.data)}"
+    if line.n is not None and line.n != len(data):
+        return f"a frame of {line.n} bytes, but here are {len(data)}"
     return None
 
 

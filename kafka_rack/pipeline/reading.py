@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from kafka_rack.pipeline.captures import Options, Place, beginning, read_frames
+from kafka_rack.pipeline.decoding import FrameDecoder
 from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files
 from kafka_rack.pipeline.learning import learn_from
-from kafka_rack.pipeline.rows import FrameDecoder, Rows
+from kafka_rack.pipeline.rows import Rows
 from kafka_rack.pipeline.tables import TABLES
 from kafka_rack.pipeline.values import Frame, Problem
 
@@ -25,9 +26,9 @@ class Filters(msgspec.Struct, frozen=True):
     def want(self, frame: Frame) -> bool:
         """Whether a frame is wanted; a response counts by its request's API and client, and by its own time."""
         asked = frame.asked
-        if self.apis is not None and (asked.api_name if asked is not None else "unknown") not in self.apis:
+        if self.apis is not None and (asked.kind.api_name if asked is not None else "unknown") not in self.apis:
             return False
-        if self.clients is not None and (asked is None or asked.client_id not in self.clients):
+        if self.clients is not None and (asked is None or asked.kind.client_id not in self.clients):
             return False
         return (self.since is None or frame.ts >= self.since) and (self.until is None or frame.ts < self.until)
 
@@ -63,6 +64,7 @@ def decode_into(
             learn_from(frame, place.state.known)
         if rows.frames >= most_frames:
             yield rows
+            decoder.go_on()
     if "problems" in decoder.wanted:
         for problem in problems:
             rows.add("problems", "unknown", tuple(problem))

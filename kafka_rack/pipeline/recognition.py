@@ -90,10 +90,11 @@ def request_reads(data: bytes) -> bool:
 
 def response_reads(data: bytes, asked: Asked) -> bool:
     """Whether a whole frame answers a request; ApiVersions is refused in version 0."""
-    for version in (asked.api_version, 0) if asked.api_key == API_VERSIONS else (asked.api_version,):
+    kind = asked.kind
+    for version in (kind.api_version, 0) if kind.api_key == API_VERSIONS else (kind.api_version,):
         try:
-            reader = codec(message_class(asked.api_key, "response"), version)
-            _, end = reader.decode(data, 4 + response_header_version(asked.api_key, version))
+            reader = codec(message_class(kind.api_key, "response"), version)
+            _, end = reader.decode(data, 4 + response_header_version(kind.api_key, version))
         except ProtocolError:
             continue
         if end == len(data):

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from protocol.records import BatchHeader, Codec, RecordError, decompress, iter_batch_records, iter_batches
-from protocol.records.batches import BATCH_HEADER_SIZE, check_crc
+from protocol.records import BatchHeader, Codec, RecordError, decompress, iter_batch_records
+from protocol.records.batches import BATCH_HEADER_SIZE, LOG_OVERHEAD, check_crc, read_header
 
 CODEC_NAMES = {codec: codec.name.lower() for codec in Codec}
 
 
+class Counts(NamedTuple):
+    """What a batch's records hold: how many, bytes of keys and of values, headers, and whether any has a key."""
+
+    records: int
+    key_bytes: int
+    value_bytes: int
+    headers: int
+    keyed: bool
+
+
 class BatchSizes(NamedTuple):
-    """One batch; the counts are None where its records cannot be read, which ``error`` says."""
+    """One batch; ``counts`` are None where its records cannot be read, which ``error`` says, or are cut off."""
 
     header: BatchHeader | None
     codec: str | None
     size_bytes: int
-    records: int | None
-    key_bytes: int | None
-    value_bytes: int | None
-    headers: int | None
-    keyed: bool
+    counts: Counts | None
     error: str | None
 
 
-def batch_sizes(records: bytes | None) -> Iterator[BatchSizes]:
+def batch_sizes(records: bytes | None) -> list[BatchSizes]:
     """Each batch of a records field; damage ends it with a row of its own."""
     if not records:
-        return
-    at = 0
+        return []
+    at, end = 0, len(records)
+    found: list[BatchSizes] = []
     try:
-        for header in iter_batches(records):
-            at = header.position
+        while at < end:
+            header = read_header(records, at, end)
             if header.partial:
-                yield BatchSizes(header, None, len(records) - at, None, None, None, None, False, None)
-                return
-            yield sizes_of(records, header)
-            at += header.size
+                found.append(BatchSizes(header, None, end - at, None, None))
+                break
+            found.append(sizes_of(records, header))
+            at += header.length + LOG_OVERHEAD
     except RecordError as error:
-        yield BatchSizes(None, None, len(records) - at, None, None, None, None, False, str(error))
+        found.append(BatchSizes(None, None, end - at, None, str(error)))
+    return found
 
 
 def sizes_of(records: bytes, header: BatchHeader) -> BatchSizes:
@@ -60,11 +67,8 @@ def sizes_of(records: bytes, header: BatchHeader) -> BatchSizes:
         if counts is None:
             counts = count_slowly(records, header)
     except RecordError as error:
-        return BatchSizes(header, codec, header.size, None, None, None, None, False, str(error))
-    return BatchSizes(header, codec, header.size, *counts, None)
-
-
-Counts = tuple[int, int, int, int, bool]
+        return BatchSizes(header, codec, header.size, None, str(error))
+    return BatchSizes(header, codec, header.size, counts, None)
 
 
 def count_records(body: bytes, at: int, end: int, count: int) -> Counts | None:
@@ -116,7 +120,7 @@ def count_records(body: bytes, at: int, end: int, count: int) -> Counts | None:
             at = following
     except IndexError:
         return None
-    return (count, key_bytes, value_bytes, headers, keyed) if at == end else None
+    return Counts(count, key_bytes, value_bytes, headers, keyed) if at == end else None
 
 
 def varint(body: bytes, at: int, first: int) -> tuple[int, int]:
@@ -142,4 +146,4 @@ def count_slowly(records: bytes, header: BatchHeader) -> Counts:
         key_bytes += len(record.key or b"")
         value_bytes += len(record.value or b"")
         headers += len(record.headers)
-    return count, key_bytes, value_bytes, headers, keyed
+    return Counts(count, key_bytes, value_bytes, headers, keyed)

@@ -1,51 +1,193 @@
-"""Frames to rows of the tables. Rows are tuples in the order of ``tables.TABLES``, kept by API."""
+"""Rows of the tables, by API, as numbers.
+
+Most columns of a row say again what thousands of others say: whose connection it was, which API, topic or rack. Such
+columns go together in shared sets; each combination is kept once, and rows hold its number. So a row is a few 64-bit
+integers in one array of its table and API: small enough for the processor's cache, and as Arrow wants its columns.
+"""
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
-from kafka_rack.pipeline.learning import TELLING_REQUESTS, TELLING_RESPONSES, learn
+import msgspec
+
 from kafka_rack.pipeline.tables import TABLES
-from kafka_rack.pipeline.values import (
-    API_VERSIONS,
-    FETCH,
-    LENGTH_BYTES,
-    PRODUCE,
-    SHARE_FETCH,
-    Asked,
-    Connection,
-    Frame,
-    State,
-    body_start,
-)
-from protocol.codec import Codec, codec
-from protocol.errors import ProtocolError
-from protocol.headers import read_request_header, request_header_version, response_header_version
-from protocol.registry import message_class
+from kafka_rack.pipeline.values import Connection, Known, RequestKind, State
 
 Row = tuple[Any, ...]
-Body = tuple[Any, int, int, int]
-"""A message, the bytes left over behind it, the version it was read in, its header's version."""
 UNKNOWN = "unknown"
+NONE = -(1 << 63)
+"""No value; nothing in a capture is as low, but offsets that no broker gives."""
+MOST_SHARED = 100_000
+"""Combinations of one set, before all are forgotten."""
+
+SHARED: dict[str, tuple[str, ...]] = {
+    "place": ("capture", "conn", "broker", "broker_rack", "client_addr", "listener"),
+    "kind": ("api_key", "api_name", "api_version", "client_id"),
+    "way": ("direction", "left_over", "body_version", "header_version"),
+    "part": ("topic", "topic_id", "partition"),
+    "leading": ("leader", "leader_rack"),
+    "layout": ("replicas", "replica_racks", "isr", "offline"),
+    "form": ("side", "magic", "codec", "transactional", "control", "partial"),
+    "reader": ("client_rack", "client_rack_from", "who", "replica_id", "replica_rack", "group_id"),
+    "writer": ("client_rack", "client_rack_from", "acks"),
+    "node": ("broker_id", "rack", "host", "port", "listener", "epoch"),
+}
+"""The columns of each set."""
+
+ROWS: dict[str, tuple[str, ...]] = {
+    "frames": ("place", "kind", "way", "ts", "correlation_id", "frame_bytes", "error", "frame", "offset"),
+    "calls": (
+        *("place", "kind", "ts", "correlation_id", "latency_us", "request_bytes", "response_bytes", "frame"),
+        "response_frame",
+    ),
+    "batches": (
+        *("place", "kind", "part", "form", "ts", "records", "bytes", "key_bytes", "value_bytes", "headers"),
+        *("base_offset", "producer_id", "frame", "error"),
+    ),
+    "partitions": ("place", "kind", "part", "leading", "layout", "ts", "leader_epoch", "error_code", "frame"),
+    "memberships": (
+        *("place", "kind", "ts", "event", "protocol", "group_id", "member_id", "instance_id", "assignor"),
+        *("generation", "rack_id", "topics", "assignment", "leader", "error_code", "frame", "error"),
+    ),
+    "fetches": (
+        *("place", "kind", "reader", "part", "leading", "ts", "request_bytes", "response_bytes", "record_bytes"),
+        *("records", "redirected", "preferred_read_replica", "error_code", "frame", "first"),
+    ),
+    "produces": (
+        *("place", "kind", "writer", "part", "leading", "ts", "request_bytes", "response_bytes", "record_bytes"),
+        *("records", "redirected", "keyed", "error_code", "frame", "first"),
+    ),
+    "brokers": ("node", "place", "ts", "told_by", "frame"),
+    "problems": ("capture", "file", "offset", "reason"),
+}
+"""What a row is made of: numbers of shared sets, and columns of its own."""
+NUMBERS = ("long", "int", "boolean", "timestamp")
+"""Spark's types of the columns that rows hold themselves; values of others have a set for each type."""
+LOOSE = tuple(sorted({one.type for table in TABLES.values() for one in table.columns} - {*NUMBERS}))
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a column comes from: its place in the row, and of a shared set its name and the place in there."""
+
+    at: int
+    shared: str | None = None
+    inside: int = 0
+
+
+def sources() -> dict[str, list[Source]]:
+    """The sources of every table's columns."""
+    found: dict[str, list[Source]] = {}
+    for table, parts in ROWS.items():
+        types = {column.name: column.type for column in TABLES[table].columns}
+        where: dict[str, Source] = {}
+        for at, part in enumerate(parts):
+            if part not in SHARED:
+                where[part] = Source(at, None if types[part] in NUMBERS else types[part])
+            for inside, name in enumerate(SHARED.get(part, ())):
+                where.setdefault(name, Source(at, part, inside))
+        found[table] = [where[name] for name in TABLES[table].names]
+    return found
+
+
+SOURCES = sources()
+OWN: dict[str, list[str | None]] = {
+    table: [
+        next((source.shared for source in SOURCES[table] if source.at == at and part not in SHARED), None)
+        for at, part in enumerate(parts)
+    ]
+    for table, parts in ROWS.items()
+}
+"""Of each part of a row, the set that its value has to go to; None where it is a number already."""
+
+
+class Shared(dict[Hashable, int]):
+    """The combinations of one set: key -> number. ``values`` are the columns' values by number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values_by_number: list[Row] = []
+        self.arrays: list[Any] = []
+        """Kept here by who makes Arrow arrays of the values."""
+
+    def add(self, key: Hashable, values: Row) -> int:
+        """A new combination."""
+        number = self[key] = len(self.values_by_number)
+        self.values_by_number.append(values)
+        return number
+
+    def number(self, values: Row) -> int:
+        """The number of a combination that is its own key."""
+        found = self.get(values)
+        return found if found is not None else self.add(values, values)
+
+    def keep(self, value: Any) -> int:
+        """A number for a value that nobody looks up again, and that need not be hashable."""
+        self.values_by_number.append((value,))
+        return len(self.values_by_number) - 1
+
+
+def numbers() -> array[int]:
+    return array("q")
+
+
+def value_of(number: int, source: Source, is_flag: bool, values: list[Row] | None) -> Any:
+    """A column's value of a row."""
+    if number == NONE:
+        return None
+    return values[number][source.inside] if values is not None else bool(number) if is_flag else number
 
 
 class Rows:
-    """The rows of some frames: table -> API -> rows."""
+    """The rows of some frames, made as ``ROWS`` has it, with the shared sets they refer to.
+
+    ``tables``: table -> API -> the numbers of all rows, one row behind the other. ``forgotten`` counts how often the
+    shared sets began anew.
+    """
 
     def __init__(self) -> None:
-        self.tables: dict[str, defaultdict[str, list[Row]]] = {name: defaultdict(list) for name in TABLES}
+        self.tables: dict[str, defaultdict[str, array[int]]] = {name: defaultdict(numbers) for name in TABLES}
+        self.shared: dict[str, Shared] = {name: Shared() for name in (*SHARED, *LOOSE)}
         self.frames = 0
+        self.forgotten = 0
 
     def add(self, table: str, api: str, row: Row) -> None:
-        self.tables[table][api].append(row)
+        """A row with numbers, None, and values of any type in its own columns."""
+        own = OWN[table]
+        self.tables[table][api].extend(
+            [
+                NONE if value is None else value if where is None else self.kept(where, value)
+                for value, where in zip(row, own, strict=True)
+            ]
+        )
 
-    def of(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Every row of a table with its API behind it."""
-        for api, rows in self.tables[table].items():
-            for row in rows:
-                yield (*row, api)
+    def kept(self, kind: str, value: Any) -> int:
+        """The number of a value of a row's own column, by the column's type."""
+        values = self.shared[kind]
+        return values.number((value,)) if kind == "string" else values.keep(value)
+
+    def count(self, table: str, api: str) -> int:
+        return len(self.tables[table][api]) // len(ROWS[table])
+
+    def of(self, table: str) -> Iterator[Row]:
+        """Every row of a table in its columns, with its API behind it."""
+        width = len(ROWS[table])
+        columns = [
+            (source, column.type == "boolean", self.shared[source.shared].values_by_number if source.shared else None)
+            for source, column in zip(SOURCES[table], TABLES[table].columns, strict=True)
+        ]
+        for api, held in self.tables[table].items():
+            for start in range(0, len(held), width):
+                yield (
+                    *[
+                        value_of(held[start + source.at], source, is_flag, values)
+                        for source, is_flag, values in columns
+                    ],
+                    api,
+                )
 
     def as_dicts(self, table: str) -> list[dict[str, Any]]:
         """The same by column, for who reads them one by one."""
@@ -53,186 +195,43 @@ class Rows:
         return [dict(zip(names, row, strict=True)) for row in self.of(table)]
 
     def clear(self) -> None:
+        """Forget the rows; what they shared stays for those that come, while it is not too much."""
         for by_api in self.tables.values():
-            by_api.clear()
+            for held in by_api.values():
+                del held[:]
+        for name in LOOSE:
+            self.shared[name] = Shared()
+        if any(len(self.shared[name]) > MOST_SHARED for name in SHARED):
+            self.shared.update({name: Shared() for name in SHARED})
+            self.forgotten += 1
         self.frames = 0
 
 
-class FrameDecoder:
-    """Decodes frames one after the other; ``state`` is that of their reading, ``rows`` takes what they give.
+class Target(msgspec.Struct):
+    """Where the rows of a capture go: those of the ``wanted`` tables, with what is known of the cluster meanwhile."""
 
-    Args:
-        only: the tables that are wanted; all by default.
-    """
+    rows: Rows
+    state: State
+    wanted: frozenset[str]
 
-    def __init__(self, state: State, rows: Rows, only: Iterable[str] = TABLES) -> None:
-        from kafka_rack.pipeline import groups, traffic
+    @property
+    def known(self) -> Known:
+        return self.state.known
 
-        self.state, self.rows = state, rows
-        wanted = frozenset(only)
-        self.wanted = wanted
-        self._frames = rows.tables["frames"] if "frames" in wanted else None
-        self._calls = rows.tables["calls"] if "calls" in wanted else None
-        self._requests: dict[int, RowMaker] = {}
-        self._responses: dict[int, RowMaker] = {}
-        if wanted & {"batches", "produces"}:
-            self._requests[PRODUCE] = traffic.produce_request
-            self._responses[PRODUCE] = traffic.produce_response
-        if wanted & {"batches", "fetches"}:
-            self._responses[FETCH] = traffic.fetch_response
-            self._responses[SHARE_FETCH] = traffic.fetch_response
-        if "memberships" in wanted:
-            self._requests.update(groups.REQUESTS)
-            self._responses.update(groups.RESPONSES)
-        if wanted & {"partitions", "brokers"}:
-            from kafka_rack.pipeline import cluster_rows
+    def place(self, connection: Connection) -> int:
+        """The number of a connection."""
+        key = connection, connection.broker  # which packets may tell later than the connection
+        places = self.rows.shared["place"]
+        found = places.get(key)
+        if found is not None:
+            return found
+        number, broker, rack = connection.number, connection.broker, connection.rack
+        return places.add(key, (self.state.capture, number, broker, rack, connection.client, connection.listener))
 
-            self._requests.update(cluster_rows.REQUESTS)
-            self._responses.update(cluster_rows.RESPONSES)
-
-    def decode(self, frame: Frame) -> None:
-        """Add a frame's rows."""
-        for passed_over in frame.passed_over:
-            self.unanswered(frame.connection, passed_over)
-        if frame.index < 0:
-            return
-        asked, data = frame.asked, frame.data
-        self.rows.frames += 1
-        error, message = frame.error, None
-        left_over, version, header_version = 0, None, None
-        if asked is not None:
-            try:
-                reading = read_request if frame.is_request else read_response
-                message, left_over, version, header_version = reading(asked, data)
-            except ProtocolError as fault:
-                error = str(fault)
-        api = asked.api_name if asked is not None else UNKNOWN
-        if self._frames is not None:
-            connection = frame.connection
-            self._frames[api].append(
-                (
-                    self.state.capture,
-                    frame.ts,
-                    connection.number,
-                    connection.broker,
-                    connection.rack,
-                    connection.client,
-                    "request" if frame.is_request else "response",
-                    asked.api_key if asked is not None else None,
-                    api,
-                    asked.api_version if asked is not None else None,
-                    frame.correlation_id,
-                    asked.client_id if asked is not None else None,
-                    len(data) + LENGTH_BYTES,
-                    error,
-                    frame.index,
-                    connection.listener,
-                    left_over,
-                    version,
-                    header_version,
-                    frame.offset,
-                )
-            )
-        if asked is not None:
-            self.message(frame, asked, message)
-
-    def message(self, frame: Frame, asked: Asked, message: Any) -> None:
-        """The rows of a body and of a call."""
-        api_key = asked.api_key
-        if not frame.is_request and self._calls is not None:
-            self.call(frame, asked)
-        if frame.is_request:
-            asked.message = message
-        if message is None:
-            return
-        if api_key in (TELLING_REQUESTS if frame.is_request else TELLING_RESPONSES):
-            learn(api_key, frame.is_request, message, self.state.known)
-        maker = (self._requests if frame.is_request else self._responses).get(api_key)
-        if maker is not None:
-            maker(self, frame, asked, message)
-
-    def call(self, frame: Frame, asked: Asked) -> None:
-        assert self._calls is not None
-        connection = frame.connection
-        self._calls[asked.api_name].append(
-            (
-                self.state.capture,
-                asked.ts,
-                connection.number,
-                connection.broker,
-                connection.rack,
-                connection.client,
-                asked.api_key,
-                asked.api_name,
-                asked.api_version,
-                asked.correlation_id,
-                asked.client_id,
-                frame.ts - asked.ts,
-                asked.frame_bytes,
-                len(frame.data) + LENGTH_BYTES,
-                asked.frame,
-                frame.index,
-            )
-        )
-
-    def unanswered(self, connection: Connection, asked: Asked) -> None:
-        """The rows of a request that will not be answered: records that were sent count all the same."""
-        if asked.api_key == PRODUCE and "produces" in self.wanted:
-            from kafka_rack.pipeline import traffic
-
-            traffic.produces(self, connection, asked, None, 0)
-
-
-RowMaker = Callable[[FrameDecoder, Frame, Asked, Any], None]
-
-
-def asked_message(asked: Asked) -> Any:
-    """A request's body, read now if it was asked before reading began; None if it cannot be read."""
-    if asked.message is None and asked.data:
-        try:
-            asked.message = read_request(asked, asked.data)[0]
-        except ProtocolError:
-            return None
-    return asked.message
-
-
-REQUEST_READERS: dict[tuple[int, int], tuple[Codec, int]] = {}
-RESPONSE_READERS: dict[tuple[int, int], tuple[Codec, int, int]] = {}
-
-
-def read_request(asked: Asked, data: bytes) -> Body:
-    """A request's body. Raises ProtocolError."""
-    key = asked.api_key, asked.api_version
-    known = REQUEST_READERS.get(key)
-    if known is None:
-        header = request_header_version(*key)
-        read_request_header(data)  # a version that does not exist still has a header, or says why not
-        known = REQUEST_READERS[key] = (codec(message_class(key[0], "request"), key[1]), header)
-    reader, header = known
-    message, end = reader.decode(data, body_start(asked, header))
-    return message, len(data) - end, asked.api_version, header
-
-
-def read_response(asked: Asked, data: bytes) -> Body:
-    """A response's body, of a refused ApiVersions in version 0. Raises ProtocolError."""
-    key = asked.api_key, asked.api_version
-    known = RESPONSE_READERS.get(key)
-    if known is None:
-        message = message_class(key[0], "response")
-        version = min(key[1], message.valid_versions.highest) if key[0] == API_VERSIONS else key[1]
-        known = RESPONSE_READERS[key] = (codec(message, version), version, response_header_version(*key))
-    reader, version, header = known
-    start = 4 + header
-    if header and data[4:5] != b"\0":
-        from protocol.apis.headers import ResponseHeader
-
-        _, start = codec(ResponseHeader, header).decode(data)
-    try:
-        found, end = reader.decode(data, start)
-        if end == len(data) or key[0] != API_VERSIONS:
-            return found, len(data) - end, version, header
-    except ProtocolError:
-        if key[0] != API_VERSIONS:
-            raise
-    found, end = codec(message_class(API_VERSIONS, "response"), 0).decode(data, start)
-    return found, len(data) - end, 0, header
+    def kind(self, kind: RequestKind) -> int:
+        """The number of a request's kind."""
+        kinds = self.rows.shared["kind"]
+        found = kinds.get(kind)
+        if found is not None:
+            return found
+        return kinds.add(kind, (kind.api_key, kind.api_name, kind.api_version, kind.client_id))

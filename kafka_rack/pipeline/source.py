@@ -21,11 +21,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kafka_rack.pipeline.arrow import record_batch
-from kafka_rack.pipeline.blocks import DEFAULT_BLOCK_BYTES, SMALLEST_BLOCK_BYTES, Block, cut_from, packed, plan, walk
+from kafka_rack.pipeline.blocks import SMALLEST_BLOCK_BYTES, Block, block_bytes_for, cut_from, packed, plan, walk
 from kafka_rack.pipeline.captures import Options, Place, beginning
 from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files, local_path, look_at, unreadable
 from kafka_rack.pipeline.reading import Filters, decode_into
-from kafka_rack.pipeline.rows import Rows
+from kafka_rack.pipeline.rows import UNKNOWN, Rows
 from kafka_rack.pipeline.tables import TABLES
 from kafka_rack.pipeline.values import name_of_api
 from protocol.registry import messages
@@ -47,7 +47,7 @@ class Request(msgspec.Struct):
     options: Options = msgspec.field(default_factory=Options)
     filters: Filters = msgspec.field(default_factory=Filters)
     partitions: int | None = None
-    block_bytes: int = DEFAULT_BLOCK_BYTES
+    block_bytes: int | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Request:
@@ -71,7 +71,7 @@ class Request(msgspec.Struct):
                 time_of(given.get("until"), "until"),
             ),
             number(given, "numPartitions", 1),
-            number(given, "blockBytes", SMALLEST_BLOCK_BYTES) or DEFAULT_BLOCK_BYTES,
+            number(given, "blockBytes", SMALLEST_BLOCK_BYTES),
         )
 
 
@@ -227,7 +227,8 @@ class WireStreamReader(DataSourceStreamReader):
             place = beginning(file, self.request.options)
             if begin:
                 walk(file, place, self.request.options, begin)
-        blocks = list(cut_from(file, place, self.request.options, self.request.block_bytes, until, None))
+        block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
+        blocks = list(cut_from(file, place, self.request.options, block_bytes, until))
         self._places[path] = pickle.dumps(place)
         return blocks
 
@@ -303,8 +304,8 @@ def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBa
         rows = Rows()
         if block.refused is not None:
             if request.table == "problems":
-                row = (capture_name(block.file.path), block.file.path, 0, block.refused)
-                yield record_batch("problems", [row], "unknown")
+                rows.add("problems", UNKNOWN, (capture_name(block.file.path), block.file.path, 0, block.refused))
+                yield record_batch(rows, "problems", UNKNOWN, with_api=True)
             continue
         pieces = decode_into(
             rows,
@@ -317,6 +318,8 @@ def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBa
         )
         for piece in pieces:
             for api, found in piece.tables[request.table].items():
-                for at in range(0, len(found), MOST_ROWS):
-                    yield record_batch(request.table, found[at : at + MOST_ROWS], api)
+                if found:
+                    whole = record_batch(piece, request.table, api, with_api=True)
+                    for at in range(0, whole.num_rows, MOST_ROWS):
+                        yield whole.slice(at, MOST_ROWS)
             piece.clear()

@@ -6,6 +6,7 @@ gives the same rows in one piece and in many.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,10 @@ from protocol.errors import ProtocolError
 from protocol.registry import message_class
 
 LENGTH_BYTES = 4
-PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
+NO_CLIENT_ID = b"\0\x07\0\0"
+"""ControlledShutdown v0, whose header has none."""
+PRODUCE, FETCH, METADATA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 7, 18, 78
+HEADER, SHORT_HEADER, CORRELATION_ID = Struct(">hhih"), Struct(">hhi"), Struct(">i")
 API_NAMES: dict[int, str] = {}
 MOST_ASKED = 10_000
 """Requests without an answer that one connection may have before the oldest is given up."""
@@ -29,26 +33,74 @@ class Problem(NamedTuple):
     reason: str
 
 
-class Asked(msgspec.Struct):
-    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read.
+class RequestKind:
+    """What requests of one API, version and client id have in common; there is one object of each.
 
-    ``header_end`` is where the client id ends, behind which a flexible header has tagged fields.
+    ``header_end`` is where the client id ends, behind which a flexible header has tagged fields; ``fits`` whether the
+    client id is what its length says. The readers, and the last response, are kept here by who reads bodies.
     """
+
+    __slots__ = (
+        "api_key",
+        "api_name",
+        "api_version",
+        "client_id",
+        "fits",
+        "head",
+        "header_end",
+        "last_response",
+        "request_reader",
+        "response_reader",
+    )
+
+    def __init__(self, head: bytes) -> None:
+        self.head = head
+        self.api_key = int.from_bytes(head[:2], "big", signed=True)
+        self.api_version = int.from_bytes(head[2:4], "big", signed=True)
+        self.api_name = API_NAMES.get(self.api_key) or name_of_api(self.api_key)
+        self.header_end = len(head) + 4
+        length = int.from_bytes(head[4:6], "big", signed=True)
+        self.client_id = head[6:].decode("utf-8", "replace") if len(head) >= 6 and length == len(head) - 6 else None
+        self.fits = self.client_id is not None or length == -1 or head == NO_CLIENT_ID
+        self.request_reader: Any = None
+        self.response_reader: Any = None
+        self.last_response: tuple[bytes, Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return kind_of, (self.head,)
+
+
+KINDS: dict[bytes, RequestKind] = {}
+MOST_KINDS = 10_000
+
+
+def kind_of(head: bytes) -> RequestKind:
+    """The kind of a request whose header, without its correlation id, is this."""
+    kind = KINDS.get(head)
+    if kind is None:
+        if len(KINDS) >= MOST_KINDS:
+            KINDS.clear()
+        kind = KINDS[head] = RequestKind(head)
+    return kind
+
+
+class Asked(msgspec.Struct, gc=False):
+    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read."""
 
     frame: int
     ts: int
-    api_key: int
-    api_version: int
     correlation_id: int
-    client_id: str | None
-    frame_bytes: int
     data: bytes
-    header_end: int
-    api_name: str
+    kind: RequestKind
     message: Any = None
 
+    @property
+    def frame_bytes(self) -> int:
+        """The frame with its length field."""
+        return len(self.data) + LENGTH_BYTES
 
-class Connection(msgspec.Struct):
+
+class Connection(msgspec.Struct, eq=False):
     """One client's connection to one broker; ``client`` is its address, ``host:port``."""
 
     number: int
@@ -68,7 +120,7 @@ class Known(msgspec.Struct):
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
 
 
-class Frame(msgspec.Struct):
+class Frame(msgspec.Struct, gc=False):
     """One frame without its length. ``asked`` is the request itself, or the one that a response answers, if known.
 
     ``index`` counts the capture's frames from 0, ``ts`` is in microseconds since 1970, ``offset`` is the file's.
@@ -104,12 +156,14 @@ class State(msgspec.Struct):
         if len(data) < 4:
             reason = f"a response of {len(data)} bytes, but its correlation id takes 4"
             return Frame(index, ts, connection, False, data, None, None, reason, offset)
-        correlation_id = int.from_bytes(data[:4], "big", signed=True)
+        (correlation_id,) = CORRELATION_ID.unpack_from(data)
         waiting = connection.asked
         asked = waiting.pop(correlation_id, None)
         if asked is None:
             reason = f"no request with correlation id {correlation_id} on connection {connection.number}"
             return Frame(index, ts, connection, False, data, None, correlation_id, reason, offset)
+        if not waiting:
+            return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset)
         passed_over: list[Asked] = []
         while waiting:  # brokers answer in order, so what was asked before will not be answered any more
             first = next(iter(waiting.values()))
@@ -121,18 +175,23 @@ class State(msgspec.Struct):
 
 def request_frame(index: int, ts: int, connection: Connection, data: bytes, offset: int) -> Frame:
     """A request, noted with its connection where an answer is to come."""
-    if len(data) < 8:
-        reason = f"a request of {len(data)} bytes, but its header takes 8 at least"
+    size = len(data)
+    if size < 8:
+        reason = f"a request of {size} bytes, but its header takes 8 at least"
         return Frame(index, ts, connection, True, data, None, None, reason, offset)
-    api_key = int.from_bytes(data[:2], "big", signed=True)
-    version = int.from_bytes(data[2:4], "big", signed=True)
-    correlation_id = int.from_bytes(data[4:8], "big", signed=True)
-    client_id, body = client_id_of(data, api_key, version)
-    name = API_NAMES.get(api_key) or name_of_api(api_key)
-    size = len(data) + LENGTH_BYTES
-    asked = Asked(index, ts, api_key, version, correlation_id, client_id, size, data, body, name)
-    waiting = connection.asked
-    if not (api_key == PRODUCE and acks_of(data, version, body) == 0):
+    if size < 10:
+        api_key, version, correlation_id = SHORT_HEADER.unpack_from(data)
+        head = data[:4]
+    else:
+        api_key, version, correlation_id, length = HEADER.unpack_from(data)
+        if api_key == CONTROLLED_SHUTDOWN and version == 0:
+            head = data[:4]  # it has no client id
+        else:
+            head = data[:4] + data[8 : 10 + length] if 0 < length <= size - 10 else data[:4] + data[8:10]
+    kind = KINDS.get(head) or kind_of(head)
+    asked = Asked(index, ts, correlation_id, data, kind)
+    if api_key or acks_of(data, version, kind.header_end) != 0:
+        waiting = connection.asked
         waiting.pop(correlation_id, None)  # an id that comes again goes to the end
         waiting[correlation_id] = asked
         if len(waiting) > MOST_ASKED:
@@ -142,7 +201,7 @@ def request_frame(index: int, ts: int, connection: Connection, data: bytes, offs
 
 def client_id_of(data: bytes, api_key: int, version: int) -> tuple[str | None, int]:
     """The client id of a request's header and where it ends; None where there is none or it does not fit."""
-    if len(data) < 10 or (api_key == 7 and version == 0):
+    if len(data) < 10 or (api_key == CONTROLLED_SHUTDOWN and version == 0):
         return None, 8
     length = int.from_bytes(data[8:10], "big", signed=True)
     if length < 0 or 10 + length > len(data):
@@ -182,14 +241,3 @@ def name_of_api(api_key: int) -> str:
             name = "unknown"
         API_NAMES[api_key] = name
     return name
-
-
-def body_start(asked: Asked, header_version: int) -> int:
-    """Where a request's body begins, its header's tagged fields passed over. Raises ProtocolError."""
-    if header_version < 2:
-        return asked.header_end
-    if asked.data[asked.header_end : asked.header_end + 1] == b"\0":
-        return asked.header_end + 1
-    from protocol.headers import read_request_header
-
-    return read_request_header(asked.data)[1]

@@ -6,7 +6,6 @@ nothing else. Until a run is put in place, readers see what was there.
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import socket
@@ -18,21 +17,34 @@ from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_rack.pipeline.arrow import arrow_schema, record_batch
-from kafka_rack.pipeline.blocks import Block
+from kafka_rack.pipeline.blocks import Block, without_collecting
 from kafka_rack.pipeline.captures import Options
 from kafka_rack.pipeline.files import capture_name
 from kafka_rack.pipeline.reading import decode_into
-from kafka_rack.pipeline.rows import Rows
+from kafka_rack.pipeline.rows import SOURCES, Rows
 from kafka_rack.pipeline.tables import SCHEMA_VERSION, TABLES
 
 TEMPORARY = "_temporary"
 SCHEMA_FILE = "schema.json"
 DIGITS = 15
+MOST_HELD = 400_000
+"""Rows, of all tables, that wait for their place in a file."""
 EVERYTHING = 1 << 62
 """As the end of a range of bytes: whatever the file has."""
+REPEATED = {
+    name: [column.name for column, source in zip(table.columns, SOURCES[name], strict=True) if source.shared]
+    for name, table in TABLES.items()
+}
+"""Columns that get a dictionary in their files."""
+SOUGHT = {
+    name: [column.name for column in table.columns if column.name in ("ts", "conn", "broker", "client_id", "topic")]
+    for name, table in TABLES.items()
+}
+"""Columns whose least and greatest value each file has, so that who looks for some can pass others over."""
 
 
 class SchemaMismatch(Exception):
@@ -64,29 +76,31 @@ def part_name(block: Block) -> str:
 
 
 def write_block(block: Block, options: Options, folder: Path) -> Iterator[Written]:
-    """Decode a block into files below ``folder``; nothing is kept in memory beyond some thousand frames."""
+    """Decode a block into files below ``folder``; no more rows than ``MOST_HELD`` are kept in memory."""
     writers: dict[tuple[str, str], BlockWriter] = {}
-    rows = Rows()
+    rows, held = Rows(), 0
     if block.refused is not None:
         rows.add("problems", "unknown", (capture_name(block.file.path), block.file.path, 0, block.refused))
         pieces: Iterable[Rows] = [rows]
     else:
         pieces = decode_into(rows, block.file, block.opened(), options, end=block.end)
-    collects = gc.isenabled()
-    gc.disable()  # rows hold no circles, and looking for some takes a fifth of the time
     try:
-        for piece in pieces:
-            for table in TABLES:
-                for api, found in piece.tables[table].items():
-                    if found:
-                        writer = writers.get((table, api))
-                        if writer is None:
-                            writer = writers[table, api] = BlockWriter(table, api, folder, part_name(block))
-                        writer.add(record_batch(table, found))
-            piece.clear()
+        with without_collecting():
+            for piece in pieces:
+                for table in TABLES:
+                    for api, found in piece.tables[table].items():
+                        if found:
+                            writer = writers.get((table, api))
+                            if writer is None:
+                                writer = writers[table, api] = BlockWriter(table, api, folder, part_name(block))
+                            writer.add(record_batch(piece, table, api))
+                            held += piece.count(table, api)
+                piece.clear()
+                if held > MOST_HELD:
+                    held = 0
+                    for writer in writers.values():
+                        writer.flush()
     finally:
-        if collects:
-            gc.enable()
         for writer in writers.values():
             writer.close()
     for key in sorted(writers):
@@ -102,22 +116,31 @@ class BlockWriter:
         target = folder / self.path
         target.parent.mkdir(parents=True, exist_ok=True)
         self._beside = target.with_name(f".{name}.{blake2b(str(id(self)).encode(), digest_size=4).hexdigest()}")
-        self._writer = pq.ParquetWriter(self._beside, arrow_schema(table), compression="lz4")
+        self._writer = pq.ParquetWriter(
+            self._beside, arrow_schema(table), use_dictionary=REPEATED[table], write_statistics=SOUGHT[table]
+        )
+        self._held: list[pa.RecordBatch] = []
         self.rows = self.frame_bytes = 0
         self.first_ts: int | None = None
         self.last_ts: int | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
+        self._held.append(batch)
         self.rows += batch.num_rows
         if self.table == "frames":
-            self.frame_bytes += sum(batch.column("frame_bytes").to_pylist())
-            times = batch.column("ts").cast(pa.int64()).to_pylist()
-            first, last = min(times), max(times)
-            self.first_ts = first if self.first_ts is None else min(first, self.first_ts)
-            self.last_ts = last if self.last_ts is None else max(last, self.last_ts)
+            self.frame_bytes += pc.sum(batch.column("frame_bytes")).as_py()
+            times = pc.min_max(batch.column("ts").cast(pa.int64())).as_py()
+            self.first_ts = times["min"] if self.first_ts is None else min(times["min"], self.first_ts)
+            self.last_ts = times["max"] if self.last_ts is None else max(times["max"], self.last_ts)
+
+    def flush(self) -> None:
+        """Write what was added as one row group; many small ones cost more than their rows."""
+        if self._held:
+            self._writer.write_table(pa.Table.from_batches(self._held))
+            self._held.clear()
 
     def close(self) -> None:
+        self.flush()
         self._writer.close()
         self._beside.replace(self.folder / self.path)
 

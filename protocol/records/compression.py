@@ -110,6 +110,7 @@ def codec_of(attributes: int, offset: int = 0) -> Codec:
 
 
 _CODECS = tuple(Codec)
+_ZSTD_AT_REST: list[Any] = []  # decompressors: making one takes longer than reading a small batch
 
 
 class _Broken(Exception):
@@ -257,9 +258,11 @@ def _read_zstd(data: bytes, limit: int) -> bytes:
     _check_zstd_frames(data)
     import zstandard
 
-    reader: Any = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).stream_reader(
-        data, read_across_frames=True
-    )
+    try:
+        decompressor = _ZSTD_AT_REST.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW)
+    reader = decompressor.stream_reader(data, read_across_frames=True)
     parts: list[bytes] = []
     left, chunk = limit, _FIRST_CHUNK
     try:
@@ -271,6 +274,8 @@ def _read_zstd(data: bytes, limit: int) -> bytes:
             chunk = _MORE_CHUNK
     except zstandard.ZstdError as error:
         raise _Broken(str(error)) from None
+    finally:
+        _ZSTD_AT_REST.append(decompressor)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

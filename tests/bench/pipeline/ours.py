@@ -22,9 +22,9 @@ def to_arrow(path: Path) -> int:
     count = 0
     for piece in decode_into(rows, find_files([str(path)])[0][0], None, Options()):
         for table in TABLES:
-            for found in piece.tables[table].values():
+            for api, found in piece.tables[table].items():
                 if found:
-                    count += record_batch(table, found).num_rows
+                    count += record_batch(piece, table, api).num_rows
         piece.clear()
     return count
 

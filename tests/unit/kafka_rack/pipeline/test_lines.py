@@ -159,7 +159,8 @@ def test_a_changed_byte_costs_its_own_line_and_no_other(tmp_path_factory, at, by
     path.write_bytes(changed)
     rows = decode_paths([str(path)])
     for table in TABLES:
-        record_batch(table, list(rows.of(table)))
+        for api in rows.tables[table]:
+            record_batch(rows, table, api)
     begins = FIRST_LINES.rfind(b"\n", 0, at) + 1
     ends = FIRST_LINES.index(b"\n", at) + 1
     if at == ends - 1:  # two lines are one now

@@ -22,7 +22,7 @@ def required(names):
 def test_all_that_this_package_requires_is_sent_but_what_the_driver_alone_needs():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     ours = required([*project["dependencies"], *project["optional-dependencies"]["spark"]])
-    assert set(shipping.NEEDED) - {"numpy"} == ours - NOT_ON_WORKERS
+    assert set(shipping.NEEDED) == ours - NOT_ON_WORKERS
 
 
 def test_the_package_is_sent_whole_and_without_what_python_compiled(tmp_path):
