@@ -75,6 +75,7 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             configs={config.name: config.value for config in wanted.configs},
             validate_only=validate_only,
             asked=call.broker.id,
+            all_have_racks=True,
         )
     except ApiError as error:
         code = known_code(call, error, PLACEMENT_ERROR_VERSION)

@@ -258,6 +258,7 @@ class Cluster(BrokersUp):
         configs: Mapping[str, Any] | None = None,
         validate_only: bool = False,
         asked: int | None = None,
+        all_have_racks: bool = False,
     ) -> Topic:
         """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
 
@@ -267,6 +268,8 @@ class Cluster(BrokersUp):
             assignment: replicas of each partition, in place of both numbers.
             validate_only: check everything, create nothing.
             asked: the broker that creates it; one of the Zookeeper era may not know of racks yet.
+            all_have_racks: in the Zookeeper era refuse where only some brokers have a rack, as AdminManager did, with
+                UNKNOWN_SERVER_ERROR; KafkaApis, which created topics that clients asked for, left racks out.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
             INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, REPLICA_PLACEMENT_FAILED.
@@ -285,7 +288,7 @@ class Cluster(BrokersUp):
         else:
             if partitions == -1:
                 partitions = self.settings["num.partitions"]
-            rows = self._new_rows(topic, partitions, replication_factor, asked)
+            rows = self._new_rows(topic, partitions, replication_factor, asked, all_have_racks)
         topic.id = random_uuid(self.rng)
         topic.add_partitions(rows)
         self._elect(topic)
@@ -393,7 +396,12 @@ class Cluster(BrokersUp):
         self._changed()
 
     def _new_rows(
-        self, topic: Topic, partitions: int, replication_factor: int, asked: int | None = None
+        self,
+        topic: Topic,
+        partitions: int,
+        replication_factor: int,
+        asked: int | None = None,
+        all_have_racks: bool = False,
     ) -> list[tuple[int, ...]]:
         check_partitions(partitions)
         if topic.diskless:
@@ -403,7 +411,11 @@ class Cluster(BrokersUp):
             replication_factor = min(self.settings["default.replication.factor"], len(online))
         check_replication_factor(replication_factor, len(online))
         racks = None if self.zookeeper is None else self.zookeeper.racks(asked)
-        return place_partitions(self.placer, online, len(topic.partitions), partitions, replication_factor, racks)
+        first = len(topic.partitions)
+        refuses = all_have_racks and self.zookeeper is not None
+        return place_partitions(
+            self.placer, online, first, partitions, replication_factor, racks, all_have_racks=refuses
+        )
 
     def _elect(self, topic: Topic) -> None:
         if topic.diskless:

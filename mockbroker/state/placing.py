@@ -22,6 +22,7 @@ PLACER = "replica.placer.class.name"
 SEED = "replica.placer.seed"
 START_INDEX = "replica.placer.start.index"
 SHIFT = "replica.placer.next.replica.shift"
+MISSING_RACKS = "Not all brokers have rack information for replica rack aware assignment"
 MOST_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
 
 
@@ -45,20 +46,26 @@ def place_partitions(
     partitions: int,
     replicas: int,
     racks: Mapping[int, str | None] | None = None,
+    *,
+    all_have_racks: bool = False,
 ) -> list[tuple[int, ...]]:
     """Replicas of ``partitions`` new partitions. Where some brokers have no rack, racks are left out (KIP-36).
 
     Args:
         racks: by broker, where the placer is not to see the brokers' own.
+        all_have_racks: refuse where some brokers have a rack and some have none.
 
-    Raises ApiError: INVALID_REPLICATION_FACTOR, REPLICA_PLACEMENT_FAILED with the placer's own message.
+    Raises ApiError: INVALID_REPLICATION_FACTOR, REPLICA_PLACEMENT_FAILED with the placer's own message,
+        UNKNOWN_SERVER_ERROR for missing racks.
     """
-    from kafka_rack.placement import UsableBroker, place_checked
+    from kafka_rack.placement import UsableBroker, missing_racks, place_checked
 
     usable = [
         UsableBroker(broker.id, broker.rack if racks is None else racks.get(broker.id), not broker.online)
         for broker in brokers
     ]
+    if all_have_racks and missing_racks(usable):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, MISSING_RACKS)
     try:
         rows = place_checked(placer, first_partition, partitions, replicas, usable)
     except InvalidReplicationFactorError as error:

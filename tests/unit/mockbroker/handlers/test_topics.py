@@ -101,3 +101,21 @@ def test_a_topic_is_widened(sim):
     assert all(partition.leader >= 0 for partition in sim.cluster.topics["orders"].partitions)
     again = sim.ask(CreatePartitionsRequest(topics=wanted[:1])).results[0]
     assert again.error_code == ErrorCode.INVALID_PARTITIONS
+
+
+def test_in_zookeeper_mode_create_topics_is_refused_where_only_some_brokers_have_racks():
+    """As AdminManager of Kafka 0.10.1 and later; KafkaApis, which makes the topics that clients ask for, is lenient."""
+    sim = Simulation("a,b,", settings={"inter.broker.protocol.version": "0.10.2"})
+    sim.tell()
+    (refused,) = create(sim, Wanted(name="orders", num_partitions=2, replication_factor=2), version=1)
+    assert (refused.error_code, refused.error_message) == (
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        "Not all brokers have rack information for replica rack aware assignment",
+    )
+    assert "orders" not in sim.cluster.topics
+    assert len(sim.cluster.create_topic("asked-for", 2, 2, asked=0).partitions) == 2
+
+
+def test_in_kraft_mode_racks_are_left_out_where_only_some_brokers_have_one():
+    (made,) = create(Simulation("a,b,"), Wanted(name="orders", num_partitions=2, replication_factor=2))
+    assert made.error_code == ErrorCode.NONE
