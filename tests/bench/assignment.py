@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from kafka_rack.assignment import ASSIGNORS, Topology, assign, assign_members
 from kafka_rack.assignment.members import members_from_plain
+from kafka_rack.cli.tables import table
 from tests.interop.java_assignors import JavaMissingError, java_times
 
 TOPICS, MEMBERS, BROKERS, RACKS = 10, 300, 48, 4
@@ -120,17 +121,23 @@ def main() -> None:
     measured, missing = rows()
     sizes = ", ".join(f"{size:,}" for size in SIZES)
     print(f"Assignment of {TOPICS} topics x {sizes} partitions x RF 2 over {RACKS} racks to {MEMBERS} members, ms")
-    print(f"{'assignor':20}{'here':>18}{'growth':>17}{'Java':>20}{'growth':>18}{'here / Java':>18}{'from plain':>22}")
-    for row in measured:
-        line = f"{row.assignor:20}{milliseconds(row.seconds):>18}{growth(row.seconds):>17}"
-        if row.java_seconds:
-            ratios = " ".join(f"{ours / java:.1f}x" for ours, java in zip(row.seconds, row.java_seconds, strict=True))
-            line += f"{milliseconds(row.java_seconds):>20}{growth(row.java_seconds):>18}{ratios:>18}"
-        else:
-            line += " " * 56
-        print(f"{line}{milliseconds(row.from_plain):>22}")
+    print(
+        table(
+            ["assignor", "here", "growth", "Java", "growth", "here / Java", "from plain"],
+            [cells(row) for row in measured],
+        )
+    )
     if missing:
         print(f"Java is left out: {missing}")
+
+
+def cells(row: Row) -> list[str | None]:
+    """A row of the table; of Java nothing where it is missing."""
+    java: list[str | None] = [None, None, None]
+    if row.java_seconds:
+        ratios = " ".join(f"{ours / theirs:.1f}x" for ours, theirs in zip(row.seconds, row.java_seconds, strict=True))
+        java = [milliseconds(row.java_seconds), growth(row.java_seconds), ratios]
+    return [row.assignor, milliseconds(row.seconds), growth(row.seconds), *java, milliseconds(row.from_plain)]
 
 
 def growth(seconds: tuple[float, ...]) -> str:
