@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         from kafka_rack.pipeline.fleet import report
         from kafka_rack.pipeline.fleet.job import NothingToAudit, audit_fleet
         from kafka_rack.pipeline.fleet.rows import Asked
+        from kafka_rack.pipeline.staging import clear
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     asked = Asked(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
@@ -75,6 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
             )
         except NothingToAudit as error:
             raise CommandError(str(error)) from None
+        except KeyboardInterrupt:
+            clear(out)  # tasks may still have written while they were cancelled
+            raise
     sys.stdout.write(report.as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))
     return DONE if fleet.clean else FAILED
 
