@@ -19,6 +19,7 @@ from kafka_rack.pipeline.writing import (
     WRITTEN_DDL,
     Written,
     clear_left_over,
+    drop,
     prepare,
     put_in_place,
     run_name,
@@ -93,7 +94,11 @@ def write_blocks(blocks: DataFrame, out: Path, options: Options, summary: Summar
     """Decode the blocks of a data frame (``table`` = ``blocks``) and put their tables in place."""
     clear_left_over(out)
     run = run_name()
-    rows = [Written(*row) for row in blocks.mapInArrow(block_writer(str(out), run, options), WRITTEN_DDL).collect()]
+    try:
+        rows = [Written(*row) for row in blocks.mapInArrow(block_writer(str(out), run, options), WRITTEN_DDL).collect()]
+    except BaseException:
+        drop(out, run)
+        raise
     written = [row for row in rows if row.table]
     ranges = [(row.path, row.first_ts or 0, row.last_ts or 0) for row in rows if not row.table]
     put_in_place(out, run, ranges, written, whole=whole)

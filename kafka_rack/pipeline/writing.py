@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,10 +211,14 @@ def put_in_place(
         for folder in (out / table).glob("api=*"):
             if not any(folder.iterdir()):
                 folder.rmdir()
-    shutil.rmtree(temporary, ignore_errors=True)
-    parent = out / TEMPORARY
-    if parent.exists() and not any(parent.iterdir()):
-        parent.rmdir()
+    drop(out, run)
+
+
+def drop(out: Path, run: str) -> None:
+    """Remove what a run has written and not put in place."""
+    shutil.rmtree(out / TEMPORARY / run, ignore_errors=True)
+    with suppress(OSError):  # other runs', or gone
+        (out / TEMPORARY).rmdir()
 
 
 def ensure_table(out: Path, table: str) -> None:
