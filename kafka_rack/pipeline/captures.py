@@ -47,7 +47,8 @@ class Options(msgspec.Struct, frozen=True):
     def known(self) -> Known:
         known = Known()
         for broker, rack, host, port in self.brokers:
-            known.racks[broker] = rack
+            if rack is not None:
+                known.racks[broker] = rack
             known.endpoints[host or "", port] = broker
         return known
 
@@ -102,7 +103,8 @@ def packet_frames(
 ) -> Generator[Frame, None, int]:
     path, capture = file.path, place.state.capture
     if place.traffic is None:
-        place.traffic = Traffic(place.state, options.ports)
+        given = {(host or "", port): (broker, rack) for broker, rack, host, port in options.brokers}
+        place.traffic = Traffic(place.state, options.ports, given)
     traffic = place.traffic
     damaged: list[tuple[int, str]] = []
     at_the_end = end is None or end >= file.size

@@ -61,11 +61,13 @@ class Conversation(msgspec.Struct):
 class Traffic(msgspec.Struct):
     """All connections of a file so far.
 
-    ``ports``: those of brokers, empty to recognise them. ``brokers``: given as port or (host, port) -> broker id.
+    ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
+    which hold whatever the frames tell.
     """
 
     state: State
     ports: frozenset[int] = frozenset()
+    given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
     conversations: dict[tuple[Endpoint, Endpoint], Conversation] = msgspec.field(default_factory=dict)
     servers: set[Endpoint] = msgspec.field(default_factory=set)
     numbers: int = 0
@@ -150,9 +152,7 @@ class Traffic(msgspec.Struct):
         assert connection is not None
         assert found.server is not None
         if connection.broker is None:
-            broker = broker_at(self.state.known.endpoints, found.server)
-            if broker is not None:
-                connection.broker, connection.rack = broker, self.state.known.racks.get(broker)
+            self.name_broker(connection, found.server)
         is_request = half is found.requests
         if piece.gap:
             side = "requests" if is_request else "responses"
@@ -168,6 +168,14 @@ class Traffic(msgspec.Struct):
             yield from self.match_held(found)
         if is_request and not found.responses.synced and found.responses.buffer:
             yield from self.frames(found, found.responses, piece, problems, path)
+
+    def name_broker(self, connection: Connection, server: Endpoint) -> None:
+        """Say whose connection it is, as far as that was given or told."""
+        told = self.given.get(("", server[1]), self.given.get(server))
+        broker = told[0] if told is not None else broker_at(self.state.known.endpoints, server)
+        if broker is not None:
+            rack = told[1] if told is not None else None
+            connection.broker, connection.rack = broker, rack or self.state.known.racks.get(broker)
 
     def frames(
         self,

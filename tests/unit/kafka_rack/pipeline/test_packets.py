@@ -171,6 +171,16 @@ def test_given_ports_and_brokers_name_the_broker_before_it_names_itself(tmp_path
     assert {(row["broker"], row["broker_rack"]) for row in frames[:1]} == {(7, "zone-z")}
 
 
+@pytest.mark.parametrize("where", [":9092", "127.0.0.1:9092"])
+def test_given_brokers_stay_what_they_are_said_to_be(tmp_path, where):
+    """Metadata in the capture calls it broker 0 on rack r0; connections that begin after it too."""
+    second = conversation(client=("127.0.0.1", 40001), first=9000)
+    segments = [*conversation(), *(replace(one, ts=one.ts + 100_000) for one in second)]
+    for said, rack in (("7@zone-z", "zone-z"), ("0@zone-y", "zone-y"), ("0", "r0")):
+        frames, _ = decode(tmp_path, pcap(segments), options=Options.parse(None, f"{said}={where}"))
+        assert {(row["broker"], row["broker_rack"]) for row in frames} == {(int(said[0]), rack)}
+
+
 def test_ports_that_are_not_given_are_not_read(tmp_path):
     assert decode(tmp_path, pcap(conversation()), options=Options.parse("9999", None)) == ([], [])
 
