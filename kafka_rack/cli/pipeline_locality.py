@@ -1,7 +1,8 @@
 """Bytes and money across racks: what captures show, what of it was avoidable, why it was not avoided.
 
 IN is a capture, a folder of them, or a folder of tables as `kafka-rack pipeline decode` writes them. Below --out:
-locality.json, and Parquet tables by rack pair, topic, client, group, API and window. Running again replaces them.
+locality.html, a page; locality.json; Parquet tables by rack pair, topic, client, group, API and window. Running again
+replaces them; --stream and --once do so with each batch of what is new.
 
 --prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
 their own. --racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24, az-b@client:billing-*,

@@ -6,10 +6,12 @@ Read from few columns of the decoded tables, block after block; kept is what dif
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -72,12 +74,11 @@ class Told(NamedTuple):
 
     def racks_in_sync(self, topic: str | None, partition: int | None, ts: int) -> frozenset[str] | None:
         """Racks with a replica in sync as last told before; None where nothing was."""
-        found = None
-        for moment, racks in self.in_sync.get((topic, partition), ()) if topic and partition is not None else ():
-            if moment > ts:
-                break
-            found = racks
-        return found
+        if topic is None or partition is None:
+            return None
+        told = self.in_sync.get((topic, partition), [])
+        before = bisect_right(told, ts, key=itemgetter(0))
+        return told[before - 1][1] if before else None
 
     def follower(self, conn: int, client: Client) -> int | None:
         """Which broker copies by this client, None for one that is no follower."""
