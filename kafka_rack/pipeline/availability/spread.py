@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASKS_PER_CORE = 3
-"""So that cores which get cheap pieces go on with others. On two cores, busy with other work, a grid of 126 points took
-27 and 39 s with one task a core, 28 and 40 s with three, 42 and 48 s with eight: each task costs a fifth of a second."""
+"""So that cores which get cheap pieces go on with others.
+
+On two cores, busy with other work, a grid of 126 points took 27 and 39 s with one task a core, 28 and 40 s with three,
+42 and 48 s with eight: each task costs about a fifth of a second.
+"""
 
 
 class Work(NamedTuple):
