@@ -123,7 +123,8 @@ def run_on_spark(
                 if asked_to_end == PATIENCE:
                     interrupt_thread(thread[0])
             elif opened:
-                show(opened[0])
+                with suppress(Exception):  # the session may be closing at this moment
+                    show(opened[0])
     if noted.is_set() and future.exception() is not None:
         raise KeyboardInterrupt
     return future.result()

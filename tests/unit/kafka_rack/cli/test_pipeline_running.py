@@ -104,6 +104,21 @@ def test_a_signal_before_or_after_the_session_is_told_in_one_line(number):
         signal.raise_signal(number)
 
 
+def test_a_bar_that_meets_a_session_that_is_closing_is_no_end_of_the_work(spark, monkeypatch):
+    looked = threading.Event()
+
+    @contextmanager
+    def bar(_what):
+        def show(session):
+            looked.set()
+            raise AttributeError("'NoneType' object has no attribute 'statusTracker'")
+
+        yield show
+
+    monkeypatch.setattr(pipeline_running, "bar_of", bar)
+    assert run(spark, lambda _: looked.wait(60)) is True
+
+
 def test_signals_do_afterwards_what_they_did_before(spark):
     before = [signal.getsignal(number) for number in SIGNALS]
     run(spark, lambda _: None)
