@@ -20,9 +20,15 @@ import pyarrow.compute as pc
 
 from kafka_rack.pipeline.locality_files import Block, Capture
 
+NUMBER = re.compile(r"[0-9]{1,9}")
 PORT = re.compile(r":[0-9]+$")
 FETCHER = re.compile(r"(?:broker-([0-9]{1,9})-fetcher-[0-9]+|raft-client-([0-9]{1,9}))")
 """Client ids of Kafka's own followers: ReplicaFetcherThread's and the metadata quorum's."""
+AMONG_BROKERS = (
+    *("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition"),
+    *("AllocateProducerIds", "BrokerRegistration", "BrokerHeartbeat", "Envelope", "AssignReplicasToDirs"),
+)
+"""APIs that only brokers and controllers call; their client id is then their own number."""
 OWN_WORDS = ("join", "heartbeat", "leave")
 """Events of ``memberships`` in which a client speaks of itself; a leader is told of others too."""
 Key = TypeVar("Key", bound=Hashable)
@@ -116,6 +122,7 @@ class Telling:
     brokers: Only[int, str] = field(default_factory=Only)
     racks: set[str] = field(default_factory=set)
     broker_of: Only[int, int] = field(default_factory=Only)
+    brokers_own: Only[int, int] = field(default_factory=Only)
     rack_of: Only[int, str] = field(default_factory=Only)
     client_racks: Only[Client, str] = field(default_factory=Only)
     member_racks: Only[tuple[str, str, str], str] = field(default_factory=Only)
@@ -143,7 +150,7 @@ class Telling:
 
     def frames(self, block: Block) -> int | None:
         """Gives the first frame's number."""
-        rows = block.read("frames", ("capture", "ts", "conn", "broker", "broker_rack", "frame"))
+        rows = block.read("frames", ("capture", "ts", "conn", "broker", "broker_rack", "frame", "client_id"))
         if not len(rows):
             return None
         if self.name is None:
@@ -154,6 +161,10 @@ class Telling:
             self.broker_rack(row["broker"], row["broker_rack"])
             if row["broker"] is not None:
                 self.broker_of.add(row["conn"], row["broker"])
+        among = rows.filter(pc.is_in(rows["api"], pa.array(AMONG_BROKERS)))
+        for row in different(among, "conn", "client_id"):
+            if row["client_id"] and NUMBER.fullmatch(row["client_id"]):
+                self.brokers_own.add(row["conn"], int(row["client_id"]))
         found: int = pc.min(rows["frame"]).as_py()
         return found
 
@@ -236,14 +247,16 @@ class Telling:
                 ]
                 again = [ordered[0], *(later for before, later in pairwise(ordered) if before[1] != later[1])]
                 in_sync[key] = again
+        racks = self.brokers.agreed()
+        brokers_own = {conn: racks[own] for conn, own in self.brokers_own.agreed().items() if own in racks}
         return Told(
             capture=self.name,
             first=self.first,
             last=self.last,
-            broker_racks=self.brokers.agreed(),
+            broker_racks=racks,
             cluster=frozenset(self.racks),
             broker_of=self.broker_of.agreed(),
-            rack_of=self.rack_of.agreed(),
+            rack_of=brokers_own | self.rack_of.agreed(),
             client_racks=self.client_racks.agreed(),
             member_racks=self.member_racks.agreed(),
             groups=self.groups.agreed(),

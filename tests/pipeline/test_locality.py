@@ -144,6 +144,14 @@ def test_a_topic_has_its_name_or_its_id(traffic):
     assert None not in topics
 
 
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_brokers_ask_each_other_comes_from_their_own_rack(traffic, name):
+    apis = ("BrokerHeartbeat", "LeaderAndIsr", "UpdateMetadata")
+    rows = [row for row in traffic[name] if row["api"] in apis and row["client_id"] in BROKER_RACKS]
+    assert rows
+    assert {(row["client_id"], row["client_rack"]) for row in rows} <= set(BROKER_RACKS.items())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_local_is_what_a_client_reads_from_its_own_rack(traffic, name):
     found: Counter[str] = Counter()
