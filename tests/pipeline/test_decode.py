@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,62 @@ def test_the_source_gives_each_table_and_takes_filters(spark, captures):
     assert sorted(row.frame for row in calls) == sorted(row["frame"] for row in wanted)
     first = min(row["ts"] for row in rows.as_dicts("frames"))
     assert load("frames", until=str(first + 1)).count() == 1
+
+
+def test_each_option_of_the_source_does_what_the_manual_says(spark, captures):
+    frames = decode_paths([str(captures)]).as_dicts("frames")
+    ordered = sorted(row["ts"] for row in frames)
+    early, late = ordered[len(ordered) // 3], ordered[-len(ordered) // 3]
+
+    def load(paths=str(captures), **options):
+        return spark.read.format("kafka-wire").options(**options).load(paths)
+
+    def count(wanted):
+        return sum(1 for row in frames if wanted(row))
+
+    since = datetime.fromtimestamp(early / 1e6, UTC).isoformat()
+    assert load(since=since, until=str(late)).count() == count(lambda row: early <= row["ts"] < late)
+    clients = {"live-writer", "aio-admin"}
+    assert load(client="live-writer, aio-admin").count() == count(lambda row: row["client_id"] in clients)
+    packets = str(captures / "aiokafka.pcap")
+    assert load(packets, ports="9999").count() == 0
+    said = "7@z=:22100,8=127.0.0.1:22101"
+    rows = load(packets, ports="22100,22101,22102", brokers=said).select("broker", "broker_rack").distinct().collect()
+    assert {tuple(row) for row in rows} == {(7, "z"), (8, None), (2, "az-c")}
+    tasks = load(numPartitions="3")
+    assert (tasks.count(), tasks.rdd.getNumPartitions()) == (len(frames), 3)
+    assert load(str(captures / "java41-range.jsonl"), blockBytes="65536").rdd.getNumPartitions() > 4
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"table": "frame"}, "table 'frame', but there are frames, calls"),
+        ({"api": "fetch"}, "did you mean Fetch"),
+        ({"until": "tomorrow"}, "until 'tomorrow', but ISO 8601"),
+        ({"blockBytes": "32m"}, "blockBytes '32m', but a number"),
+        ({"brokers": "az-a=1"}, "broker 'az-a=1': ID"),
+        ({"path": ""}, "no path: load"),
+        ({"path": "/nowhere/at/all"}, "/nowhere/at/all: no such file or folder"),
+    ],
+)
+def test_wrong_options_are_told_with_what_would_be_right(spark, captures, options, said):
+    asked = {"path": str(captures), **options}
+    with pytest.raises(Exception, match=said):
+        spark.read.format("kafka-wire").options(**asked).load().count()
+
+
+def test_a_stream_takes_the_sources_options(spark, captures):
+    reader = spark.readStream.format("kafka-wire").option("table", "calls").option("api", "Produce")
+    stream = reader.option("client", "live-writer").load(str(captures))
+    query = stream.writeStream.format("memory").queryName("produced").trigger(availableNow=True).start()
+    query.awaitTermination()
+    wanted = [
+        row["frame"]
+        for row in decode_paths([str(captures)]).as_dicts("calls")
+        if (row["client_id"], row["api_name"]) == ("live-writer", "Produce")
+    ]
+    assert sorted(row.frame for row in spark.table("produced").collect()) == sorted(wanted)
 
 
 def test_a_folder_of_another_schema_version_is_refused(spark, captures, tmp_path):
