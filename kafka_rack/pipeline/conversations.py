@@ -26,7 +26,7 @@ from kafka_rack.pipeline.recognition import (
 from kafka_rack.pipeline.segments import ACK, FIN, RST, SYN, Endpoint, Segment
 from kafka_rack.pipeline.values import Connection, Frame, Problem, State
 
-MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 2000
+MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
 MOST_HELD = 1000
 
 

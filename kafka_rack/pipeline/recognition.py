@@ -35,6 +35,8 @@ def first_bytes(segments: list[Segment], source: Endpoint) -> bytes:
     opening = next((one for one in own if one.flags & SYN), None)
     base = opening.sequence + 1 if opening is not None else own[0].sequence
     data = bytearray()
+    if not any(one.data and distance(base, one.sequence) <= 0 for one in own):
+        return b""
     for one in sorted(own, key=lambda one: distance(base, one.sequence)):
         ahead = distance(base, one.sequence) - len(data)
         if one.data and ahead <= 0:
