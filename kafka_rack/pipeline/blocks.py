@@ -143,11 +143,11 @@ def wanted(filters: Filters, times: tuple[int, int]) -> bool:
 
 def walk(file: CaptureFile, place: Place, options: Options, end: int) -> tuple[int, int] | None:
     """Bring a place to the first start of a line or packet at ``end`` or later; gives the first and last time."""
-    first = last = None
+    times: list[int] = []
     problems: list[Problem] = []  # told by the worker that reads the same again
+    known = place.state.known
     for frame in read_frames(file, place, options, problems, end):
-        learn_from(frame, place.state.known)
+        learn_from(frame, known)
         if frame.index >= 0:
-            first = frame.ts if first is None else min(first, frame.ts)
-            last = frame.ts if last is None else max(last, frame.ts)
-    return None if first is None or last is None else (first, last)
+            times.append(frame.ts)
+    return (min(times), max(times)) if times else None

@@ -14,6 +14,9 @@ from kafka_rack.pipeline.packets import Format, read_format, read_packets
 from kafka_rack.pipeline.segments import LINK_TYPES, segment_of
 from kafka_rack.pipeline.values import Frame, Known, Problem, State
 
+MOST_KEPT_BYTES = 64 << 20
+"""Of a file's frames that are kept in memory instead of reading the file twice."""
+
 
 class Options(msgspec.Struct, frozen=True):
     """What a user may say about packets: the brokers' ports, and which broker listens where.
@@ -68,19 +71,65 @@ class Place(msgspec.Struct):
 
 def beginning(file: CaptureFile, options: Options) -> Place:
     """The start of a file; of packets, with what all of it tells about the brokers, since nothing else does."""
-    known = options.known()
+    place = Place(state=State(capture_name(file.path), known=options.known()))
     if file.kind == "packets":
-        told = skim(file, Place(state=State(capture_name(file.path), known=options.known())), options)
-        known.racks = {**told.racks, **known.racks}
-        known.endpoints = {**told.endpoints, **known.endpoints}
-    return Place(state=State(capture_name(file.path), known=known))
+        skimmed = Place(state=State(place.state.capture, known=options.known()))
+        for frame in read_frames(file, skimmed, options, []):
+            learn_from(frame, skimmed.state.known)
+        place.state.known = brokers_told(skimmed.state.known, options)
+    return place
 
 
-def skim(file: CaptureFile, place: Place, options: Options) -> Known:
-    """What a whole file tells, without its tables."""
-    for frame in read_frames(file, place, options, []):
-        learn_from(frame, place.state.known)
-    return place.state.known
+def brokers_told(told: Known, options: Options) -> Known:
+    """What is known of the brokers before the first frame: what was told later, and above it what the user says."""
+    known = options.known()
+    known.racks = {**told.racks, **known.racks}
+    known.endpoints = {**told.endpoints, **known.endpoints}
+    return known
+
+
+def whole_file(
+    file: CaptureFile, options: Options, problems: list[Problem], end: int | None = None
+) -> tuple[Place, Iterator[Frame]]:
+    """The start of a file, as :func:`beginning` has it, and its frames.
+
+    Of packets they are kept until all have told of the brokers, so that a file is read once; a large one is read again.
+    """
+    if file.kind != "packets":
+        place = beginning(file, options)
+        return place, read_frames(file, place, options, problems, end)
+    place = Place(state=State(capture_name(file.path), known=options.known()))
+    state = place.state
+    found: list[Problem] = []
+    kept: list[Frame] = []
+    kept_bytes = 0
+    for frame in read_frames(file, place, options, found, end):
+        learn_from(frame, state.known)
+        kept_bytes += len(frame.data)
+        if kept_bytes <= MOST_KEPT_BYTES:
+            kept.append(frame)
+        elif kept:
+            kept = []
+    known = brokers_told(state.known, options)
+    if kept_bytes > MOST_KEPT_BYTES:
+        place = Place(state=State(state.capture, known=known))
+        return place, read_frames(file, place, options, problems, end)
+    problems += found
+    state.known = known
+    assert place.traffic is not None
+    return place, with_brokers(kept, place.traffic)
+
+
+def with_brokers(frames: list[Frame], traffic: Traffic) -> Iterator[Frame]:
+    """The same frames, their connections with the brokers that are known where each begins."""
+    placed: set[int] = set()
+    for frame in frames:
+        connection = frame.connection
+        if connection.broker is None or connection.number not in placed:
+            placed.add(connection.number)
+            connection.broker = connection.rack = None
+            traffic.name_broker(connection)
+        yield frame
 
 
 def read_frames(

@@ -62,13 +62,14 @@ class Traffic(msgspec.Struct):
     """All connections of a file so far.
 
     ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
-    which hold whatever the frames tell.
+    which hold whatever the frames tell. ``server_of``: where each connection, by its number, went.
     """
 
     state: State
     ports: frozenset[int] = frozenset()
     given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
     conversations: dict[tuple[Endpoint, Endpoint], Conversation] = msgspec.field(default_factory=dict)
+    server_of: dict[int, Endpoint] = msgspec.field(default_factory=dict)
     servers: set[Endpoint] = msgspec.field(default_factory=set)
     numbers: int = 0
 
@@ -128,6 +129,7 @@ class Traffic(msgspec.Struct):
 
     def settle(self, found: Conversation, client: Endpoint, server: Endpoint) -> None:
         found.client, found.server = client, server
+        self.server_of[found.number] = server
         name = f"[{client[0]}]:{client[1]}" if ":" in client[0] else f"{client[0]}:{client[1]}"
         found.connection = self.state.connections[found.number] = Connection(found.number, client=name)
 
@@ -150,9 +152,8 @@ class Traffic(msgspec.Struct):
     ) -> Iterator[Frame]:
         connection = found.connection
         assert connection is not None
-        assert found.server is not None
         if connection.broker is None:
-            self.name_broker(connection, found.server)
+            self.name_broker(connection)
         is_request = half is found.requests
         if piece.gap:
             side = "requests" if is_request else "responses"
@@ -169,8 +170,9 @@ class Traffic(msgspec.Struct):
         if is_request and not found.responses.synced and found.responses.buffer:
             yield from self.frames(found, found.responses, piece, problems, path)
 
-    def name_broker(self, connection: Connection, server: Endpoint) -> None:
+    def name_broker(self, connection: Connection) -> None:
         """Say whose connection it is, as far as that was given or told."""
+        server = self.server_of[connection.number]
         told = self.given.get(("", server[1]), self.given.get(server))
         broker = told[0] if told is not None else broker_at(self.state.known.endpoints, server)
         if broker is not None:

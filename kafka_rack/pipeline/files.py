@@ -223,9 +223,10 @@ class Source:
 
     def peek(self, size: int) -> bytes:
         """The next ``size`` bytes without taking them; fewer at the end, and before damage, which a read will tell."""
-        with suppress(Damage):
-            while len(self._buffer) - self._at < size and self._more():
-                pass
+        if len(self._buffer) - self._at < size:
+            with suppress(Damage):
+                while len(self._buffer) - self._at < size and self._more():
+                    pass
         return self._buffer[self._at : self._at + size]
 
     def give_back(self, data: bytes) -> None:

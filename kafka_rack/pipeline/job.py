@@ -6,17 +6,18 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
-from kafka_rack.pipeline.blocks import Block
+from kafka_rack.pipeline.blocks import Block, packed
 from kafka_rack.pipeline.captures import Options
+from kafka_rack.pipeline.source import BLOCKS, KafkaWire, Request, planned
 from kafka_rack.pipeline.writing import (
     EVERYTHING,
     TEMPORARY,
-    WRITTEN_DDL,
     Written,
     clear_left_over,
     drop,
@@ -30,17 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-WRITTEN_SCHEMA = pa.schema(
-    [
-        ("table", pa.string()),
-        ("api", pa.string()),
-        ("path", pa.string()),
-        ("rows", pa.int64()),
-        ("frame_bytes", pa.int64()),
-        ("first_ts", pa.int64()),
-        ("last_ts", pa.int64()),
-    ]
-)
+TASKS_PER_CORE = 3
+"""Of a stream's batch at most: many small files go together."""
 
 
 class Summary(msgspec.Struct):
@@ -65,19 +57,14 @@ class Summary(msgspec.Struct):
                 self.last_ts = one.last_ts if self.last_ts is None else max(self.last_ts, one.last_ts)
 
 
-def block_writer(
-    out: str, run: str, options: Options
-) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def block_writer(out: str, run: str, options: Options) -> Callable[[Iterable[list[Block]]], Iterator[Written]]:
     """What each task does with the blocks it is given: decode, write, say what was written."""
     folder = Path(out) / TEMPORARY / run
 
-    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for packed in batch.column("block").to_pylist():
-                block: Block = pickle.loads(packed)  # noqa: S301 - our own
-                written = [one._asdict() for one in write_block(block, options, folder)]
-                written.append(done(block)._asdict())
-                yield pa.RecordBatch.from_pylist(written, schema=WRITTEN_SCHEMA)
+    def write(groups: Iterable[list[Block]]) -> Iterator[Written]:
+        for block in (block for group in groups for block in group):
+            yield from write_block(block, options, folder)
+            yield done(block)
 
     return write
 
@@ -90,12 +77,25 @@ def done(block: Block) -> Written:
     return Written("", "", block.file.path, 0, 0, block.start, block.end if block.start else EVERYTHING)
 
 
-def write_blocks(blocks: DataFrame, out: Path, options: Options, summary: Summary, *, whole: bool) -> None:
-    """Decode the blocks of a data frame (``table`` = ``blocks``) and put their tables in place."""
+def write_blocks(
+    spark: SparkSession, groups: Sequence[list[Block]], out: Path, options: Options, summary: Summary, *, whole: bool
+) -> None:
+    """Decode blocks, a task for each group, and put their tables in place.
+
+    What tasks take and give is small, so it goes without data frames, whose set-up costs as much as ten megabytes.
+
+    Raises: PySparkException: a task failed, and its message says why.
+    """
     clear_left_over(out)
     run = run_name()
+    rows: list[Written] = []
     try:
-        rows = [Written(*row) for row in blocks.mapInArrow(block_writer(str(out), run, options), WRITTEN_DDL).collect()]
+        if groups:
+            tasks = spark.sparkContext.parallelize(groups, len(groups))
+            rows = tasks.mapPartitions(block_writer(str(out), run, options)).collect()
+    except Py4JJavaError as error:  # what data frames raise as the other by themselves
+        drop(out, run)
+        raise PySparkException(str(error)) from None
     except BaseException:
         drop(out, run)
         raise
@@ -125,10 +125,9 @@ def decode(
     """
     prepare(out)
     summary = Summary(str(out))
-    reader = source_reader(spark.read, paths, source_options)
-    if partitions is not None:
-        reader = reader.option("numPartitions", str(partitions))
-    write_blocks(reader.load(), out.resolve(), parsed(source_options), summary, whole=True)
+    given = options_of(paths, source_options)
+    request = Request.parse(given if partitions is None else {**given, "numPartitions": str(partitions)})
+    write_blocks(spark, planned(request), out.resolve(), request.options, summary, whole=True)
     return summary
 
 
@@ -152,29 +151,25 @@ def decode_stream(
         available_now: read what is there and end; else look again ``every`` so often.
     """
     prepare(out)
-    options = parsed(source_options)
+    given = options_of(paths, source_options)
+    options = Request.parse(given).options
     target = out.resolve()
 
     def write(blocks: DataFrame, batch: int) -> None:
         summary = Summary(str(out))
-        write_blocks(blocks, target, options, summary, whole=False)
+        found: list[Block] = [pickle.loads(row.block) for row in blocks.select("block").collect()]  # noqa: S301 - our own
+        groups = packed(found, TASKS_PER_CORE * spark.sparkContext.defaultParallelism, 0)
+        write_blocks(spark, groups, target, options, summary, whole=False)
         if on_batch is not None:
             on_batch(batch, summary)
 
-    stream = source_reader(spark.readStream, paths, source_options).load()
+    stream = spark.readStream.format(KafkaWire.name()).options(**given).load()
     writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
     writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
     query: StreamingQuery = writer.start()
     return query
 
 
-def source_reader(reader: Any, paths: Sequence[str], source_options: dict[str, str] | None) -> Any:
-    found = reader.format("kafka-wire").option("table", "blocks").option("paths", json.dumps([*paths]))
-    for name, value in (source_options or {}).items():
-        found = found.option(name, value)
-    return found
-
-
-def parsed(source_options: dict[str, str] | None) -> Options:
-    given = {name.lower(): value for name, value in (source_options or {}).items()}
-    return Options.parse(given.get("ports"), given.get("brokers"))
+def options_of(paths: Sequence[str], source_options: dict[str, str] | None) -> dict[str, str]:
+    """The options of the source ``kafka-wire`` that has it plan these captures."""
+    return {"table": BLOCKS, "paths": json.dumps([*paths]), **(source_options or {})}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from kafka_rack.pipeline.captures import Options, Place, beginning, read_frames
+from kafka_rack.pipeline.captures import Options, Place, read_frames, whole_file
 from kafka_rack.pipeline.decoding import FrameDecoder
 from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files
 from kafka_rack.pipeline.learning import learn_from
@@ -52,12 +52,14 @@ def decode_into(
 
     Who takes it clears it. Problems are rows too.
     """
-    if place is None:
-        place = beginning(file, options)
     problems: list[Problem] = []
+    if place is None:
+        place, frames = whole_file(file, options, problems, end)
+    else:
+        frames = read_frames(file, place, options, problems, end)
     decoder = FrameDecoder(place.state, rows, only)
     everything = filters is None or filters.take_all
-    for frame in read_frames(file, place, options, problems, end):
+    for frame in frames:
         if everything or (filters is not None and filters.want(frame)):
             decoder.decode(frame)
         else:

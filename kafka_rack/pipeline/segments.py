@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv6Address
+from struct import Struct
 from typing import NamedTuple
 
 from kafka_rack.pipeline.packets import Packet
@@ -28,6 +30,8 @@ EXTENSIONS = (0, 43, 60)
 FRAGMENT, AUTHENTICATION = 44, 51
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
+TCP_HEADER = Struct(">HHIIBB")
+"""Ports, sequence number, acknowledged number, length, flags."""
 Endpoint = tuple[str, int]
 
 
@@ -45,7 +49,10 @@ class Segment(NamedTuple):
 
 
 def segment_of(packet: Packet) -> Segment | None:
-    """The TCP segment in a packet; None where it holds none that can be read (other protocols, IP fragments)."""
+    """The TCP segment in a packet; None where it holds none that can be read (other protocols, IP fragments).
+
+    None for a segment that only acknowledges, too: nothing is to be learned of it here.
+    """
     data = packet.data
     start = network_start(packet.link_type, data)
     if start is None or start >= len(data):
@@ -96,9 +103,13 @@ def ipv4_segment(packet: Packet, start: int) -> Segment | None:
     total = int.from_bytes(data[start + 2 : start + 4], "big")
     if total == 0:  # segmentation left to the network card
         total = packet.wire_bytes - start
-    source = ".".join(map(str, data[start + 12 : start + 16]))
-    target = ".".join(map(str, data[start + 16 : start + 20]))
+    source, target = ipv4_text(data[start + 12 : start + 16]), ipv4_text(data[start + 16 : start + 20])
     return tcp_segment(packet, start + header, start + total, source, target)
+
+
+@lru_cache(maxsize=10_000)
+def ipv4_text(address: bytes) -> str:
+    return ".".join(map(str, address))
 
 
 def ipv6_segment(packet: Packet, start: int) -> Segment | None:
@@ -118,9 +129,13 @@ def ipv6_segment(packet: Packet, start: int) -> Segment | None:
         else:
             size = (data[at + 1] + 2) * 4 if following == AUTHENTICATION else (data[at + 1] + 1) * 8
         following, at = data[at], at + size
-    source = str(IPv6Address(data[start + 8 : start + 24]))
-    target = str(IPv6Address(data[start + 24 : start + 40]))
+    source, target = ipv6_text(data[start + 8 : start + 24]), ipv6_text(data[start + 24 : start + 40])
     return tcp_segment(packet, at, end, source, target)
+
+
+@lru_cache(maxsize=10_000)
+def ipv6_text(address: bytes) -> str:
+    return str(IPv6Address(address))
 
 
 def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) -> Segment | None:
@@ -130,10 +145,9 @@ def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) 
     header = (data[start + 12] >> 4) * 4
     if header < 20:
         return None
-    ports = int.from_bytes(data[start : start + 2], "big"), int.from_bytes(data[start + 2 : start + 4], "big")
-    sequence = int.from_bytes(data[start + 4 : start + 8], "big")
-    payload = data[start + header : end]  # an Ethernet packet may be padded behind its end
     size = max(0, end - start - header)
-    return Segment(
-        packet.offset, packet.ts, (source, ports[0]), (target, ports[1]), sequence, data[start + 13], payload, size
-    )
+    from_port, to_port, sequence, _, _, flags = TCP_HEADER.unpack_from(data, start)
+    if not size and not flags & (SYN | FIN | RST):
+        return None
+    payload = data[start + header : end]  # an Ethernet packet may be padded behind its end
+    return Segment(packet.offset, packet.ts, (source, from_port), (target, to_port), sequence, flags, payload, size)

@@ -64,9 +64,6 @@ class Written(NamedTuple):
     last_ts: int | None
 
 
-WRITTEN_DDL = "table string, api string, path string, rows long, frame_bytes long, first_ts long, last_ts long"
-
-
 def file_key(path: str) -> str:
     """A capture file in a name: the same for ``x.jsonl`` and ``x.jsonl.gz``."""
     return blake2b(path.removesuffix(".gz").encode(), digest_size=10).hexdigest()

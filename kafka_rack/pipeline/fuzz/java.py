@@ -209,7 +209,7 @@ def class_path_jar(loader: Any) -> Path:
 
     Raises: KafkaMissing.
     """
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError
 
     try:
         kind = loader.loadClass("org.apache.kafka.common.message.MetadataRequestData")
