@@ -40,4 +40,5 @@ def decode_row(is_request: bool, api_key: int, version: int, data: bytes) -> int
     from tests.bench.pipeline.bare import read, records_of
 
     frame = Framed(is_request, api_key, version, bytes(data))
-    return sum(size.records or 0 for records in records_of(frame, read(frame)) for size in batch_sizes(records))
+    sizes = (size for records in records_of(frame, read(frame)) for size in batch_sizes(records))
+    return sum(size.counts.records for size in sizes if size.counts is not None)
