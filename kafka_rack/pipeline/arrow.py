@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -56,7 +55,7 @@ def record_batch(rows: Rows, table: str, api: str, *, with_api: bool = False) ->
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def by_column(held: array[int], width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def by_column(held: bytearray, width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The numbers of rows, one row of the result for each column; a copy, so that the rows can be cleared."""
     return np.frombuffer(held, dtype=np.int64).reshape(-1, width).T.copy() if held else np.empty((width, 0), np.int64)
 

@@ -22,7 +22,7 @@ from kafka_rack.pipeline.values import Problem
 SMALLEST_BLOCK_BYTES = 1 << 12
 DEFAULT_BLOCK_BYTES = (16 << 20, 128 << 20)
 """From and to, where nobody says. Each block costs a file for every table and API, so more than needed are slower."""
-DEFAULT_BLOCKS = 16
+DEFAULT_CORES = 16
 
 
 class Block(msgspec.Struct):
@@ -48,15 +48,17 @@ def plan(
     *,
     partitions: int | None = None,
     block_bytes: int | None = None,
+    cores: int = DEFAULT_CORES,
     filters: Filters | None = None,
 ) -> list[list[Block]]:
     """Blocks, and which of them go together; at most ``partitions`` lists, each in the files' order.
 
-    With ``partitions`` blocks get so small that there is one for each, as far as the files can be cut.
+    With ``partitions`` blocks get so small that there is one for each, as far as the files can be cut; without
+    ``block_bytes`` they are as large as keeps ``cores`` busy, within ``DEFAULT_BLOCK_BYTES``.
     """
     total = sum(file.size for file in files)
     if block_bytes is None:
-        block_bytes = block_bytes_for(total)
+        block_bytes = block_bytes_for(total, cores)
     if partitions is not None:
         block_bytes = max(SMALLEST_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
     with without_collecting():
@@ -64,10 +66,10 @@ def plan(
     return packed(blocks, partitions if partitions is not None else len(blocks), block_bytes)
 
 
-def block_bytes_for(total: int) -> int:
-    """How large blocks are by default, by how much there is to read."""
+def block_bytes_for(total: int, cores: int = DEFAULT_CORES) -> int:
+    """How large blocks are by default, by how much there is to read, and by how many."""
     least, most = DEFAULT_BLOCK_BYTES
-    return min(max(total // DEFAULT_BLOCKS, least), most)
+    return min(max(-(-total // cores), least), most)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka_rack.pipeline.learning import BROKER_REGISTRATION, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS
-from kafka_rack.pipeline.rows import NONE, Target
+from kafka_rack.pipeline.rows import NONE, PACK, Target
 from kafka_rack.pipeline.values import METADATA, UPDATE_METADATA, Asked, Frame
 from protocol.uuids import uuid_to_text
 
@@ -78,7 +78,7 @@ def add_topics(target: Target, frame: Frame, asked: Asked, topics: Iterable[Any]
     if "partitions" not in target.wanted:
         return
     place, kind = target.place(frame.connection), target.kind(asked.kind)
-    extend = target.rows.tables["partitions"][asked.kind.api_name].extend
+    rows, pack = target.rows.tables["partitions"][asked.kind.api_name], PACK["partitions"]
     parts, leading = target.rows.shared["part"], target.rows.shared["leading"]
     for topic in topics:
         name, topic_id = topic.name, topic.topic_id
@@ -86,14 +86,14 @@ def add_topics(target: Target, frame: Frame, asked: Asked, topics: Iterable[Any]
         if not topic.partitions:
             part, no_leader = parts.number((name, text, None)), leading.number((None, None))
             layout = layout_of(target, NOWHERE)
-            extend((place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index))
+            rows += pack(place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index)
         for one in topic.partitions:
             part = parts.number((name, text, one.partition_index))
             leader = one.leader_id if one.leader_id >= 0 else None
             leader_number = leading.number((leader, target.state.known.racks.get(one.leader_id)))
             epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE
             layout = layout_of(target, one)
-            extend((place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index))
+            rows += pack(place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index)
 
 
 class Nowhere:

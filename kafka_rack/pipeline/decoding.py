@@ -8,7 +8,7 @@ from typing import Any
 from kafka_rack.pipeline import cluster_rows, groups, traffic
 from kafka_rack.pipeline.bodies import read_request, read_response
 from kafka_rack.pipeline.learning import TELLING_REQUESTS, TELLING_RESPONSES, learn
-from kafka_rack.pipeline.rows import NONE, UNKNOWN, Row, Rows, Target
+from kafka_rack.pipeline.rows import NONE, PACK, UNKNOWN, Row, Rows, Target
 from kafka_rack.pipeline.tables import TABLES
 from kafka_rack.pipeline.values import (
     FETCH,
@@ -24,6 +24,7 @@ from kafka_rack.pipeline.values import (
 from protocol.errors import ProtocolError
 
 RowMaker = Callable[[Target, Frame, Asked, Any], None]
+PACK_FRAME, PACK_CALL = PACK["frames"], PACK["calls"]
 NO_KIND: Row = (None, UNKNOWN, None, None)
 
 
@@ -35,8 +36,8 @@ class Handling:
     def __init__(self, decoder: FrameDecoder, kind: RequestKind) -> None:
         tables = decoder.target.rows.tables
         self.number = decoder.target.kind(kind)
-        self.frames = tables["frames"][kind.api_name].extend
-        self.calls = tables["calls"][kind.api_name].extend
+        self.frames = tables["frames"][kind.api_name]
+        self.calls = tables["calls"][kind.api_name]
         self.on_request = decoder.on_request.get(kind.api_key)
         self.on_response = decoder.on_response.get(kind.api_key)
         self.learns = kind.api_key in TELLING_REQUESTS or kind.api_key in TELLING_RESPONSES
@@ -116,8 +117,8 @@ class FrameDecoder:
             correlation_id = frame.correlation_id
             assert correlation_id is not None
             text = NONE if error is None else self.rows.kept("string", error)
-            handling.frames(
-                (place, handling.number, way, frame.ts, correlation_id, size, text, frame.index, frame.offset)
+            handling.frames += PACK_FRAME(
+                place, handling.number, way, frame.ts, correlation_id, size, text, frame.index, frame.offset
             )
         if is_request:
             asked.message = message
@@ -141,18 +142,16 @@ class FrameDecoder:
             self.rows.add("frames", UNKNOWN, row)
 
     def call(self, frame: Frame, asked: Asked, handling: Handling) -> None:
-        handling.calls(
-            (
-                self.target.place(frame.connection),
-                handling.number,
-                asked.ts,
-                asked.correlation_id,
-                frame.ts - asked.ts,
-                len(asked.data) + LENGTH_BYTES,
-                len(frame.data) + LENGTH_BYTES,
-                asked.frame,
-                frame.index,
-            )
+        handling.calls += PACK_CALL(
+            self.target.place(frame.connection),
+            handling.number,
+            asked.ts,
+            asked.correlation_id,
+            frame.ts - asked.ts,
+            len(asked.data) + LENGTH_BYTES,
+            len(frame.data) + LENGTH_BYTES,
+            asked.frame,
+            frame.index,
         )
 
     def unanswered(self, connection: Connection, asked: Asked) -> None:

@@ -127,6 +127,7 @@ def decode(
     summary = Summary(str(out))
     given = options_of(paths, source_options)
     request = Request.parse(given if partitions is None else {**given, "numPartitions": str(partitions)})
+    request.cores = spark.sparkContext.defaultParallelism
     write_blocks(spark, planned(request), out.resolve(), request.options, summary, whole=True)
     return summary
 

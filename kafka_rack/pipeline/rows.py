@@ -2,14 +2,14 @@
 
 Most columns of a row say again what thousands of others say: whose connection it was, which API, topic or rack. Such
 columns go together in shared sets; each combination is kept once, and rows hold its number. So a row is a few 64-bit
-integers in one array of its table and API: small enough for the processor's cache, and as Arrow wants its columns.
+integers behind those of the row before it, by table and API: small enough for the processor's cache, and soon columns.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from kafka_rack.pipeline.values import Connection, Known, RequestKind, State
 
 Row = tuple[Any, ...]
 UNKNOWN = "unknown"
+NUMBER_BYTES = 8
 NONE = -(1 << 63)
 """No value; nothing in a capture is as low, but offsets that no broker gives."""
 MOST_SHARED = 100_000
@@ -65,6 +66,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "problems": ("capture", "file", "offset", "reason"),
 }
 """What a row is made of: numbers of shared sets, and columns of its own."""
+PACK = {table: Struct(f"{len(parts)}q").pack for table, parts in ROWS.items()}
+"""A row's numbers as the bytes that ``Rows.tables`` holds."""
 NUMBERS = ("long", "int", "boolean", "timestamp")
 """Spark's types of the columns that rows hold themselves; values of others have a set for each type."""
 LOOSE = tuple(sorted({one.type for table in TABLES.values() for one in table.columns} - {*NUMBERS}))
@@ -130,10 +133,6 @@ class Shared(dict[Hashable, int]):
         return len(self.values_by_number) - 1
 
 
-def numbers() -> array[int]:
-    return array("q")
-
-
 def value_of(number: int, source: Source, is_flag: bool, values: list[Row] | None) -> Any:
     """A column's value of a row."""
     if number == NONE:
@@ -144,25 +143,23 @@ def value_of(number: int, source: Source, is_flag: bool, values: list[Row] | Non
 class Rows:
     """The rows of some frames, made as ``ROWS`` has it, with the shared sets they refer to.
 
-    ``tables``: table -> API -> the numbers of all rows, one row behind the other. ``forgotten`` counts how often the
+    ``tables``: table -> API -> the numbers of all rows, packed, row behind row. ``forgotten`` counts how often the
     shared sets began anew.
     """
 
     def __init__(self) -> None:
-        self.tables: dict[str, defaultdict[str, array[int]]] = {name: defaultdict(numbers) for name in TABLES}
+        self.tables: dict[str, defaultdict[str, bytearray]] = {name: defaultdict(bytearray) for name in TABLES}
         self.shared: dict[str, Shared] = {name: Shared() for name in (*SHARED, *LOOSE)}
         self.frames = 0
         self.forgotten = 0
 
     def add(self, table: str, api: str, row: Row) -> None:
         """A row with numbers, None, and values of any type in its own columns."""
-        own = OWN[table]
-        self.tables[table][api].extend(
-            [
-                NONE if value is None else value if where is None else self.kept(where, value)
-                for value, where in zip(row, own, strict=True)
-            ]
-        )
+        numbers = [
+            NONE if value is None else value if where is None else self.kept(where, value)
+            for value, where in zip(row, OWN[table], strict=True)
+        ]
+        self.tables[table][api] += PACK[table](*numbers)
 
     def kept(self, kind: str, value: Any) -> int:
         """The number of a value of a row's own column, by the column's type."""
@@ -170,7 +167,7 @@ class Rows:
         return values.number((value,)) if kind == "string" else values.keep(value)
 
     def count(self, table: str, api: str) -> int:
-        return len(self.tables[table][api]) // len(ROWS[table])
+        return len(self.tables[table][api]) // (NUMBER_BYTES * len(ROWS[table]))
 
     def of(self, table: str) -> Iterator[Row]:
         """Every row of a table in its columns, with its API behind it."""
@@ -179,7 +176,8 @@ class Rows:
             (source, column.type == "boolean", self.shared[source.shared].values_by_number if source.shared else None)
             for source, column in zip(SOURCES[table], TABLES[table].columns, strict=True)
         ]
-        for api, held in self.tables[table].items():
+        for api, packed in self.tables[table].items():
+            held = memoryview(bytes(packed)).cast("q")
             for start in range(0, len(held), width):
                 yield (
                     *[
@@ -198,7 +196,7 @@ class Rows:
         """Forget the rows; what they shared stays for those that come, while it is not too much."""
         for by_api in self.tables.values():
             for held in by_api.values():
-                del held[:]
+                held.clear()
         for name in LOOSE:
             self.shared[name] = Shared()
         if any(len(self.shared[name]) > MOST_SHARED for name in SHARED):

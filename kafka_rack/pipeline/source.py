@@ -21,7 +21,16 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kafka_rack.pipeline.arrow import record_batch
-from kafka_rack.pipeline.blocks import SMALLEST_BLOCK_BYTES, Block, block_bytes_for, cut_from, packed, plan, walk
+from kafka_rack.pipeline.blocks import (
+    DEFAULT_CORES,
+    SMALLEST_BLOCK_BYTES,
+    Block,
+    block_bytes_for,
+    cut_from,
+    packed,
+    plan,
+    walk,
+)
 from kafka_rack.pipeline.captures import Options, Place, beginning
 from kafka_rack.pipeline.files import CaptureFile, capture_name, find_files, local_path, look_at, unreadable
 from kafka_rack.pipeline.reading import Filters, decode_into
@@ -48,6 +57,7 @@ class Request(msgspec.Struct):
     filters: Filters = msgspec.field(default_factory=Filters)
     partitions: int | None = None
     block_bytes: int | None = None
+    cores: int = DEFAULT_CORES
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Request:
@@ -278,6 +288,7 @@ def planned(request: Request) -> list[list[Block]]:
         request.options,
         partitions=request.partitions,
         block_bytes=request.block_bytes,
+        cores=request.cores,
         filters=None if request.table == BLOCKS else request.filters,
     )
     if refused:

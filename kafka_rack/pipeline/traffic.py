@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_rack.pipeline.bodies import asked_message
 from kafka_rack.pipeline.record_sizes import BatchSizes, batch_sizes
-from kafka_rack.pipeline.rows import NONE, Target
+from kafka_rack.pipeline.rows import NONE, PACK, Target
 from kafka_rack.pipeline.values import LENGTH_BYTES, SHARE_FETCH, Asked, Connection, Frame
 from kafka_rack.selection import zone_in_client_id
 from protocol.error_codes import ErrorCode
@@ -16,6 +16,7 @@ from protocol.uuids import uuid_to_text
 NO_UUID = bytes(16)
 RACK_LISTENER = "RACK_"
 MOVED = (int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH))
+PACK_BATCH, PACK_FETCH, PACK_PRODUCE = PACK["batches"], PACK["fetches"], PACK["produces"]
 FORM_BITS = 0x37
 """Of a batch's attributes: codec, transactional, control."""
 Part = tuple[str | None, bytes, int | None, Any]
@@ -72,7 +73,7 @@ def batches(target: Target, frame: Frame, asked: Asked, parts: list[Part]) -> li
     if "batches" not in target.wanted:
         return found
     api = asked.kind.api_name
-    extend = target.rows.tables["batches"][api].extend
+    rows = target.rows.tables["batches"][api]
     place, kind = target.place(frame.connection), target.kind(asked.kind)
     for part, sizes in zip(parts, found, strict=True):
         if not sizes:
@@ -83,7 +84,7 @@ def batches(target: Target, frame: Frame, asked: Asked, parts: list[Part]) -> li
             start = place, kind, part_number, form_of(target, frame.is_request, one), frame.ts
             if header is not None and counts is not None:
                 sizes_of_it = counts.records, one.size_bytes, counts.key_bytes, counts.value_bytes, counts.headers
-                extend((*start, *sizes_of_it, header.base_offset, header.producer_id, frame.index, NONE))
+                rows += PACK_BATCH(*start, *sizes_of_it, header.base_offset, header.producer_id, frame.index, NONE)
             else:
                 offset, producer = (header.base_offset, header.producer_id) if header is not None else (None, None)
                 unread = None, one.size_bytes, None, None, None
@@ -147,7 +148,7 @@ def produces(target: Target, connection: Connection, asked: Asked, response: Any
     response_shares = shares(response_bytes, [0] * len(lengths))
     writer = target.rows.shared["writer"].number((*rack_of(connection, asked, None), message.acks))
     place, kind = target.place(connection), target.kind(asked.kind)
-    extend = target.rows.tables["produces"][asked.kind.api_name].extend
+    rows = target.rows.tables["produces"][asked.kind.api_name]
     for at in range(len(lengths)):
         part = parts[at] if parts else NO_PART
         name, topic_id, number, partition = part
@@ -155,24 +156,22 @@ def produces(target: Target, connection: Connection, asked: Asked, response: Any
         error = found.error_code if found is not None else NONE
         batch = sizes[at] if partition is not None else []
         records = total_records(batch)
-        extend(
-            (
-                place,
-                kind,
-                writer,
-                part_of(target, part),
-                leading_of(target, part),
-                asked.ts,
-                request_shares[at],
-                response_shares[at],
-                lengths[at],
-                records,
-                error in MOVED,
-                any(one.counts.keyed for one in batch if one.counts) if records != NONE else NONE,
-                error,
-                asked.frame,
-                at == 0,
-            )
+        rows += PACK_PRODUCE(
+            place,
+            kind,
+            writer,
+            part_of(target, part),
+            leading_of(target, part),
+            asked.ts,
+            request_shares[at],
+            response_shares[at],
+            lengths[at],
+            records,
+            error in MOVED,
+            any(one.counts.keyed for one in batch if one.counts) if records != NONE else NONE,
+            error,
+            asked.frame,
+            at == 0,
         )
 
 
@@ -183,29 +182,27 @@ def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes
     response_shares = shares(len(frame.data) + LENGTH_BYTES, lengths)
     reader = reader_of(target, frame.connection, asked)
     place, kind = target.place(frame.connection), target.kind(asked.kind)
-    extend = target.rows.tables["fetches"][asked.kind.api_name].extend
+    rows = target.rows.tables["fetches"][asked.kind.api_name]
     for at in range(len(lengths)):
         part = parts[at] if parts else NO_PART
         partition = part[3]
         preferred = getattr(partition, "preferred_read_replica", -1)
-        extend(
-            (
-                place,
-                kind,
-                reader,
-                part_of(target, part),
-                leading_of(target, part),
-                asked.ts,
-                request_shares[at],
-                response_shares[at],
-                lengths[at],
-                total_records(sizes[at]) if partition is not None else 0,
-                preferred >= 0,
-                preferred if preferred >= 0 else NONE,
-                partition.error_code if partition is not None else NONE,
-                asked.frame,
-                at == 0,
-            )
+        rows += PACK_FETCH(
+            place,
+            kind,
+            reader,
+            part_of(target, part),
+            leading_of(target, part),
+            asked.ts,
+            request_shares[at],
+            response_shares[at],
+            lengths[at],
+            total_records(sizes[at]) if partition is not None else 0,
+            preferred >= 0,
+            preferred if preferred >= 0 else NONE,
+            partition.error_code if partition is not None else NONE,
+            asked.frame,
+            at == 0,
         )
 
 
