@@ -22,8 +22,13 @@ from kafka_rack.audit import KINDS
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
 from kafka_rack.cli.audit import add_judging_arguments
 from kafka_rack.cli.broker_input import add_broker_arguments, brokers_of
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for
-from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
+from kafka_rack.cli.pipeline_running import (
+    add_spark_arguments,
+    check_spark_arguments,
+    run_on_spark,
+    spark_for,
+    told_in_one_line,
+)
 from kafka_rack.cli.tables import table
 
 if TYPE_CHECKING:

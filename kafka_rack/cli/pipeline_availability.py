@@ -22,8 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.broker_input import read_json
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for
-from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
+from kafka_rack.cli.pipeline_running import (
+    add_spark_arguments,
+    check_spark_arguments,
+    run_on_spark,
+    spark_for,
+    told_in_one_line,
+)
 from kafka_rack.cli.tables import table
 from kafka_rack.errors import InputError
 

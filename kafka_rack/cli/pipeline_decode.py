@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.pipeline_running import (
+    add_spark_arguments,
+    check_spark_arguments,
+    run_on_spark,
+    spark_for,
+    told_in_one_line,
+)
 from kafka_rack.cli.tables import table
 
 if TYPE_CHECKING:
@@ -31,7 +37,6 @@ EVERY_SECONDS = 5.0
 MOST_SECONDS = 86_400
 LOOK_SECONDS = 1
 GRACE_SECONDS = 30
-ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch)\b: .")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,19 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_spark_arguments(parser)
 
 
-def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
-    """What every job has."""
-    parser.add_argument("--master", default="local[*]", help="Spark's master; local[*] by default")
-    parser.add_argument("--driver-memory", default="2g", metavar="SIZE", help="of Spark's driver; 2g by default")
-    parser.add_argument(
-        "--spark-log", default="ERROR", metavar="LEVEL", help="of Spark's log on stderr; ERROR by default"
-    )
-
-
 def run(arguments: argparse.Namespace) -> int:
     if arguments.partitions is not None and arguments.partitions < 1:
         raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
     check_stream_arguments(arguments)
+    check_spark_arguments(arguments)
     options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
     from kafka_rack.pipeline.captures import Options
 
@@ -81,35 +78,27 @@ def run(arguments: argparse.Namespace) -> int:
     for given in arguments.inputs:
         if not Path(given).exists():
             raise UsageError(f"{given}: no such file or folder")
-    from kafka_rack.pipeline.session import SparkMissing
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
-        from pyspark.errors import PySparkException
-
         from kafka_rack.pipeline import job
         from kafka_rack.pipeline.writing import SchemaMismatch
     except ImportError as error:
-        from kafka_rack.pipeline.session import INSTALL_SPARK
-
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    try:
-        with spark_for(arguments) as spark:
-            out = Path(arguments.out)
+    out = Path(arguments.out)
+
+    def work(spark: Any) -> Summary:
+        return job.decode(spark, arguments.inputs, out, partitions=arguments.partitions, source_options=options)
+
+    with told_in_one_line(arguments.out):
+        try:
             if arguments.stream or arguments.once:
-                follow(spark, arguments, options)
+                with spark_for(arguments) as spark:
+                    follow(spark, arguments, options)
                 return DONE
-            summary = with_progress(
-                spark,
-                lambda: job.decode(
-                    spark, arguments.inputs, out, partitions=arguments.partitions, source_options=options
-                ),
-            )
-    except (SparkMissing, SchemaMismatch) as error:
-        raise CommandError(str(error)) from None
-    except PySparkException as error:
-        raise CommandError(f"Spark gave up: {cause_of(str(error))}") from None
-    except OSError as error:
-        raise CommandError(f"{error.filename or arguments.out}: {error.strerror or error}") from None
+            summary = run_on_spark(spark_for, arguments, work, "decoding")
+        except SchemaMismatch as error:
+            raise CommandError(str(error)) from None
     sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
     return DONE
 
@@ -126,49 +115,6 @@ def check_stream_arguments(arguments: argparse.Namespace) -> None:
         raise UsageError("--stream goes on and --once ends: one of them")
     if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MOST_SECONDS):
         raise UsageError(f"--every {arguments.every:g}: with --stream, above 0 and up to {MOST_SECONDS} seconds")
-
-
-class spark_for:  # noqa: N801 - reads as what it is, a with statement
-    """A session for the time of a job."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.arguments = arguments
-        self.spark: Any = None
-
-    def __enter__(self) -> Any:
-        from kafka_rack.pipeline.session import spark_session
-
-        given = self.arguments
-        self.spark = spark_session(given.master, driver_memory=given.driver_memory, log_level=given.spark_log)
-        return self.spark
-
-    def __exit__(self, *_: object) -> None:
-        self.spark.stop()
-
-
-def with_progress(spark: Any, work: Callable[[], Any], what: str = "decoding") -> Any:
-    """Run a job with a bar of its tasks where a person looks on; gives or raises what it does."""
-    if not sys.stderr.isatty():
-        return work()
-    from concurrent.futures import ThreadPoolExecutor
-    from concurrent.futures import TimeoutError as NotYet
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    status = spark.sparkContext.statusTracker()
-    with ThreadPoolExecutor(1) as pool, Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(what, total=None)
-        future = pool.submit(work)
-        while True:
-            try:
-                return future.result(timeout=0.3)
-            except NotYet:
-                stages = [status.getStageInfo(stage) for stage in status.getActiveStageIds()]
-                total = sum(stage.numTasks for stage in stages if stage is not None)
-                if total:
-                    done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-                    progress.update(bar, total=total, completed=done)
 
 
 def follow(spark: Any, arguments: argparse.Namespace, options: dict[str, str]) -> None:
@@ -223,17 +169,6 @@ def stopped_by_signals() -> Iterator[Event]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def cause_of(text: str) -> str:
-    """The line of a Spark error that says what went wrong: the last that names an error, which is the innermost.
-
-    >>> cause_of("Job aborted.\\nTraceback ...\\n  File ...\\nOSError: no space left\\n\\n\\tat org...")
-    'OSError: no space left'
-    """
-    lines = [line.strip() for line in text.splitlines()]
-    named = [line for line in lines if ERROR_LINE.match(line)]
-    return (named or [line for line in lines if line] or ["it did not say why"])[-1 if named else 0]
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

@@ -24,8 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, spark_for
-from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
+from kafka_rack.cli.pipeline_running import (
+    add_spark_arguments,
+    check_spark_arguments,
+    run_on_spark,
+    spark_for,
+    told_in_one_line,
+)
 from kafka_rack.cli.tables import table
 
 if TYPE_CHECKING:

@@ -26,10 +26,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import add_spark_arguments, check_stream_arguments, spark_for
+from kafka_rack.cli.pipeline_decode import check_stream_arguments
 from kafka_rack.cli.pipeline_locality_stream import follow
 from kafka_rack.cli.pipeline_locality_text import as_text, forecast_as_json, forecast_as_text
-from kafka_rack.cli.pipeline_running import check_spark_arguments, run_on_spark, told_in_one_line
+from kafka_rack.cli.pipeline_running import (
+    add_spark_arguments,
+    check_spark_arguments,
+    run_on_spark,
+    spark_for,
+    told_in_one_line,
+)
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast

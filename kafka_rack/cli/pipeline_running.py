@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager, contextmanager, suppress
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import cause_of
 
 Result = TypeVar("Result")
 Session = Callable[[argparse.Namespace], AbstractContextManager[Any]]
@@ -32,11 +32,47 @@ MASTER = re.compile(
     r"local|local\[(\*|[1-9][0-9]{0,4})(, *[1-9][0-9]{0,4})?\]|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://\S+|k8s://\S+|yarn"
 )
+ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch)\b: .")
 INTERRUPTED = "interrupted: nothing was written"
 
 
 class Interrupted(BaseException):
     """Ends the thread of a job that was told to stop; no handler of errors takes it for one of its own."""
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every job has."""
+    parser.add_argument("--master", default="local[*]", help="Spark's master; local[*] by default")
+    parser.add_argument("--driver-memory", default="2g", metavar="SIZE", help="of Spark's driver; 2g by default")
+    parser.add_argument(
+        "--ship", action="store_true", help="send this package and what it needs to workers that have neither"
+    )
+    parser.add_argument(
+        "--spark-log", default="ERROR", metavar="LEVEL", help="of Spark's log on stderr; ERROR by default"
+    )
+
+
+@contextmanager
+def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
+    """A session for the time of a job. Raises CommandError: what workers need is not here to be sent."""
+    from kafka_rack.pipeline.session import spark_session
+    from kafka_rack.pipeline.shipping import NotInstalled, shipped
+
+    with TemporaryDirectory(prefix="kafka-rack-") as folder:
+        try:
+            settings = shipped(folder) if arguments.ship else None
+        except NotInstalled as error:
+            raise CommandError(f"--ship: {error}") from None
+        spark = spark_session(
+            arguments.master,
+            driver_memory=arguments.driver_memory,
+            log_level=arguments.spark_log,
+            settings=settings,
+        )
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 def check_spark_arguments(arguments: argparse.Namespace) -> None:
@@ -50,6 +86,17 @@ def check_spark_arguments(arguments: argparse.Namespace) -> None:
     arguments.spark_log = arguments.spark_log.upper()
     if arguments.spark_log not in LOG_LEVELS:
         raise UsageError(f"--spark-log {arguments.spark_log}, but one of {', '.join(LOG_LEVELS)} is wanted")
+
+
+def cause_of(text: str) -> str:
+    """The line of a Spark error that says what went wrong: the last that names an error, which is the innermost.
+
+    >>> cause_of("Job aborted.\\nTraceback ...\\n  File ...\\nOSError: no space left\\n\\n\\tat org...")
+    'OSError: no space left'
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    named = [line for line in lines if ERROR_LINE.match(line)]
+    return (named or [line for line in lines if line] or ["it did not say why"])[-1 if named else 0]
 
 
 @contextmanager

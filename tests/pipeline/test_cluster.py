@@ -65,12 +65,26 @@ def ran(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
             text=True,
             check=False,
         )
+        command = ["pipeline", "decode", str(captures), "--out", "by-command", "--master", master, "--ship"]
+        by_command = subprocess.run(
+            [sys.executable, "-m", "kafka_rack.cli", *command, "--partitions", "4", "--format", "json"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert by_command.returncode == 0, by_command.stderr[-3000:]
     return {**json.loads(done.stdout.splitlines()[-1]), "folder": folder, "python": python, "stderr": done.stderr}
 
 
 def test_two_workers_decode_what_one_process_does(ran, captures, tmp_path):
     assert tables_of(ran["folder"] / "tables", captures) == plain_tables(captures, tmp_path / "plain")
+
+
+def test_the_command_sends_the_package_itself(ran, captures, tmp_path):
+    assert tables_of(ran["folder"] / "by-command", captures) == plain_tables(captures, tmp_path / "plain")
 
 
 def test_both_workers_take_part(ran):

@@ -3,7 +3,8 @@
 The bare codec reads the very file that the pipeline reads, in one process: JSON to bytes, responses joined to requests,
 headers, bodies, and the sizes of record batches; it makes no tables. "of bare" is a figure's share of it, "of codec" of
 headers and bodies alone, read from memory, both by processor time. Every run of Spark has a run of the bare codec
-beside it, so that a busy moment of the machine hits both. Medians are shown, by the wall and by the processor time of
+beside it, in as many processes as Spark has cores, so that a busy moment of the machine, and cores that share one
+processor, hit both. Medians are shown, by the wall and by the processor time of
 all processes that took part, Java's compiler and garbage collector among them; a machine that does other work makes the
 wall tell about that work.
 
@@ -121,7 +122,7 @@ class Comparison:
         started = perf_counter() - start
         try:
             calls: dict[str, Callable[[], object]] = {
-                "bare codec, beside Spark": partial(bare.with_batches, path),
+                f"bare codec, {cores} at once, beside Spark": partial(bare.at_once, path, cores),
                 f"Spark {master}, kafka-wire to Parquet tables": partial(
                     ours.through_spark, spark, path, self.out, cores if cores > 1 else None
                 ),
@@ -135,7 +136,7 @@ class Comparison:
         finally:
             spark.stop()
         names = list(runs)
-        base = line(names[0], frames, runs[names[0]])
+        base = line(names[0], frames * cores, runs[names[0]], cores=cores)
         for name in names[1:]:
             line(name, frames, runs[name], cores=cores, bare=base, codec=codec)
         print(f"  (Spark took {started:.1f} s to start, not counted)")

@@ -7,6 +7,7 @@ tables hold them: decompressed and counted. Nothing is learned, kept or written.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,3 +100,19 @@ def with_batches(path: Path) -> None:
         for records in records_of(frame, read(frame)):
             for _ in batch_sizes(records):
                 pass
+
+
+def at_once(path: Path, processes: int) -> None:
+    """The same by several processes at once, each of which reads the whole file: cores that share what they have."""
+    children = []
+    for _ in range(processes):
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                with_batches(path)
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes

@@ -1,8 +1,8 @@
 """How time and the driver's memory grow with a capture; each size in a process, and a Java, of its own.
 
-The driver's memory: its Python, Java's heap in use (on ``local[N]`` the executor's too, rubbish that was not collected
-yet included; "live" is what is left after a collection at the end), and the process in which Spark asks the source for
-its partitions. The workers' Python stands beside them, as it does not grow either.
+The driver's memory: its Python, which plans, and Java's heap in use (on ``local[N]`` the executor's too, rubbish that
+was not collected yet included; "live" is what is left after a collection at the end). The workers' Python stands beside
+them, as it does not grow either.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OUTPUT_SHARE = 0.6
 NAMES = {"wall": "time", "cpu": "CPU time"}
 HEAD = (
     f"{'capture':>9} {'frames':>10} {'wall s':>7} {'CPU s':>7} {'s per 100 MB':>13} {'CPU s per 100 MB':>17}"
-    f" {'Python':>7} {'heap':>6} {'live':>6} {'planner':>8} {'worker':>7}"
+    f" {'Python':>7} {'heap':>6} {'live':>6} {'worker':>7}"
 )
 
 
@@ -60,7 +60,7 @@ def row(found: dict[str, float]) -> None:
     print(
         f"{found['size_mb']:>6,.0f} MB {found['frames']:>10,.0f} {found['wall']:>7.1f} {found['cpu']:>7.1f}"
         f" {found['wall'] * per:>13.2f} {found['cpu'] * per:>17.2f} {found['python']:>7.0f} {found['heap']:>6.0f}"
-        f" {found['live']:>6.0f} {found['planner']:>8.0f} {found['worker']:>7.0f}",
+        f" {found['live']:>6.0f} {found['worker']:>7.0f}",
         flush=True,
     )
 
@@ -119,7 +119,6 @@ def measure(path: Path, out: Path) -> dict[str, float]:
         "python": peaks.python,
         "heap": peaks.heap,
         "live": live / MB,
-        "planner": peaks.planner,
         "worker": peaks.workers,
     }
 

@@ -60,13 +60,10 @@ def command(pid: int) -> str:
 
 
 class Peaks:
-    """The most memory while it lasts, in MB: of this process, of Java's heap, of Spark's planner and of its workers.
-
-    The planner is the process in which Spark asks a Python data source for its partitions, on the driver's side.
-    """
+    """The most memory while it lasts, in MB: of this process, of Java's heap and of Spark's workers in Python."""
 
     def __init__(self, spark: Any, every_seconds: float = 0.3) -> None:
-        self.python = self.heap = self.planner = self.workers = 0.0
+        self.python = self.heap = self.workers = 0.0
         self._memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
         self._every = every_seconds
         self._ended = Event()
@@ -89,8 +86,6 @@ class Peaks:
                     self.python = max(self.python, process.memory / MB)
                     continue
                 called = command(process.pid)
-                if "plan_data_source" in called:
-                    self.planner = max(self.planner, process.memory / MB)
-                elif "pyspark" in called and "java" not in called:
+                if "pyspark" in called and "java" not in called:
                     workers = max(workers, process.memory / MB)
             self.workers = max(self.workers, workers)
