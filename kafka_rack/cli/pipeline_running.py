@@ -32,7 +32,8 @@ MASTER = re.compile(
     r"local|local\[(\*|[1-9][0-9]{0,4})(, *[1-9][0-9]{0,4})?\]|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://\S+|k8s://\S+|yarn"
 )
-ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch)\b: .")
+ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Missing)\b: .")
+JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
 INTERRUPTED = "interrupted: nothing was written"
 
 
@@ -91,12 +92,17 @@ def check_spark_arguments(arguments: argparse.Namespace) -> None:
 def cause_of(text: str) -> str:
     """The line of a Spark error that says what went wrong: the last that names an error, which is the innermost.
 
+    An error of Python's is more telling than the one of Java's that it caused.
+
     >>> cause_of("Job aborted.\\nTraceback ...\\n  File ...\\nOSError: no space left\\n\\n\\tat org...")
     'OSError: no space left'
+    >>> cause_of("An error occurred.\\n: org.apache.spark.SparkException: no memory\\n\\tat org...")
+    'no memory'
     """
     lines = [line.strip() for line in text.splitlines()]
     named = [line for line in lines if ERROR_LINE.match(line)]
-    return (named or [line for line in lines if line] or ["it did not say why"])[-1 if named else 0]
+    of_java = [found[1] for line in lines if (found := JAVA_ERROR_LINE.match(line))]
+    return (named or of_java or [line for line in lines if line][:1] or ["it did not say why"])[-1]
 
 
 @contextmanager
