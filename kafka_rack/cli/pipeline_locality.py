@@ -26,16 +26,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.pipeline_decode import check_stream_arguments
+from kafka_rack.cli.pipeline_captures import add_capture_arguments, check_capture_arguments, source_options
 from kafka_rack.cli.pipeline_locality_stream import follow
 from kafka_rack.cli.pipeline_locality_text import as_text, forecast_as_json, forecast_as_text
-from kafka_rack.cli.pipeline_running import (
-    add_spark_arguments,
-    check_spark_arguments,
-    run_on_spark,
-    spark_for,
-    told_in_one_line,
-)
+from kafka_rack.cli.pipeline_running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
@@ -57,23 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--window", metavar="TIME", help="as 30s, 5m, 1h; some sixty in all if not given")
     parser.add_argument("--free-replication", action="store_true", help="copies between brokers cost nothing")
     parser.add_argument("--top", type=int, default=20, metavar="N", help="rows of each list in locality.json; 20")
-    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; recognised if not given")
-    parser.add_argument(
-        "--brokers",
-        metavar="ID[@RACK]=[HOST]:PORT,...",
-        help="which broker listens where in packets;\nlearned from Metadata if not given",
-    )
-    parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; by the files' sizes if not given")
-    parser.add_argument(
-        "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
-    )
-    parser.add_argument("--once", action="store_true", help="a stream that takes what is new since the last, and ends")
-    parser.add_argument(
-        "--every", type=float, metavar="SECONDS", help="how often a stream looks for more; 5 if not given"
-    )
-    parser.add_argument(
-        "--checkpoint", metavar="DIR", help="where a stream keeps its place; OUT/_checkpoint if not given"
-    )
+    add_capture_arguments(parser)
     parser.add_argument(
         "--forecast",
         metavar="NAME=VALUE,...",
@@ -108,23 +86,11 @@ def check(arguments: argparse.Namespace) -> None:
         raise UsageError("what to read is missing: captures, folders of them, or decoded tables")
     if not arguments.out:
         raise UsageError("--out DIR is missing: where the results shall be")
-    if arguments.partitions is not None and arguments.partitions < 1:
-        raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
     if not 1 <= arguments.top <= MOST_TOP:
         raise UsageError(f"--top {arguments.top}, but it must be from 1 to {MOST_TOP}")
-    check_stream_arguments(arguments)
-    check_spark_arguments(arguments)
-    for given in arguments.inputs:
-        if not Path(given).exists():
-            raise UsageError(f"{given}: no such file or folder")
+    check_capture_arguments(arguments)
     if Path(arguments.out).exists() and not Path(arguments.out).is_dir():
         raise UsageError(f"--out {arguments.out}: it is no folder")
-    from kafka_rack.pipeline.captures import Options
-
-    try:
-        Options.parse(arguments.ports, arguments.brokers)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | None, window_us: int | None) -> int:
@@ -137,7 +103,7 @@ def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | No
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     settings = Settings(prices, rules, window_us, top=arguments.top, racks_file=arguments.racks)
-    options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
+    options = source_options(arguments)
     out = Path(arguments.out)
 
     def work(spark: Any) -> dict[str, Any]:
@@ -150,7 +116,7 @@ def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | No
                 if decoded:
                     raise UsageError(f"{decoded[0]} holds decoded tables, but a stream follows captures")
                 with spark_for(arguments) as spark:
-                    follow(spark, arguments, settings, options)
+                    follow(spark, arguments, settings)
                 return DONE
             result = run_on_spark(spark_for, arguments, work, "measuring")
         except NothingToMeasure as error:

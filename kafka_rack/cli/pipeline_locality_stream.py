@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli.pipeline_decode import EVERY_SECONDS, LOOK_SECONDS, end_between_batches, stopped_by_signals
+from kafka_rack.cli.pipeline_captures import stopped_by_signals, stream_options, wait_for
 from kafka_rack.cli.pipeline_locality_text import as_text
 from kafka_rack.locality.amounts import money_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafka_rack.pipeline.locality import Settings
 
 
-def follow(spark: Any, arguments: argparse.Namespace, settings: Settings, options: dict[str, str]) -> None:
+def follow(spark: Any, arguments: argparse.Namespace, settings: Settings) -> None:
     """Stream until all is read (--once), SIGINT, SIGTERM or an error: a line a batch, in the end one screen.
 
     A signal ends it between two batches, as it does where captures are decoded only.
@@ -28,7 +28,6 @@ def follow(spark: Any, arguments: argparse.Namespace, settings: Settings, option
     from kafka_rack.pipeline import locality
 
     out = Path(arguments.out)
-    checkpoint = Path(arguments.checkpoint) if arguments.checkpoint else out / "_checkpoint"
     last: dict[str, Any] = {}
 
     def told(batch: int, result: dict[str, Any]) -> None:
@@ -37,21 +36,8 @@ def follow(spark: Any, arguments: argparse.Namespace, settings: Settings, option
         sys.stdout.flush()
 
     with stopped_by_signals() as stopped:
-        query = locality.follow(
-            spark,
-            arguments.inputs,
-            out,
-            checkpoint,
-            settings,
-            source_options=options,
-            available_now=arguments.once,
-            every=f"{round((arguments.every or EVERY_SECONDS) * 1000)} milliseconds",
-            on_result=told,
-        )
-        while not query.awaitTermination(LOOK_SECONDS):
-            if stopped.is_set():
-                end_between_batches(query)
-                break
+        how = stream_options(arguments)
+        wait_for(locality.follow(spark, arguments.inputs, out, settings=settings, on_result=told, **how), stopped)
     if arguments.once and not last and not stopped.is_set():
         locality.sum_up(spark, out, settings, told)
     if arguments.format == "table":

@@ -33,6 +33,7 @@ from ..wire import (
     UuidConstruct,
 )
 from .edges import HIGHEST_TAG, LONG_LENGTHS, LOWEST_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
+from .generation import has_arrays
 
 SIMPLE_LENGTHS = 30  # arrays as drawn, for each that is repeated until its count takes two bytes
 
@@ -151,20 +152,6 @@ def arrays(construct: CountedArray, draws: Draws) -> SearchStrategy[Any]:
         return nullable(construct, short)
     times = st.sampled_from([1] * SIMPLE_LENGTHS + list(LONG_LENGTHS))
     return nullable(construct, st.builds(lambda items, times: items if times == 1 else items[:1] * times, short, times))
-
-
-def has_arrays(construct: Construct) -> bool:
-    """Whether any part of what ``construct`` writes is an array."""
-    match construct:
-        case CountedArray():
-            return True
-        case Record():
-            return any(has_arrays(sub.subcon) for sub in construct.subcons)
-        case TaggedFields():
-            return any(has_arrays(field.subcon) for field in construct.known.values())
-        case NullableRecord():
-            return has_arrays(construct.subcon)
-    return False
 
 
 def fixed(construct: Fixed, draws: Draws) -> SearchStrategy[Any]:
