@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafka_rack.pipeline.reassembly import distance
 from kafka_rack.pipeline.segments import ACK, SYN, Endpoint, Segment
-from kafka_rack.pipeline.values import API_VERSIONS, Asked, Connection, client_id_of
+from kafka_rack.pipeline.values import API_VERSIONS, Asked, Connection, RequestKind, head_of
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header_version
@@ -70,8 +70,7 @@ def convinces(data: bytes | bytearray, at: int, client_id: str | None = None) ->
     end = at + 4 + int.from_bytes(data[at : at + 4], "big")
     if end <= len(data):
         return request_reads(bytes(data[at + 4 : end]))
-    head = bytes(data[at + 4 : at + 4 + 300])
-    named = client_id_of(head, int.from_bytes(head[:2], "big"), int.from_bytes(head[2:4], "big"))[0]
+    named = RequestKind(head_of(bytes(data[at + 4 : at + 4 + 300]))).client_id
     if not named or (client_id and named != client_id):
         return None
     return True

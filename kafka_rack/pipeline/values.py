@@ -17,8 +17,8 @@ from protocol.registry import message_class
 LENGTH_BYTES = 4
 NO_CLIENT_ID = b"\0\x07\0\0"
 """ControlledShutdown v0, whose header has none."""
-PRODUCE, FETCH, METADATA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 7, 18, 78
-HEADER, SHORT_HEADER, CORRELATION_ID = Struct(">hhih"), Struct(">hhi"), Struct(">i")
+PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
+CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
 API_NAMES: dict[int, str] = {}
 MOST_ASKED = 10_000
 """Requests without an answer that one connection may have before the oldest is given up."""
@@ -179,18 +179,11 @@ def request_frame(index: int, ts: int, connection: Connection, data: bytes, offs
     if size < 8:
         reason = f"a request of {size} bytes, but its header takes 8 at least"
         return Frame(index, ts, connection, True, data, None, None, reason, offset)
-    if size < 10:
-        api_key, version, correlation_id = SHORT_HEADER.unpack_from(data)
-        head = data[:4]
-    else:
-        api_key, version, correlation_id, length = HEADER.unpack_from(data)
-        if api_key == CONTROLLED_SHUTDOWN and version == 0:
-            head = data[:4]  # it has no client id
-        else:
-            head = data[:4] + data[8 : 10 + length] if 0 < length <= size - 10 else data[:4] + data[8:10]
+    head = head_of(data)
     kind = KINDS.get(head) or kind_of(head)
+    (correlation_id,) = CORRELATION_ID.unpack_from(data, 4)
     asked = Asked(index, ts, correlation_id, data, kind)
-    if api_key or acks_of(data, version, kind.header_end) != 0:
+    if kind.api_key or acks_of(data, kind.api_version, kind.header_end) != 0:
         waiting = connection.asked
         waiting.pop(correlation_id, None)  # an id that comes again goes to the end
         waiting[correlation_id] = asked
@@ -199,14 +192,12 @@ def request_frame(index: int, ts: int, connection: Connection, data: bytes, offs
     return Frame(index, ts, connection, True, data, asked, correlation_id, None, offset)
 
 
-def client_id_of(data: bytes, api_key: int, version: int) -> tuple[str | None, int]:
-    """The client id of a request's header and where it ends; None where there is none or it does not fit."""
-    if len(data) < 10 or (api_key == CONTROLLED_SHUTDOWN and version == 0):
-        return None, 8
-    length = int.from_bytes(data[8:10], "big", signed=True)
-    if length < 0 or 10 + length > len(data):
-        return None, 10
-    return data[10 : 10 + length].decode("utf-8", "replace"), 10 + length
+def head_of(data: bytes) -> bytes:
+    """A request's header without its correlation id; of a client id that does not fit only its length."""
+    if len(data) < 10 or data.startswith(NO_CLIENT_ID):
+        return data[:4]
+    (length,) = CLIENT_ID_LENGTH.unpack_from(data, 8)
+    return data[:4] + data[8 : 10 + length] if 0 < length <= len(data) - 10 else data[:4] + data[8:10]
 
 
 def acks_of(data: bytes, version: int, start: int) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 from collections import Counter, defaultdict
@@ -19,10 +18,11 @@ from kafka_rack.locality import Prices, RackRules
 from kafka_rack.pipeline import job, locality
 from kafka_rack.pipeline.locality import GROUPINGS, RESULT, NothingToMeasure, Settings, follow, measure
 from kafka_rack.pipeline.writing import SchemaMismatch
-from tests.fixture_data import CAPTURES, capture_summary
+from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 
 NAMES = tuple(sorted(path.name.removesuffix(".summary.json") for path in CAPTURES.glob("*.summary.json")))
 FOLLOWED = ("interbroker-41-start", "zk39-ibp0101", "zk39-ibp24")
+FETCH = 1
 BROKER_RACKS = {"0": "az-a", "1": "az-b", "2": "az-c"}
 SUMS = ("request_bytes", "response_bytes", "record_bytes", "records", "redirects")
 
@@ -109,20 +109,15 @@ def test_there_are_followers_fetches_without_an_answer():
 @cache
 def unanswered_fetches(name: str) -> dict[tuple[str, str], list[int]]:
     """By client id and the broker's rack the bytes of Fetch requests whose correlation id never comes back."""
-    asked: dict[tuple[int, bytes], tuple[str, str, int]] = {}
-    racks: dict[int, str] = {}
-    with gzip.open(CAPTURES / f"{name}.jsonl.gz") as lines:
-        routes = {route["broker"]: route["rack"] for route in json.loads(next(lines))["routes"]}
-        for line in map(json.loads, lines):
-            if line.get("ev") == "open":
-                racks[line["conn"]] = routes[line["broker"]]
-            elif "dir" in line:
-                frame = base64.b64decode(line["data"])
-                if line["dir"] == "resp":
-                    asked.pop((line["conn"], frame[:4]), None)
-                elif frame[:2] == b"\0\1":
-                    length = int.from_bytes(frame[8:10], "big")
-                    asked[line["conn"], frame[4:8]] = (frame[10 : 10 + length].decode(), racks[line["conn"]], line["n"])
+    asked: dict[tuple[int, int], tuple[str, str, int]] = {}
+    for frame in captured_frames(name):
+        call = frame.connection, frame.correlation_id
+        if frame.kind == "response":
+            asked.pop(call, None)
+        elif frame.api_key == FETCH:
+            length = int.from_bytes(frame.data[8:10], "big")
+            client_id = frame.data[10 : 10 + length].decode()
+            asked[call] = client_id, BROKER_RACKS[str(frame.broker)], len(frame.data)
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     for client_id, rack, size in asked.values():
         found[client_id, rack].append(size + 4)
@@ -214,16 +209,9 @@ def test_a_window_holds_the_bytes_of_its_time(spark, few, tmp_path):
         if row["capture"] == "kafkajs" and row["category"] == "other":
             found[row["window_start"]] += row["bytes"]
     wanted: Counter[datetime] = Counter()
-    with gzip.open(CAPTURES / "kafkajs.jsonl.gz") as lines:
-        keys: dict[Any, int] = {}
-        for line in map(json.loads, lines):
-            if "dir" in line:
-                frame = base64.b64decode(line["data"])
-                if line["dir"] == "req":
-                    keys[line["conn"], frame[4:8]] = int.from_bytes(frame[:2], "big")
-                key = keys[line["conn"], frame[4:8] if line["dir"] == "req" else frame[:4]]
-                if key > 1:  # neither Produce nor Fetch
-                    wanted[datetime.fromtimestamp(line["t"] // 2_000_000 * 2, UTC)] += line["n"] + 4
+    for frame in captured_frames("kafkajs"):
+        if frame.api_key > FETCH:  # neither Produce nor it
+            wanted[datetime.fromtimestamp(frame.time_us // 2_000_000 * 2, UTC)] += len(frame.data) + 4
     assert found == wanted
 
 

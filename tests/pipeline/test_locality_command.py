@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import re
@@ -17,8 +16,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.fixture_data import CAPTURES, capture_summary
-from tests.pipeline.written_capture import SECOND, traffic
+from tests.fixture_data import CAPTURES, capture_summary, captured_frames
+from tests.pipeline.written_capture import RACKS, SECOND, traffic
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALITY = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "locality", "--master", "local[1]"]
@@ -35,6 +34,7 @@ egress = 0.5
 ingress = 0
 """
 END_TIMEOUT_S = 120
+PRODUCE = 0
 
 
 def price(sender: str, receiver: str) -> Fraction:
@@ -47,21 +47,10 @@ def price(sender: str, receiver: str) -> Fraction:
 def produced_by_broker(name: str) -> Counter[tuple[str, str]]:
     """Bytes of Produce frames by the broker's rack and way, out of the capture's lines."""
     found: Counter[tuple[str, str]] = Counter()
-    racks: dict[int, str] = {}
-    asked: set[tuple[int, bytes]] = set()
-    with gzip.open(CAPTURES / f"{name}.jsonl.gz") as lines:
-        routes = {route["broker"]: route["rack"] for route in json.loads(next(lines))["routes"]}
-        for line in map(json.loads, lines):
-            if line.get("ev") == "open":
-                racks[line["conn"]] = routes[line["broker"]]
-            elif "dir" in line:
-                frame = base64.b64decode(line["data"])
-                is_request = line["dir"] == "req"
-                key = (line["conn"], frame[4:8] if is_request else frame[:4])
-                if is_request and frame[:2] == b"\0\0":
-                    asked.add(key)
-                if key in asked:
-                    found[racks[line["conn"]], line["dir"]] += line["n"] + 4
+    for frame in captured_frames(name):
+        if frame.api_key == PRODUCE:
+            way = "req" if frame.kind == "request" else "resp"
+            found[RACKS[frame.broker], way] += len(frame.data) + 4
     return found
 
 
