@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mockbroker.server import MockCluster
+    from mockbroker.adapters.server import MockCluster
 
 __all__ = ["MockCluster"]
 
@@ -18,7 +18,7 @@ __all__ = ["MockCluster"]
 def __getattr__(name: str) -> Any:
     """Load the server only when it is asked for."""
     if name == "MockCluster":
-        from mockbroker.server import MockCluster
+        from mockbroker.adapters.server import MockCluster
 
         return MockCluster
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

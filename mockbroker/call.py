@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockbroker.state.brokers import DEFAULT_LISTENER
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 
 if TYPE_CHECKING:
-    from mockbroker.state.brokers import Broker
+    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
 Response = Any

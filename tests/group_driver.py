@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.group import Group
-from mockbroker.state.group_answers import JoinAnswer, Parked, SyncAnswer
-from mockbroker.state.group_members import Joining, Protocols
-from mockbroker.state.groups import Groups
+from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.members import Joining, Protocols
+from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.settings import Settings
 from protocol.error_codes import ErrorCode
 

@@ -108,7 +108,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     brokers, settings = brokers_from(arguments, settings)
     from kafka_rack.errors import KafkaRackError
-    from mockbroker.server import MockCluster
+    from mockbroker.adapters.server import MockCluster
     from mockbroker.state.errors import ApiError
 
     try:
@@ -151,7 +151,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
     control = None
     try:
         if arguments.control_port is not None:
-            from mockbroker.control import ControlServer
+            from mockbroker.adapters.control import ControlServer
 
             try:
                 control = await ControlServer(cluster, port=arguments.control_port).__aenter__()
@@ -206,7 +206,7 @@ def banner(cluster: Any, control: Any) -> str:
 
 def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tuple[list[Any], dict[str, str]]:
     """The brokers that options or properties files describe, and the settings for all of them."""
-    from mockbroker.listeners import numbered_brokers
+    from mockbroker.state.brokers.numbered import numbered_brokers
 
     if arguments.config:
         for option in ("brokers", "racks", "host", "port"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockbroker.state.brokers import Broker, Listener
+from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
 from mockbroker.state.settings import DEFAULTS
 

@@ -67,7 +67,7 @@ def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVe
     """The answer, in version 0 form, to a version that is not known.
 
     Args:
-        limits: what a broker of the Zookeeper era serves; before KIP-511, in 2.4, the answer had no versions.
+        limits: what a broker in ZooKeeper mode serves; before KIP-511, in 2.4, the answer had no versions.
     """
     known = [served(API_VERSIONS_KEY)]
     if limits is not None:

@@ -15,8 +15,8 @@ from typing import TypeVar
 from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
-from mockbroker.state.group_answers import JoinAnswer, Parked, SyncAnswer
-from mockbroker.state.group_members import Joining
+from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.groups.classic.members import Joining
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,

@@ -11,7 +11,7 @@ from typing import Any
 from mockbroker.call import Call, handles
 from mockbroker.state.errors import ApiError
 from mockbroker.state.settings import DEFAULTS
-from mockbroker.state.topics import TOPIC_DEFAULTS, TOPIC_SETTINGS, Topic
+from mockbroker.state.topics.topic import TOPIC_DEFAULTS, TOPIC_SETTINGS, Topic
 from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from protocol.error_codes import ErrorCode
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.metadata_told import cache_of
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata_cache import MetadataCache
+from mockbroker.state.zookeeper.metadata_cache import MetadataCache
 from protocol.error_codes import ErrorCode
 
 Answer = TypeVar("Answer")

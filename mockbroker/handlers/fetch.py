@@ -21,7 +21,8 @@ from mockbroker.handlers.leadership import (
     served_by,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.fetch_sessions import (
+from mockbroker.state.replicas.preferred import check_follower_has, follower_end_offset, preferred_replica
+from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
     NO_SESSION,
@@ -29,8 +30,7 @@ from mockbroker.state.fetch_sessions import (
     TopicKey,
     Wanted,
 )
-from mockbroker.state.replication import check_follower_has, follower_end_offset, preferred_replica
-from mockbroker.state.topics import Partition
+from mockbroker.state.topics.topic import Partition
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.group import Group
-from mockbroker.state.group_states import State
-from mockbroker.state.groups import CLASSIC
+from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.coordinator import CLASSIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,

@@ -6,7 +6,7 @@ from typing import Any
 
 from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics import NO_LEADER, Partition
+from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
 NO_EPOCH = -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from mockbroker.call import Call, handles
 from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs import Batch, Log
+from mockbroker.state.logs.log import Batch, Log
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from kafka_rack import diskless
 from mockbroker.call import Call, handles
-from mockbroker.state.brokers import Broker
+from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics import NO_LEADER, Partition, Topic
+from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
 from protocol import ZERO_UUID
 from protocol.apis.metadata import (
     DescribeTopicPartitionsRequest,
@@ -33,7 +33,7 @@ ALL_CLUSTER_OPERATIONS = 8096
 NOT_ASKED_FOR = -(2**31)
 RACK_VERSION = 14
 DESCRIBE_RACK_VERSION = 1
-MOST_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
+MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
 @handles(MetadataRequest)
@@ -41,7 +41,7 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""
     cluster = call.cluster
     if cluster.zookeeper is not None:
-        return metadata_of_zookeeper_era(call, request)
+        return zookeeper_metadata(call, request)
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
     topics = wanted_topics(call, request)
     chosen = choose_diskless_leader(call, rack_id, [topic for topic in topics if isinstance(topic, Topic)])
@@ -61,7 +61,7 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     )
 
 
-def metadata_of_zookeeper_era(call: Call, request: MetadataRequest) -> MetadataResponse:
+def zookeeper_metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """What the broker that was called has been told."""
     from mockbroker.handlers.metadata_told import told_metadata
 
@@ -89,7 +89,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
                     for name in sorted({wanted.name for wanted in request.topics})
                 ]
             )
-    room = max(1, min(request.response_partition_limit, MOST_PARTITIONS_DESCRIBED))
+    room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(name for name in names if name >= first_name)
     known = [call.cluster.topics[name] for name in wanted_names if name in call.cluster.topics]

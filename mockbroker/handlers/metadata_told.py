@@ -1,4 +1,4 @@
-"""What a broker of the Zookeeper era answers to Metadata: what the controller told it, and nothing else.
+"""What a broker in ZooKeeper mode answers to Metadata: what the controller told it, and nothing else.
 
 A topic that exists but that the broker was not told of yet has no leader; a broker whose rack did not come along has
 none.
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata_cache import MetadataCache, PartitionState
-from mockbroker.state.topics import INTERNAL_TOPICS, NO_LEADER, check_topic_name
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
+from mockbroker.state.zookeeper.metadata_cache import MetadataCache, PartitionState
 from protocol import ZERO_UUID
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.error_codes import ErrorCode
@@ -83,7 +83,7 @@ def untold(call: Call, name: str, may_create: bool) -> int:
         if not (may_create and cluster.settings["auto.create.topics.enable"]):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if name not in cluster.topics:
-            cluster.create_topic(name, asked=call.broker.id)
+            cluster.create_topic(name, requesting_broker_id=call.broker.id)
     except ApiError as error:
         return error.code
     return ErrorCode.LEADER_NOT_AVAILABLE

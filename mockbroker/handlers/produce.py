@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from mockbroker.call import Call, handles
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
-from mockbroker.state.appends import append
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics import Partition
+from mockbroker.state.logs.appending import append
+from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name
 

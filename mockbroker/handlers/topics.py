@@ -16,7 +16,7 @@ from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
 from mockbroker.handlers.controlled import check_controller, when_told
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics import TOPIC_SETTINGS, Topic
+from mockbroker.state.topics.topic import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID
 from protocol.apis.topics import (
     CreatePartitionsRequest,
@@ -74,7 +74,7 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             assignment=wanted_assignment(wanted),
             configs={config.name: config.value for config in wanted.configs},
             validate_only=validate_only,
-            asked=call.broker.id,
+            requesting_broker_id=call.broker.id,
             all_have_racks=True,
         )
     except ApiError as error:

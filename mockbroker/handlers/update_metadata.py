@@ -12,8 +12,8 @@ from itertools import groupby
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.call import Call, handles
-from mockbroker.state.metadata_cache import Address, LiveBroker, PartitionState, ToldPartition
-from mockbroker.state.zookeeper import Update
+from mockbroker.state.zookeeper.controller import Update
+from mockbroker.state.zookeeper.metadata_cache import Address, LiveBroker, PartitionState, ToldPartition
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
 

@@ -12,33 +12,33 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.state.brokers import Broker
-from mockbroker.state.brokers_up import BrokersUp
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.brokers.liveness import Liveness
 from mockbroker.state.errors import ApiError
-from mockbroker.state.fetch_sessions import FetchSessions
-from mockbroker.state.placing import (
+from mockbroker.state.logs.producers import Producers
+from mockbroker.state.sessions.fetch_sessions import FetchSessions
+from mockbroker.state.settings import Settings
+from mockbroker.state.topics.placing import (
     check_assignment,
     check_partitions,
     check_replication_factor,
     make_placer,
     place_partitions,
 )
-from mockbroker.state.producers import Producers
-from mockbroker.state.settings import Settings
-from mockbroker.state.topics import Partition, Topic, check_topic_name, random_uuid, typed_configs
+from mockbroker.state.topics.topic import Partition, Topic, check_topic_name, random_uuid, typed_configs
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
-    from mockbroker.state.groups import Groups
-    from mockbroker.state.zookeeper import Update, Zookeeper
+    from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.state.zookeeper.controller import Update, Zookeeper
 
 NO_CONTROLLER = -1
 
 
 @dataclass(slots=True, eq=False)
-class Cluster(BrokersUp):
+class Cluster(Liveness):
     """Brokers by id, topics by name, groups, producers, settings.
 
     ``version`` grows with whatever Metadata shows, so that answers can be kept until it does.
@@ -54,7 +54,7 @@ class Cluster(BrokersUp):
     woken: list[Hashable] = field(default_factory=list)
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     follower_lags: dict[int, int] = field(default_factory=dict)  # records behind the leader, by broker
-    zookeeper: Zookeeper | None = None  # in the Zookeeper era; None in KRaft mode
+    zookeeper: Zookeeper | None = None  # in ZooKeeper mode; None in KRaft mode
     _told_version: int = 0
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
@@ -72,7 +72,7 @@ class Cluster(BrokersUp):
         """A cluster whose brokers are all online and that has no topics.
 
         Args:
-            release: the Kafka of the Zookeeper era that brokers emulate, where ``inter.broker.protocol.version``
+            release: the Kafka of ZooKeeper's time that brokers emulate, where ``inter.broker.protocol.version``
                 does not say it already.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
@@ -92,8 +92,12 @@ class Cluster(BrokersUp):
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
         )
-        if release or any(broker.release or broker.protocol for broker in by_id.values()) or names_era(all_settings):
-            from mockbroker.state.zookeeper import zookeeper_of
+        if (
+            release
+            or any(broker.release or broker.protocol for broker in by_id.values())
+            or names_release(all_settings)
+        ):
+            from mockbroker.state.zookeeper.controller import zookeeper_of
 
             cluster.zookeeper = zookeeper_of(by_id.values(), all_settings, release)
             cluster.register_brokers(0)
@@ -113,7 +117,7 @@ class Cluster(BrokersUp):
     # brokers and racks
 
     def controller_id(self) -> int:
-        """The online broker with the lowest id, in the Zookeeper era the one that was elected; -1 if none is."""
+        """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""
         if self.zookeeper is not None:
             return self.zookeeper.controller_id
         online = self.online_brokers()
@@ -156,7 +160,7 @@ class Cluster(BrokersUp):
         return True
 
     def register_brokers(self, now_ms: int) -> None:
-        """In the Zookeeper era have all brokers that are up register anew and elect a controller; else nothing.
+        """In ZooKeeper mode have all brokers that are up register anew and elect a controller; else nothing.
 
         Raises ValueError: a broker has listeners that its version has no names for.
         """
@@ -186,7 +190,7 @@ class Cluster(BrokersUp):
     def groups(self) -> Groups:
         """The consumer groups; loaded when first asked for, since a cluster starts faster without."""
         if self._groups is None:
-            from mockbroker.state.groups import Groups
+            from mockbroker.state.groups.coordinator import Groups
 
             self._groups = Groups(self.settings, self.woken.append)
         return self._groups
@@ -195,7 +199,7 @@ class Cluster(BrokersUp):
     def placer(self) -> ReplicaPlacer:
         """Who places new replicas, as ``replica.placer.class.name`` says. Raises PlacerSettingsError.
 
-        In the Zookeeper era always KIP-36's placement: KIP-660 is for KRaft.
+        In ZooKeeper mode always KIP-36's placement: KIP-660 is for KRaft.
         """
         if self._placer is None:
             self._placer = make_placer(self.settings, kip_36=self.zookeeper is not None)
@@ -257,7 +261,7 @@ class Cluster(BrokersUp):
         assignment: list[list[int]] | None = None,
         configs: Mapping[str, Any] | None = None,
         validate_only: bool = False,
-        asked: int | None = None,
+        requesting_broker_id: int | None = None,
         all_have_racks: bool = False,
     ) -> Topic:
         """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
@@ -267,8 +271,8 @@ class Cluster(BrokersUp):
         Args:
             assignment: replicas of each partition, in place of both numbers.
             validate_only: check everything, create nothing.
-            asked: the broker that creates it; one of the Zookeeper era may not know of racks yet.
-            all_have_racks: in the Zookeeper era refuse where only some brokers have a rack, as AdminManager did, with
+            requesting_broker_id: the broker that creates it; one in ZooKeeper mode may not know of racks yet.
+            all_have_racks: in ZooKeeper mode refuse where only some brokers have a rack, as AdminManager did, with
                 UNKNOWN_SERVER_ERROR; KafkaApis, which created topics that clients asked for, left racks out.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
@@ -288,7 +292,7 @@ class Cluster(BrokersUp):
         else:
             if partitions == -1:
                 partitions = self.settings["num.partitions"]
-            rows = self._new_rows(topic, partitions, replication_factor, asked, all_have_racks)
+            rows = self._new_rows(topic, partitions, replication_factor, requesting_broker_id, all_have_racks)
         topic.id = random_uuid(self.rng)
         topic.add_partitions(rows)
         self._elect(topic)
@@ -374,7 +378,7 @@ class Cluster(BrokersUp):
             self._groups.tick(now_ms)
 
     def take_updates(self) -> list[Update]:
-        """What the controller of the Zookeeper era has to tell which broker since this was last asked, in order."""
+        """What the controller in ZooKeeper mode has to tell which broker since this was last called, in order."""
         if self.zookeeper is None:
             return []
         if self.version != self._told_version:
@@ -388,7 +392,7 @@ class Cluster(BrokersUp):
         self.version += 1
 
     def _brokers_changed(self) -> None:
-        self._forget_who_is_up()
+        self._forget_liveness()
         for topic in self.topics.values():
             self._elect(topic)
         if self.zookeeper is not None:
@@ -400,7 +404,7 @@ class Cluster(BrokersUp):
         topic: Topic,
         partitions: int,
         replication_factor: int,
-        asked: int | None = None,
+        requesting_broker_id: int | None = None,
         all_have_racks: bool = False,
     ) -> list[tuple[int, ...]]:
         check_partitions(partitions)
@@ -410,7 +414,7 @@ class Cluster(BrokersUp):
         if replication_factor == -1:
             replication_factor = min(self.settings["default.replication.factor"], len(online))
         check_replication_factor(replication_factor, len(online))
-        racks = None if self.zookeeper is None else self.zookeeper.racks(asked)
+        racks = None if self.zookeeper is None else self.zookeeper.racks(requesting_broker_id)
         first = len(topic.partitions)
         refuses = all_have_racks and self.zookeeper is not None
         return place_partitions(
@@ -427,6 +431,6 @@ class Cluster(BrokersUp):
                 self.woken.append(partition)
 
 
-def names_era(settings: Settings) -> bool:
+def names_release(settings: Settings) -> bool:
     """Whether the settings say anything of Kafka's versions."""
     return bool(settings["inter.broker.protocol.version"] or settings["zookeeper.connect"])

@@ -1,4 +1,4 @@
-"""What each Kafka release of the Zookeeper era spoke: to clients, to other brokers, and into Zookeeper.
+"""What each Kafka release of ZooKeeper's time spoke: to clients, to other brokers, and into Zookeeper.
 
 Two things vary in a rolling upgrade: the release, which is the code that a broker runs, and
 ``inter.broker.protocol.version``, which says how far it may go while others still run older code. Clients see the
@@ -184,7 +184,7 @@ def served_by(release: Version) -> dict[int, tuple[int, int]]:
 
 
 def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | None) -> bool:
-    """Whether a broker with these settings is one of the Zookeeper era.
+    """Whether a broker with these settings is one in ZooKeeper mode.
 
     Args:
         protocol, release, zookeeper: ``inter.broker.protocol.version``, the release to be emulated, and
@@ -216,7 +216,7 @@ def check_known(what: str, text: str) -> None:
 
 
 def software_of(release: str | None, protocol: str | None) -> Software:
-    """Release and protocol of a broker of the Zookeeper era; what is not given follows from the other.
+    """Release and protocol of a broker in ZooKeeper mode; what is not given follows from the other.
 
     A release keeps to the newest protocol that it has unless told otherwise, and cannot know a newer one.
 

@@ -14,8 +14,8 @@ from uuid import UUID
 import pytest
 
 import protocol
-from mockbroker.simulation import Simulation
-from mockbroker.state.offsets import Committed
+from mockbroker.core.simulation import Simulation
+from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from tests.fixture_data import CapturedFrame, captured_frames
 

@@ -11,7 +11,7 @@ import asyncio
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.journal import Entry
+from mockbroker.core.journal import Entry
 from tests.interop.client_process import (
     FETCH,
     LIBRARIES,

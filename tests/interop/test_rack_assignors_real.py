@@ -56,7 +56,7 @@ class Kafka:
         with LiveCluster(self.bootstrap_servers) as cluster:
             assert cluster.reassign((topic, number, row) for number, row in rows.items()) == []
 
-    def told(self, group_id: str) -> Told:
+    def metadata_propagated(self, group_id: str) -> Told:
         """What the coordinator holds of a group."""
         with LiveCluster(self.bootstrap_servers) as cluster:
             connection = cluster.connection_to(coordinator(cluster, group_id))

@@ -1,4 +1,4 @@
-"""kafka-python as old as its brokers, against clusters of the Zookeeper era, while the controller goes and returns."""
+"""kafka-python as old as its brokers, against clusters in ZooKeeper mode, while the controller goes and returns."""
 
 from __future__ import annotations
 

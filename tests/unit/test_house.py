@@ -23,14 +23,7 @@ PACKAGES = ("protocol", "kafka_rack", "mockbroker")
 ADAPTERS = (
     "kafka_rack.cli",
     "kafka_rack.pipeline",
-    "mockbroker.cluster",
-    "mockbroker.capture",
-    "mockbroker.control",
-    "mockbroker.controller_channels",
-    "mockbroker.pytest_plugin",
-    "mockbroker.server",
-    "mockbroker.sockets",
-    "mockbroker.storage",
+    "mockbroker.adapters",
 )
 """The modules that touch clocks, sockets and chance; to everything else these are handed in."""
 
@@ -156,7 +149,7 @@ def test_each_module_stands_on_the_ladder():
             "kafka_rack",
             ("asyncio", "construct", "kafka_rack.cli", "kafka_rack.pipeline", "msgspec", "pyspark", "protocol"),
         ),
-        ("mockbroker", ("asyncio", "construct", "msgspec", "mockbroker.server", "protocol")),
+        ("mockbroker", ("asyncio", "construct", "msgspec", "mockbroker.adapters.server", "protocol")),
     ],
 )
 def test_importing_a_package_loads_no_more_than_it_must(package, unwanted):

@@ -16,7 +16,7 @@ from typing import Any, Self
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS, METADATA_MAX_AGE_MS, PARTITIONS, TOPICS, Plan
 from mockbroker import MockCluster
-from mockbroker.journal import Entry, Journal
+from mockbroker.core.journal import Entry, Journal
 
 ALL_JOIN_WITHIN_MS = 1000  # each member that joins a new group extends it; so all get their partitions at once
 ASSIGNED_WITHIN_S = 30.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS
 from kafka_rack.cli.demo.scenario import Outcome
-from mockbroker.journal import Entry
+from mockbroker.core.journal import Entry
 
 PHASES = ("before", "during", "after")
 APIS = {0: "produce", 1: "fetch"}

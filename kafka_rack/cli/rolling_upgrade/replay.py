@@ -195,7 +195,7 @@ async def observe(cluster: MockCluster, move: Move, number: int) -> Observation:
     """Look at everything; a topic is created by the broker that restarted, or by the controller."""
     zookeeper = cluster.state.zookeeper
     assert zookeeper is not None
-    await cluster.told()
+    await cluster.metadata_propagated()
     sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
     zookeeper.deliveries.clear()
     told = [
@@ -257,7 +257,7 @@ async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
     """Have a broker create a topic by asking it for one that is not there, as clients of that time did."""
     address = address_of(cluster, asked)
     await asyncio.to_thread(metadata_of, address, 0, [name])
-    await cluster.told()
+    await cluster.metadata_propagated()
     answer = await asyncio.to_thread(metadata_of, address, 0, [name])
     assert answer is not None
     partitions = sorted(answer.topics[0].partitions, key=lambda one: one.partition_index)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mockbroker.simulation import Simulation
-from mockbroker.state.topics import NO_LEADER
+from mockbroker.core.simulation import Simulation
+from mockbroker.state.topics.topic import NO_LEADER
 from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import batch, produce_request, values

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.group import Group
-from mockbroker.state.group_answers import Parked
-from mockbroker.state.group_states import State
-from mockbroker.state.offsets import Committed
+from mockbroker.state.groups.classic.answers import Parked
+from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GROUP, GroupDriver
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 
 
 @pytest.fixture

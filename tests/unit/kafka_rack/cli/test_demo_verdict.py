@@ -11,7 +11,7 @@ from kafka_rack.cli import main
 from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS, Plan
 from kafka_rack.cli.demo.scenario import Moments, Outcome
 from kafka_rack.cli.demo.verdict import crossed_share, judge
-from mockbroker.journal import Entry
+from mockbroker.core.journal import Entry
 
 RACKS = ["a", "b", "c"]
 PRODUCE, FETCH, METADATA = 0, 1, 3

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import protocol
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 
 
 class EncodedReplies(dict[int, Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.records import Record, build_batch, iter_records

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,

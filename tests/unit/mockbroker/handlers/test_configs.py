@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from protocol.error_codes import ErrorCode
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
 from protocol.records import Codec, iter_batches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch, fetch_request, produce, values
 

@@ -6,8 +6,8 @@ import pytest
 
 import protocol
 from mockbroker.handlers.group_offsets import subscribed_topics
-from mockbroker.state.group_members import Joining
-from mockbroker.state.offsets import Committed
+from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.offsets import Committed
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from protocol.error_codes import ErrorCode
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.group_members import Joining
-from mockbroker.state.offsets import Committed
+from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.offsets import Committed
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from protocol.error_codes import ErrorCode
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, produce

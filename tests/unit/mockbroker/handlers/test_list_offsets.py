@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol import ZERO_UUID
 from protocol.apis.metadata import (
     DescribeTopicPartitionsRequest,
@@ -170,7 +170,7 @@ def test_all_topics_come_for_null_and_in_version_0_for_an_empty_list(sim):
 
 
 def test_clients_are_told_the_addresses_of_the_listener_they_came_by(sim):
-    from mockbroker.state.brokers import Listener
+    from mockbroker.state.brokers.broker import Listener
 
     for broker in sim.cluster.brokers.values():
         broker.listeners.append(Listener("RACK_a", "127.0.0.1", 20000 + broker.id, "a"))

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_rack.errors import PlacerSettingsError, ReplicaPlacementError, SelectionError
 from kafka_rack.placement import ReplicaPlacer, UsableBroker, load_placer
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest
 from protocol.error_codes import ErrorCode
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol.error_codes import ErrorCode
 from protocol.records import Codec, TimestampType, iter_batches, iter_records
 from tests.unit.mockbroker.handlers.records import (

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mockbroker.simulation import Simulation
+from mockbroker.core.simulation import Simulation
 from protocol import ZERO_UUID
 from protocol.apis.topics import (
     CreatePartitionsRequest,
@@ -113,7 +113,7 @@ def test_in_zookeeper_mode_create_topics_is_refused_where_only_some_brokers_have
         "Not all brokers have rack information for replica rack aware assignment",
     )
     assert "orders" not in sim.cluster.topics
-    assert len(sim.cluster.create_topic("asked-for", 2, 2, asked=0).partitions) == 2
+    assert len(sim.cluster.create_topic("asked-for", 2, 2, requesting_broker_id=0).partitions) == 2
 
 
 def test_in_kraft_mode_racks_are_left_out_where_only_some_brokers_have_one():

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import protocol
+from mockbroker.core.simulation import Simulation
 from mockbroker.handlers.update_metadata import live_broker, request_of, told_partitions
-from mockbroker.simulation import Simulation
-from mockbroker.state.brokers import Broker, Listener
+from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.metadata_cache import DELETED
-from mockbroker.state.zookeeper import Update
+from mockbroker.state.zookeeper.controller import Update
+from mockbroker.state.zookeeper.metadata_cache import DELETED
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.error_codes import ErrorCode
 from protocol.headers import read_request

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.brokers import Broker
+from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode

@@ -1,4 +1,4 @@
-"""What each release of the Zookeeper era speaks. Kafka's own numbers: captured from 3.9, from its source, and those
+"""What each release in ZooKeeper mode speaks. Kafka's own numbers: captured from 3.9, from its source, and those
 that kafka-python knows brokers of a version by."""
 
 from __future__ import annotations

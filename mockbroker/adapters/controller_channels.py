@@ -1,0 +1,173 @@
+"""The controller's connections on real sockets, to each live broker, itself among them. Nothing is decided here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, cast
+
+from mockbroker.core.controller_link import ControllerLink
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.zookeeper.controller import Update
+from protocol.errors import ProtocolError
+
+AGAIN_S = 0.3  # after a failed attempt; as long as Kafka's controller waits
+LOOPBACK_OF = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to what listens there
+
+
+class ChannelKey(NamedTuple):
+    """From one life of a controller to one life of a broker."""
+
+    controller_id: int
+    controller_epoch: int
+    broker_id: int
+    broker_epoch: int
+
+
+class ControllerChannels:
+    """Carries what the controller of a cluster has for its brokers.
+
+    Args:
+        state: the cluster, which decides what is to be sent; looked at by ``send``.
+    """
+
+    def __init__(self, state: Cluster) -> None:
+        self.state = state
+        self._channels: dict[ChannelKey, Channel] = {}
+        self._settled: list[asyncio.Future[None]] = []
+        self._closed = False
+
+    def send(self) -> None:
+        """Have everything sent that the controller has to say, and end the connections of those that have gone."""
+        zookeeper = self.state.zookeeper
+        if zookeeper is None or self._closed:
+            return
+        for update in self.state.take_updates():
+            self._channel(channel_key_of(update)).add(update)
+        controller = (zookeeper.controller_id, zookeeper.controller_epoch)
+        for way in list(self._channels):
+            if way[:2] != controller or way.broker_id not in zookeeper.live:
+                self._channels.pop(way).close()
+        self.check()
+
+    async def settled(self) -> None:
+        """Wait until every broker has taken what it was sent, or the last attempt at one that has not was in vain."""
+        if not self._is_settled():
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._settled.append(waiting)
+            await waiting
+
+    def close(self) -> None:
+        """End every connection."""
+        self._closed = True
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+        self.check()
+
+    def check(self) -> None:
+        """Tell those who wait for it that all is settled."""
+        if self._settled and self._is_settled():
+            waiting, self._settled = self._settled, []
+            for one in waiting:
+                if not one.done():
+                    one.set_result(None)
+
+    def _is_settled(self) -> bool:
+        return all(channel.link.is_settled for channel in self._channels.values())
+
+    def _channel(self, way: ChannelKey) -> Channel:
+        channel = self._channels.get(way)
+        if channel is None:
+            zookeeper = self.state.zookeeper
+            assert zookeeper is not None
+            link = ControllerLink(way.controller_id, zookeeper.deliveries.append)
+            channel = self._channels[way] = Channel(link, self.state.brokers[way.broker_id], self.check)
+        return channel
+
+
+def channel_key_of(update: Update) -> ChannelKey:
+    return ChannelKey(update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
+
+
+class Channel(asyncio.Protocol):
+    """One link's socket, opened again for as long as there is something left to be sent."""
+
+    def __init__(self, link: ControllerLink, broker: Broker, on_change: Callable[[], None]) -> None:
+        self.link, self.broker, self.on_change = link, broker, on_change
+        self._transport: asyncio.Transport | None = None
+        self._opening: asyncio.Task[object] | None = None
+        self._again: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def add(self, update: Update) -> None:
+        self.link.add(update)
+        self._go_on()
+
+    def close(self) -> None:
+        """End the connection for good."""
+        self._closed = True
+        if self._again is not None:
+            self._again.cancel()
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if self._closed:
+            self._transport.close()
+            return
+        self.link.connected()
+        self._go_on()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self.link.receive(data)
+        except ProtocolError:
+            assert self._transport is not None
+            self._transport.abort()
+            return
+        self._go_on()
+        self.on_change()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        self._failed()
+
+    def _go_on(self) -> None:
+        """Send what can be sent, over a connection that is opened if need be."""
+        if self._transport is not None:
+            frame = self.link.next_frame()
+            if frame:
+                self._transport.write(frame)
+        elif self._opening is None and self._again is None and not self._closed:
+            self._opening = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        listener = self.broker.listeners[0]
+        host = listener.bind_host if listener.bind_host is not None else listener.host
+        port = listener.bind_port if listener.bind_port is not None else listener.port
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_connection(lambda: self, LOOPBACK_OF.get(host, host), port)
+        except OSError:
+            self._opening = None
+            self._failed()
+        else:
+            self._opening = None
+
+    def _failed(self) -> None:
+        if self._closed:
+            return
+        self.link.lost()
+        if self.link.has_more and self._again is None:
+            self._again = asyncio.get_running_loop().call_later(AGAIN_S, partial(self._try_again))
+        self.on_change()
+
+    def _try_again(self) -> None:
+        self._again = None
+        self._go_on()

@@ -1,0 +1,204 @@
+"""A broker's sockets, and its clients' connections: asyncio on one side, ``connection`` on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from functools import partial
+from typing import Protocol, cast
+
+from mockbroker.adapters.capture import Capture, Tap
+from mockbroker.core.connection import Connection
+from mockbroker.core.engine import Engine
+from mockbroker.core.journal import Journal
+from mockbroker.state.brokers.broker import Broker, Listener
+
+BACKLOG = 1024
+LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
+
+
+class Served(Protocol):
+    """The cluster that a broker's sockets belong to; ``server.MockCluster`` is one."""
+
+    engine: Engine
+    capture: Capture | None
+
+    def now_ms(self) -> int:
+        """The time, in ms since 1970, that never goes back."""
+
+    def schedule(self) -> None:
+        """See to it that what is due next is done in time."""
+
+    def next_connection_number(self) -> int:
+        """A number that no connection has had."""
+
+    def journal_in_use(self) -> Journal | None:
+        """Where calls are put down, if they are."""
+
+
+class Node:
+    """A broker's sockets and connections."""
+
+    def __init__(self, cluster: Served, broker: Broker) -> None:
+        self.cluster, self.broker = cluster, broker
+        self.clients: dict[ClientProtocol, None] = {}
+        self._bound: list[tuple[Listener, socket.socket]] = []
+        self._servers: list[asyncio.Server] = []
+
+    def bind(self) -> None:
+        """Take this broker's addresses, so that ports are known and kept, without accepting yet."""
+        for listener in self.broker.listeners:
+            host = listener.bind_host if listener.bind_host is not None else listener.host
+            port = listener.bind_port if listener.bind_port is not None else listener.port
+            bound = bound_socket(host, port)
+            given = bound.getsockname()[1]
+            if listener.port == 0:
+                listener.port = given
+            if listener.bind_port == 0:
+                listener.bind_port = given
+            self._bound.append((listener, bound))
+
+    async def accept(self) -> None:
+        """Accept connections on every listener."""
+        loop = asyncio.get_running_loop()
+        if not self._bound:
+            self.bind()
+        bound, self._bound = self._bound, []
+        for listener, sock in bound:
+            factory = partial(ClientProtocol, self, listener)
+            self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
+
+    def refuse(self) -> None:
+        """Refuse new connections. The ports stay ours, for the next start."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        self.bind()
+
+    def close(self) -> None:
+        """Refuse new connections, give the ports back and end the connections that are there."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        for _, sock in self._bound:
+            sock.close()
+        self._bound.clear()
+        for client in list(self.clients):
+            client.stop()
+            client.close(linger=False)
+
+
+class ClientProtocol(asyncio.Protocol):
+    """One client's socket, in front of its ``Connection``."""
+
+    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_leaving", "_listener", "_tap", "_unwritten")
+
+    def __init__(self, node: Node, listener: Listener) -> None:
+        self.node, self.cluster, self._listener = node, node.cluster, listener
+        self._tap: Tap | None = None
+        self._full = False
+        self._unwritten = False
+        self._leaving = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
+        peer = transport.get_extra_info("peername")
+        self.connection = Connection(
+            self.cluster.engine,
+            self.node.broker,
+            peer[0] if peer else "",
+            listener=self._listener.name,
+            listener_rack=self._listener.rack,
+            number=self.cluster.next_connection_number(),
+            journal=self.cluster.journal_in_use(),
+            on_output=self.flush,
+        )
+        self.node.clients[self] = None
+        capture = self.cluster.capture
+        if capture is not None:
+            number, broker = self.connection.number, self.node.broker.id
+            address = f"{peer[0]}:{peer[1]}" if peer else ""
+            self._tap = capture.connection(number, broker, self._listener.name, address)
+
+    def data_received(self, data: bytes) -> None:
+        if self._tap is not None and not self._leaving:
+            self._tap.received(data)
+        self.connection.receive(data, self.cluster.now_ms())
+        self.flush()
+        self.cluster.schedule()
+
+    def flush(self) -> None:
+        """Write what there is to be sent, all at once, and close where the connection has ended."""
+        connection = self.connection
+        for piece in connection.take_output():
+            self._write(piece)
+        if self._leaving:
+            return  # what the client still sends is read and dropped: closing over it would reset the connection
+        if connection.closed is not None:
+            self.transport.close()
+        elif connection.is_full != self._full:
+            self._full = not self._full
+            self._read_or_not()
+
+    def stop(self) -> None:
+        """Write the last answers; what comes from the client from now on is not read as requests."""
+        for piece in self.connection.take_output():
+            self._write(piece)
+        self.connection.stopped()
+        self._leaving = True
+
+    def _write(self, piece: bytes) -> None:
+        if self._tap is not None:
+            self._tap.sent(piece)
+        self.transport.write(piece)
+
+    def close(self, *, linger: bool) -> None:
+        """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
+        if linger and self.transport.can_write_eof() and not self.transport.is_closing():
+            self.transport.write_eof()
+            self._full = self._unwritten = False
+            self._read_or_not()
+            asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """The client does not read its answers: read no more requests of it."""
+        self._unwritten = True
+        self._read_or_not()
+
+    def resume_writing(self) -> None:
+        self._unwritten = False
+        self._read_or_not()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.connection.stopped()
+        self.node.clients.pop(self, None)
+        if self._tap is not None:
+            self._tap.closed()
+
+    def _read_or_not(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self._full or self._unwritten:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A TCP socket that has this address but does not accept yet. Raises OSError, naming the address."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from None
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return sock

@@ -1,0 +1,123 @@
+"""A cluster without sockets or a clock: requests go straight into the engine, and time moves only when told.
+
+>>> from mockbroker.core.simulation import Simulation
+>>> sim = Simulation(racks="a,b,c")
+>>> sim.cluster.stop_broker(1, sim.now_ms)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from mockbroker.call import Call, Client
+from mockbroker.core.engine import Engine, top_level_error
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.zookeeper.controller import Update
+from protocol.registry import message_class
+
+
+class Simulation:
+    """Brokers 0, 1, ... on the racks given, at time 0; only ``advance`` moves time.
+
+    ``send`` gives a ticket. ``replies[ticket]`` is its answer once there is one, None where the protocol has none.
+    What fails without an answer raises from ``send`` or ``advance``.
+    """
+
+    def __init__(
+        self,
+        racks: str = "a,b,c",
+        *,
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        release: str | None = None,
+    ) -> None:
+        names = racks.split(",")
+        brokers = [Broker(index, rack or None, [Listener(port=9092 + index)]) for index, rack in enumerate(names)]
+        self.cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release)
+        self.engine = Engine(self.cluster, Random(seed))
+        self.now_ms = 0
+        self.replies: dict[int, Any] = {}
+        self.calls: dict[int, Call] = {}
+        self._tickets = 0
+        self._failures: list[Exception] = []
+
+    def send(
+        self,
+        request: Any,
+        *,
+        version: int | None = None,
+        broker: int = 0,
+        client_id: str | None = "test",
+        client_rack: str | None = None,
+        listener: str = DEFAULT_LISTENER,
+    ) -> int:
+        """Hand a request to a broker, in its newest version unless told; gives the ticket of its answer."""
+        message = type(request)
+        self._tickets += 1
+        ticket = self._tickets
+        client = Client(client_id, client_rack, "127.0.0.1", listener, ticket)
+        call = Call(
+            self.cluster,
+            self.cluster.brokers[broker],
+            client,
+            message.valid_versions.highest if version is None else version,
+            self.now_ms,
+            self.engine.rng,
+            message.api_key,
+        )
+        self.calls[ticket] = call
+
+        def answer(response: Any) -> None:
+            self.replies[ticket] = response
+
+        def failed(error: Exception) -> None:
+            response = top_level_error(message_class(message.api_key, "response"), error)
+            if response is None:
+                self._failures.append(error)
+            else:
+                self.replies[ticket] = response
+
+        self.engine.submit(call, request, answer, failed)
+        self._raise_failures()
+        return ticket
+
+    def ask(self, request: Any, **where: Any) -> Any:
+        """Send a request that is answered at once, and give its answer."""
+        ticket = self.send(request, **where)
+        assert ticket in self.replies, f"{type(request).__name__} waits"
+        return self.replies[ticket]
+
+    def tell(self, *broker_ids: int) -> list[Update]:
+        """Carry what the controller in ZooKeeper mode has to say to these brokers, or to all; gives all there was.
+
+        What is for others is lost.
+        """
+        from mockbroker.handlers.update_metadata import request_of
+
+        updates = self.cluster.take_updates()
+        for update in updates:
+            if not broker_ids or update.broker_id in broker_ids:
+                message = request_of(update)
+                self.ask(message, version=update.version, broker=update.broker_id, client_id=str(update.controller_id))
+        return updates
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, stopping at each deadline on the way."""
+        until_ms = self.now_ms + ms
+        while True:
+            deadline = self.engine.next_deadline_ms()
+            if deadline is None or deadline > until_ms:
+                break
+            self.now_ms = max(self.now_ms, deadline)
+            self.engine.advance(self.now_ms)
+        self.now_ms = until_ms
+        self.engine.advance(self.now_ms)
+        self._raise_failures()
+
+    def _raise_failures(self) -> None:
+        if self._failures:
+            raise self._failures.pop(0)

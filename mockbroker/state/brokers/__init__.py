@@ -1,0 +1,1 @@
+"""Brokers, where they listen, and which of them are up."""

@@ -1,0 +1,90 @@
+"""Which brokers are up, in which racks, and whom clients are sent to: coordinators, and diskless topics in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from kafka_rack import diskless
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import NO_LEADER
+from protocol.error_codes import ErrorCode
+
+MAX_RACKS_KEPT = 1000  # clients may claim any rack
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Liveness:
+    """Brokers by id, and what follows from which of them are up; that is worked out once until it changes."""
+
+    brokers: dict[int, Broker]
+    turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
+    coordinators: dict[str, int] = field(default_factory=dict)
+    _racks: frozenset[str] = frozenset()
+    _online: list[Broker] | None = None
+    _online_ids: frozenset[int] | None = None
+    _candidates: dict[str | None, list[int]] = field(default_factory=dict)
+
+    def online_brokers(self) -> list[Broker]:
+        """The brokers that are up, by id."""
+        if self._online is None:
+            self._online = [broker for broker in self.brokers.values() if broker.online]
+        return self._online
+
+    def online_ids(self) -> frozenset[int]:
+        """The ids of the brokers that are up, to look one up in."""
+        if self._online_ids is None:
+            self._online_ids = frozenset(broker.id for broker in self.online_brokers())
+        return self._online_ids
+
+    def racks(self) -> list[str]:
+        """The racks that brokers name, sorted."""
+        return sorted(self._racks)
+
+    def brokers_in(self, rack: str) -> list[Broker]:
+        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
+        found = [broker for broker in self.brokers.values() if broker.rack == rack]
+        if not found:
+            raise KeyError(rack)
+        return found
+
+    def coordinator_for(self, group_id: str) -> Broker:
+        """The broker that coordinates a group (or a transactional id): the same one while it is up.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE with no broker up.
+        """
+        broker = self.brokers.get(self.coordinators.get(group_id, -1))
+        if broker is not None and broker.online:
+            return broker
+        online = self.online_brokers()
+        if not online:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
+        chosen = online[crc32(group_id.encode()) % len(online)]
+        self.coordinators[group_id] = chosen.id
+        return chosen
+
+    def diskless_candidates(self, rack: str | None) -> list[int]:
+        """The ids of the brokers that may be named to a client of this rack as the leader of diskless partitions."""
+        found = self._candidates.get(rack)
+        if found is None:
+            found = diskless.candidates([(broker.id, broker.rack) for broker in self.online_brokers()], rack)
+            if len(self._candidates) < MAX_RACKS_KEPT:
+                self._candidates[rack] = found
+        return found
+
+    def diskless_broker(self, rack: str | None) -> int:
+        """The candidate whose turn it is for clients of this rack, -1 while no broker is up."""
+        chosen = self.diskless_candidates(rack)
+        turn = self.turns.get(rack if rack in self._racks else None, 0)
+        return diskless.choose(chosen, turn) if chosen else NO_LEADER
+
+    def take_turn(self, rack: str | None) -> None:
+        """The next answer to a client of this rack names the next candidate."""
+        counted = rack if rack in self._racks else None
+        self.turns[counted] = self.turns.get(counted, 0) + 1
+
+    def _forget_liveness(self) -> None:
+        self._online = None
+        self._online_ids = None
+        self._candidates.clear()

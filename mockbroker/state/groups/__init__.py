@@ -1,0 +1,1 @@
+"""Groups and the offsets they have committed."""

@@ -1,0 +1,469 @@
+"""One group's life: who belongs to it, which generation it is in, and when everyone has to be asked again.
+
+A group waits for its members twice a generation: until all have joined again, so that one protocol and one leader can
+be chosen, and until the leader has sent the assignment. Calls that wait are ``Parked``; each gets exactly one answer.
+
+Source: ClassicGroup, ClassicGroupState and the classicGroup methods of GroupMetadataManager, Apache Kafka 4.0; KIP-345
+(static members), KIP-394 (member ids), KIP-814 (skipped assignment). Where Kafka leaves a parked call without an answer
+(one repeated by its client, one whose member was removed), here it gets one, and where Kafka iterates a hash table,
+here members come in the order they joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.groups.classic.generation import Generation
+from mockbroker.state.groups.classic.members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
+from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
+from mockbroker.state.timers import Timer, TimerKey, Timers
+from protocol.error_codes import ErrorCode
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
+
+
+@dataclass(slots=True, eq=False)
+class Group(Generation):
+    """A classic group.
+
+    ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
+    them, ``unsynced`` the members of this generation that have yet to ask for an assignment. ``_initial_delay`` is set
+    while the first rebalance of an empty group is put off: the delay that runs, and how much may follow it.
+    """
+
+    id: str
+    settings: Mapping[str, Any]
+    timers: Timers[TimerKey]
+    notify: Callable[[Hashable], None]
+    previous: State = State.DEAD
+    static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
+    pending: set[str] = field(default_factory=set)
+    unsynced: set[str] = field(default_factory=set)
+    _initial_delay: tuple[int, int] | None = None
+    _member_added: bool = False  # during that delay
+
+    # joining
+
+    def join(self, joining: Joining, now_ms: int, rng: Random) -> Parked[JoinAnswer]:
+        """Take a JoinGroup in; its answer comes when the rebalance is through, or at once.
+
+        Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        if not self._has_room_for(joining.member_id):
+            self._remove(joining.member_id)
+            return Parked(JoinAnswer(NO_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED))
+        if not self._supports_any(joining):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if joining.member_id == NO_MEMBER_ID:
+            return self._join_newcomer(joining, now_ms, rng)
+        if joining.member_id in self.pending:
+            if joining.instance_id is not None:  # ids are given beforehand to dynamic members only
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a dynamic member's id")
+            return self._add_member(joining, joining.member_id, now_ms)
+        return self._join_again(joining, self.member(joining.member_id, joining.instance_id), now_ms)
+
+    def _join_newcomer(self, joining: Joining, now_ms: int, rng: Random) -> Parked[JoinAnswer]:
+        if joining.instance_id is not None:
+            member_id = new_member_id(joining.instance_id, rng)
+            if joining.instance_id in self.static_ids:
+                return self._replace_static_member(joining, member_id, now_ms)
+            return self._add_member(joining, member_id, now_ms)
+        member_id = new_member_id(joining.client_id, rng)
+        if not joining.requires_member_id:
+            return self._add_member(joining, member_id, now_ms)
+        self.pending.add(member_id)
+        self._set_timer(Timer.SESSION, member_id, now_ms + joining.session_timeout_ms)
+        return Parked(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+
+    def _join_again(self, joining: Joining, member: Member, now_ms: int) -> Parked[JoinAnswer]:
+        unchanged = member.protocols == joining.protocols
+        if self.state is State.COMPLETING and unchanged:
+            return Parked(self.answer_for(member))  # the first answer may have been lost
+        if self.state is State.STABLE and unchanged and member.id != self.leader_id:
+            return Parked(self.answer_for(member))
+        parked = self._update_member(member, joining)
+        self._rebalance(now_ms)
+        return parked
+
+    def _add_member(self, joining: Joining, member_id: str, now_ms: int) -> Parked[JoinAnswer]:
+        member = Member(
+            member_id,
+            joining.instance_id,
+            joining.client_id,
+            joining.client_host,
+            joining.session_timeout_ms,
+            joining.rebalance_timeout_ms,
+            joining.protocols,
+            is_new=True,
+            join=Parked(),
+        )
+        if not self.members:
+            self.protocol_type = joining.protocol_type
+        self.members[member_id] = member
+        if joining.instance_id is not None:
+            self.static_ids[joining.instance_id] = member_id
+        if self.leader_id is None:
+            self.leader_id = member_id
+        self.pending.discard(member_id)
+        self._member_added = self._initial_delay is not None
+        self._set_timer(Timer.SESSION, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
+        parked = member.join
+        assert parked is not None
+        self._rebalance(now_ms)
+        return parked
+
+    def _replace_static_member(self, joining: Joining, member_id: str, now_ms: int) -> Parked[JoinAnswer]:
+        """Give a static member that has come back a new id and its old place (KIP-345)."""
+        assert joining.instance_id is not None
+        old_leader = self.leader_id or NO_LEADER
+        member = self.members.pop(self.static_ids[joining.instance_id])
+        self._answer_calls(member, ErrorCode.FENCED_INSTANCE_ID)
+        self._cancel_timer(Timer.SESSION, member.id)
+        self.unsynced.discard(member.id)
+        if self.leader_id == member.id:
+            self.leader_id = member_id
+        member.id = member_id
+        member.is_new = False
+        self.members[member_id] = member
+        self.static_ids[joining.instance_id] = member_id
+        self._put_off_session(member, now_ms)
+        parked = self._update_member(member, joining)
+        if self.state is State.COMPLETING:
+            self._prepare_rebalance(now_ms)  # the leader may be assigning to the old id
+        elif self.state is State.STABLE and vote(self.members.values()) != self.protocol_name:
+            self._rebalance(now_ms)
+        elif self.state is State.STABLE:
+            self._answer_join(member, self._same_generation_for(member, old_leader, joining.skips_assignment))
+        else:
+            self._try_complete_join(now_ms)
+        return parked
+
+    def _same_generation_for(self, member: Member, old_leader: str, skips_assignment: bool) -> JoinAnswer:
+        """The generation that runs, told so that a replaced static member does not assign anew (KIP-814)."""
+        if not skips_assignment:
+            return self.join_answer(member, leader=old_leader)
+        is_leader = member.id == self.leader_id
+        members = self.joined_members() if is_leader else ()
+        return self.join_answer(member, skip_assignment=is_leader, members=members)
+
+    # syncing, heartbeats, leaving
+
+    def sync(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        protocol_type: str | None,
+        protocol_name: str | None,
+        assignments: Mapping[str, bytes],
+        now_ms: int,
+    ) -> Parked[SyncAnswer]:
+        """Take a SyncGroup in; its answer comes when the leader's assignment is here.
+
+        Args:
+            protocol_type, protocol_name: what the member takes for the group's, None if it does not say.
+            assignments: by member id; what a member but the leader sends is ignored.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
+            REBALANCE_IN_PROGRESS.
+        """
+        member = self.member(member_id, instance_id)
+        self._check_generation(generation)
+        if differ(protocol_type, self.protocol_type) or differ(protocol_name, self.protocol_name):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if self.state is State.PREPARING:
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        self.unsynced.discard(member_id)
+        if not self.unsynced:
+            self._cancel_timer(Timer.SYNC)
+        if self.state is State.STABLE:
+            return Parked(self.assignment_of(member))
+        self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
+        parked = member.sync = Parked()
+        if member_id == self.leader_id:
+            for each in self.members.values():
+                each.assignment = assignments.get(each.id, b"")
+            self._enter(Event.LEADER_ASSIGNED)
+            self._answer_syncs(now_ms)
+        return parked
+
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+        """Take a sign of life.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, which still
+            counts as a sign of life.
+        """
+        member = self.member(member_id, instance_id)
+        self._check_generation(generation)
+        self._put_off_session(member, now_ms)
+        if self.state is State.PREPARING:
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def leave(self, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
+        """Remove members, each by member id or instance id or both; gives one error code each.
+
+        An empty member id beside an instance id is an admin's way to remove a static member.
+        """
+        errors = [self._leave_one(member_id, instance_id) for member_id, instance_id in leaving]
+        if ErrorCode.NONE in errors and self.state is not State.EMPTY:
+            self._rebalance(now_ms)
+        return errors
+
+    def _leave_one(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        if member_id == NO_MEMBER_ID:
+            member_id = self.static_ids.get(instance_id or "", NO_MEMBER_ID)
+        if member_id not in self.pending:
+            try:
+                self.member(member_id, instance_id)
+            except ApiError as error:
+                return ErrorCode(error.code)
+        self._remove(member_id)
+        return ErrorCode.NONE
+
+    # offsets and admins
+
+    def accept_commit(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+        """Let a commit of offsets pass; it is a sign of life. Those of nobody's pass only while the group is empty.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
+        """
+        if generation < 0 and self.state is State.EMPTY:
+            return
+        member = self.member(member_id, instance_id)
+        self._check_generation(generation)
+        if self.state is State.COMPLETING:
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        self._put_off_session(member, now_ms)
+
+    def accept_transactional_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
+        """Let a transaction's offsets pass in any state; who names a member has to be that member (KIP-447).
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        if generation >= 0 or member_id or instance_id is not None:
+            self.member(member_id, instance_id)
+            self._check_generation(generation)
+
+    def delete(self) -> None:
+        """End the group. Raises ApiError: NON_EMPTY_GROUP."""
+        if self.state is not State.EMPTY:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+        for member_id in sorted(self.pending):
+            self._remove(member_id)
+        self._enter(Event.DELETED)
+
+    def member(self, member_id: str, instance_id: str | None) -> Member:
+        """The member of this id.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another member has the instance id.
+        """
+        if instance_id is not None and self.static_ids.get(instance_id, member_id) != member_id:
+            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+        member = self.members.get(member_id)
+        if member is None or (instance_id is not None and instance_id not in self.static_ids):
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member
+
+    # time
+
+    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+        """Carry out one of this group's deadlines, which the registry took off ``timers``."""
+        if timer is Timer.JOIN:
+            self._end_join_wait(now_ms)
+        elif timer is Timer.SYNC and not self.unsynced:
+            pass  # the last one missing has left
+        elif timer is Timer.SYNC:
+            for each in [member_id for member_id in self.members if member_id in self.unsynced]:
+                self._remove(each)
+            self._prepare_rebalance(now_ms)
+        elif member_id in self.pending:
+            self._remove(member_id)
+            self._complete_join_if_all_joined(now_ms)
+        elif not self.members[member_id].has_satisfied_heartbeat():
+            self._remove(member_id)
+            if self.state is State.PREPARING:
+                self._complete_join_if_all_joined(now_ms)
+            else:
+                self._prepare_rebalance(now_ms)
+
+    def restart_sessions(self, now_ms: int) -> None:
+        """Give every member that has been in a generation a whole session from now."""
+        for member in self.members.values():
+            if not member.is_new:
+                self._put_off_session(member, now_ms)
+
+    def _end_join_wait(self, now_ms: int) -> None:
+        if self._initial_delay is None or not self._member_added or self._initial_delay[1] == 0:
+            self._complete_join(now_ms)
+            return
+        self._member_added = False
+        delay_ms, remaining_ms = self._initial_delay
+        delay_next_ms = min(self.settings["group.initial.rebalance.delay.ms"], remaining_ms)
+        self._initial_delay = (delay_next_ms, max(remaining_ms - delay_ms, 0))
+        self._set_timer(Timer.JOIN, "", now_ms + delay_next_ms)
+
+    # a rebalance
+
+    def _rebalance(self, now_ms: int) -> None:
+        """Start a rebalance, or take the one that runs to its end if that has become possible."""
+        if self.state is State.PREPARING:
+            self._try_complete_join(now_ms)
+        else:
+            self._prepare_rebalance(now_ms)
+
+    def _prepare_rebalance(self, now_ms: int) -> None:
+        if self.state is State.COMPLETING:
+            for member in self.members.values():
+                member.assignment = b""
+            self._answer_syncs(now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
+        self.unsynced.clear()
+        self._cancel_timer(Timer.SYNC)
+        first = self.state is State.EMPTY
+        self._enter(Event.REBALANCE_NEEDED)
+        delay_ms = self.settings["group.initial.rebalance.delay.ms"] if first else 0
+        if first and delay_ms > 0:  # give the others of a new group time to come
+            self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
+            self._member_added = False
+            self._set_timer(Timer.JOIN, "", now_ms + delay_ms)
+        elif first or self._all_joined():
+            self._complete_join(now_ms)
+        else:
+            self._set_timer(Timer.JOIN, "", now_ms + self._rebalance_timeout_ms())
+
+    def _try_complete_join(self, now_ms: int) -> None:
+        if self._initial_delay is None:
+            self._complete_join_if_all_joined(now_ms)
+
+    def _complete_join_if_all_joined(self, now_ms: int) -> None:
+        if self.state is State.PREPARING and self._all_joined():
+            self._complete_join(now_ms)
+
+    def _complete_join(self, now_ms: int) -> None:
+        """Begin the next generation with those who joined. Static members stay even if they did not."""
+        self._cancel_timer(Timer.JOIN)
+        self._initial_delay = None
+        for member in list(self.members.values()):
+            if member.join is None and member.instance_id is None:
+                self._remove(member.id)
+        if self.members and not self._elect_leader():
+            # Only static members are left, and none of them is here: their sessions will tell.
+            self._set_timer(Timer.JOIN, "", now_ms + max(self._rebalance_timeout_ms(), 1))
+            return
+        self.generation += 1
+        self.unsynced.clear()
+        if not self.members:
+            self.protocol_name = None
+            self._enter(Event.NOBODY_LEFT)
+            return
+        self.protocol_name = vote(self.members.values())
+        self._enter(Event.MEMBERS_JOINED)
+        for member in self.members.values():
+            self._answer_join(member, self.answer_for(member))
+            self._put_off_session(member, now_ms)
+            member.is_new = False
+            self.unsynced.add(member.id)
+        self._set_timer(Timer.SYNC, "", now_ms + self._rebalance_timeout_ms())
+
+    def _elect_leader(self) -> bool:
+        """Make sure that the leader is one who joined; False if nobody did."""
+        assert self.leader_id is not None
+        if self.members[self.leader_id].join is None:
+            joined = [member.id for member in self.members.values() if member.join is not None]
+            if not joined:
+                return False
+            self.leader_id = joined[0]
+        return True
+
+    def _enter(self, event: Event) -> None:
+        self.previous, self.state = self.state, NEXT_STATE[self.state, event]
+
+    # members
+
+    def _has_room_for(self, member_id: str) -> bool:
+        limit: int = self.settings["group.max.size"]
+        member = self.members.get(member_id)
+        if self.state is State.EMPTY:
+            return True
+        if self.state is State.PREPARING:  # so that whoever joins last is shed, should the limit have been lowered
+            waiting = sum(each.join is not None for each in self.members.values())
+            return (member is not None and member.join is not None) or waiting < limit
+        return member is not None or len(self.members) < limit
+
+    def _supports_any(self, joining: Joining) -> bool:
+        if self.state is State.EMPTY:
+            return bool(joining.protocol_type and joining.protocols)
+        members = self.members.values()
+        return joining.protocol_type == self.protocol_type and any(
+            all(member.supports(name) for member in members) for name, _ in joining.protocols
+        )
+
+    def _update_member(self, member: Member, joining: Joining) -> Parked[JoinAnswer]:
+        self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
+        member.protocols = joining.protocols
+        member.rebalance_timeout_ms = joining.rebalance_timeout_ms
+        member.session_timeout_ms = joining.session_timeout_ms
+        parked = member.join = Parked()
+        return parked
+
+    def _remove(self, member_id: str) -> None:
+        self.pending.discard(member_id)
+        self.unsynced.discard(member_id)
+        self._cancel_timer(Timer.SESSION, member_id)
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        if member.instance_id is not None:
+            del self.static_ids[member.instance_id]
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+
+    def _all_joined(self) -> bool:
+        return not self.pending and all(member.join is not None for member in self.members.values())
+
+    def _rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def _check_generation(self, generation: int) -> None:
+        if generation != self.generation:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+
+    # answers
+
+    def _answer_syncs(self, now_ms: int, error: ErrorCode = ErrorCode.NONE) -> None:
+        for member in self.members.values():
+            if member.sync is not None:
+                self._answer_sync(member, SyncAnswer(error) if error else self.assignment_of(member))
+                self._put_off_session(member, now_ms)
+
+    def _answer_calls(self, member: Member, error: ErrorCode, member_id: str | None = None) -> None:
+        self._answer_join(member, JoinAnswer(member.id if member_id is None else member_id, error))
+        self._answer_sync(member, SyncAnswer(error))
+
+    def _answer_join(self, member: Member, answer: JoinAnswer) -> None:
+        parked, member.join = member.join, None
+        if parked is not None:
+            parked.answer = answer
+            self.notify(parked)
+
+    def _answer_sync(self, member: Member, answer: SyncAnswer) -> None:
+        parked, member.sync = member.sync, None
+        if parked is not None:
+            parked.answer = answer
+            self.notify(parked)
+
+    # timers
+
+    def _put_off_session(self, member: Member, now_ms: int) -> None:
+        self._set_timer(Timer.SESSION, member.id, now_ms + member.session_timeout_ms)
+
+    def _set_timer(self, timer: Timer, member_id: str, deadline_ms: int) -> None:
+        self.timers.set((self.id, timer, member_id), deadline_ms)
+
+    def _cancel_timer(self, timer: Timer, member_id: str = "") -> None:
+        self.timers.cancel((self.id, timer, member_id))

@@ -1,0 +1,92 @@
+"""A member of a group, what it waits for, and the vote on the protocol that the group uses.
+
+Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from random import Random
+from uuid import UUID
+
+from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
+
+NO_MEMBER_ID = ""
+
+Protocols = tuple[tuple[str, bytes], ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Joining:
+    """What a JoinGroup says. ``protocols`` are (name, metadata), the one liked best first.
+
+    ``member_id`` is empty for a member that has none yet. ``requires_member_id``: the client can be sent away with an
+    id to join again with (v4 and later); ``skips_assignment``: it understands that flag (v9 and later).
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    requires_member_id: bool = True
+    skips_assignment: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member of a group. ``join`` and ``sync`` are its calls that wait for an answer, if any.
+
+    ``instance_id`` names a static member (KIP-345). ``is_new`` until it has been in a generation.
+    """
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    is_new: bool = False
+    join: Parked[JoinAnswer] | None = None
+    sync: Parked[SyncAnswer] | None = None
+
+    def supports(self, protocol_name: str) -> bool:
+        return any(name == protocol_name for name, _ in self.protocols)
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """What the member said for a protocol, empty if it does not know it."""
+        return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
+
+    def has_satisfied_heartbeat(self) -> bool:
+        """Whether a parked call stands for a sign of life; a new member's join does not, its client may be gone."""
+        return not self.is_new and (self.join is not None or self.sync is not None)
+
+
+def vote(members: Collection[Member]) -> str:
+    """The protocol for the next generation: one that all members support, with the most first choices.
+
+    Of equals the one that the oldest member likes best; Kafka leaves that to a hash table.
+    """
+    assert members, "an empty group does not vote"
+    first = next(iter(members))
+    candidates = [name for name, _ in first.protocols if all(member.supports(name) for member in members)]
+    votes = dict.fromkeys(candidates, 0)
+    for member in members:
+        votes[next(name for name, _ in member.protocols if name in votes)] += 1
+    return max(votes, key=votes.__getitem__)
+
+
+def differ(said: str | None, actual: str | None) -> bool:
+    """Whether a member takes its group's protocol for another than it is; not if either is unknown."""
+    return said is not None and actual is not None and said != actual
+
+
+def new_member_id(prefix: str, rng: Random) -> str:
+    """A member id as Kafka gives them: the client or instance id, a dash and a random UUID."""
+    return f"{prefix}-{UUID(int=rng.getrandbits(128), version=4)}"

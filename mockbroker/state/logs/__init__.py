@@ -1,0 +1,1 @@
+"""Partitions' logs and what is appended to them."""

@@ -1,0 +1,1 @@
+"""How far each replica is, and who serves a reader."""

@@ -1,0 +1,1 @@
+"""What brokers remember of clients and forget when they stop."""

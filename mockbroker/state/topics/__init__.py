@@ -1,0 +1,1 @@
+"""Topics and partitions, and where new replicas go."""

@@ -1,0 +1,101 @@
+"""Replicas for new partitions, by the placer that the settings name (KIP-660), and what is refused before it is asked.
+
+Without one it is KIP-36's rack-aware placement, whose first leader is the first broker of the list unless a seed or a
+start index is set: a test cluster is easier to foretell that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kafka_rack.errors import InvalidReplicationFactorError, KafkaRackError
+from mockbroker.state.errors import ApiError
+from mockbroker.state.settings import Settings
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kafka_rack.placement import ReplicaPlacer
+    from mockbroker.state.brokers.broker import Broker
+
+PLACER = "replica.placer.class.name"
+SEED = "replica.placer.seed"
+START_INDEX = "replica.placer.start.index"
+SHIFT = "replica.placer.next.replica.shift"
+MISSING_RACKS = "Not all brokers have rack information for replica rack aware assignment"
+MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
+
+
+def make_placer(settings: Settings, *, kip_36: bool = False) -> ReplicaPlacer:
+    """The placer of a cluster with these settings; with ``kip_36`` the rack-aware one, whatever they name.
+
+    Raises PlacerSettingsError.
+    """
+    from kafka_rack.placement import load_placer
+
+    given = {name: str(value) for name, value in settings.items() if not (kip_36 and name == PLACER)}
+    if SEED not in given and START_INDEX not in given:
+        given |= {START_INDEX: "0", SHIFT: given.get(SHIFT, "0")}
+    return load_placer(given)
+
+
+def place_partitions(
+    placer: ReplicaPlacer,
+    brokers: Iterable[Broker],
+    first_partition: int,
+    partitions: int,
+    replicas: int,
+    racks: Mapping[int, str | None] | None = None,
+    *,
+    all_have_racks: bool = False,
+) -> list[tuple[int, ...]]:
+    """Replicas of ``partitions`` new partitions. Where some brokers have no rack, racks are left out (KIP-36).
+
+    Args:
+        racks: by broker, where the placer is not to see the brokers' own.
+        all_have_racks: refuse where some brokers have a rack and some have none.
+
+    Raises ApiError: INVALID_REPLICATION_FACTOR, REPLICA_PLACEMENT_FAILED with the placer's own message,
+        UNKNOWN_SERVER_ERROR for missing racks.
+    """
+    from kafka_rack.placement import UsableBroker, missing_racks, place_checked
+
+    usable = [
+        UsableBroker(broker.id, broker.rack if racks is None else racks.get(broker.id), not broker.online)
+        for broker in brokers
+    ]
+    if all_have_racks and missing_racks(usable):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, MISSING_RACKS)
+    try:
+        rows = place_checked(placer, first_partition, partitions, replicas, usable)
+    except InvalidReplicationFactorError as error:
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from None
+    except KafkaRackError as error:
+        raise ApiError(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error)) from None
+    return [tuple(row) for row in rows]
+
+
+def check_partitions(partitions: int) -> None:
+    """Refuse a number of partitions that no topic has. Raises ApiError: INVALID_PARTITIONS."""
+    if not 0 < partitions <= MAX_PARTITIONS:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MAX_PARTITIONS} are possible")
+
+
+def check_replication_factor(replicas: int, online: int) -> None:
+    """Refuse more replicas than brokers are online, or none. Raises ApiError: INVALID_REPLICATION_FACTOR."""
+    if not 0 < replicas <= online:
+        are_online = "1 broker is" if online == 1 else f"{online} brokers are"
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {are_online} online")
+
+
+def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -> None:
+    """Refuse replicas that are not distinct known brokers, equally many in each row.
+
+    Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
+    """
+    for row in rows:
+        if not row or len(set(row)) != len(row) or any(one not in brokers for one in row) or len(row) != len(rows[0]):
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
+            )

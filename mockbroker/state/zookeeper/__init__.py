@@ -1,0 +1,1 @@
+"""ZooKeeper mode: registrations, the controller, and what it tells brokers."""

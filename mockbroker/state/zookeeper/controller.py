@@ -1,0 +1,334 @@
+"""ZooKeeper mode: what brokers write into Zookeeper, who is the controller, and what it has to tell whom.
+
+Brokers register as JSON under ``/brokers/ids``; the first that can becomes the controller and reads what they wrote;
+it tells every live broker who else is alive and who leads what, and brokers tell clients nothing else. Here is the
+deciding: ``take_updates`` gives what is to be sent. Carrying it is for others.
+
+Left out: LeaderAndIsr and StopReplica (leaders and ISRs are the cluster's, at once), and sessions (a broker that stops
+has gone from Zookeeper at once).
+Source: KIP-36; KafkaController and ControllerBrokerRequestBatch, Kafka 0.9 to 3.9.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
+from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.releases import PROTOCOL_SETTING, ZOOKEEPER_SETTING, Software, Version, is_zookeeper, software_of
+from mockbroker.state.zookeeper.metadata_cache import (
+    DELETED,
+    NO_CONTROLLER,
+    Address,
+    LiveBroker,
+    MetadataCache,
+    PartitionState,
+    ToldPartition,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.state.settings import Settings
+    from mockbroker.state.topics.topic import Partition, Topic
+
+BROKER_IDS = "/brokers/ids"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+NOT_REGISTERED = -1
+MAX_DELIVERIES = 10_000
+
+TAKEN, STALE, REFUSED, UNREACHABLE = "taken", "stale", "refused", "unreachable"
+"""What came of an update: the broker took it, knows a newer controller, hung up on it, or was not there."""
+
+Key = tuple[str, int]  # topic and partition
+
+
+class Update(NamedTuple):
+    """What the controller tells one broker: all live brokers, and the partitions that the broker does not know so."""
+
+    broker_id: int
+    broker_epoch: int
+    version: int
+    controller_id: int
+    controller_epoch: int
+    live_brokers: tuple[LiveBroker, ...]
+    partitions: tuple[ToldPartition, ...]
+
+
+class Delivery(NamedTuple):
+    """An update that was sent, and what came of it; one that is sent again has a delivery each time."""
+
+    update: Update
+    outcome: str
+
+
+@dataclass(slots=True, eq=False)
+class Registry:
+    """The part of Zookeeper that brokers write: path -> bytes. ``zxid`` counts the writes, as Zookeeper's does."""
+
+    nodes: dict[str, bytes] = field(default_factory=dict)
+    created: dict[str, int] = field(default_factory=dict)
+    zxid: int = 0
+
+    def write(self, path: str, data: bytes) -> None:
+        """Create a node, or change it."""
+        self.zxid += 1
+        self.nodes[path] = data
+        self.created.setdefault(path, self.zxid)
+
+    def delete(self, path: str) -> None:
+        """Remove a node if it is there."""
+        if self.nodes.pop(path, None) is not None:
+            del self.created[path]
+            self.zxid += 1
+
+    def broker_ids(self) -> list[int]:
+        """The brokers that are registered, sorted."""
+        start = BROKER_IDS + "/"
+        return sorted(int(path.removeprefix(start)) for path in self.nodes if path.startswith(start))
+
+    def registration(self, broker_id: int) -> bytes:
+        """The JSON of a broker. Raises KeyError: it is not registered."""
+        return self.nodes[f"{BROKER_IDS}/{broker_id}"]
+
+
+@dataclass(slots=True, eq=False)
+class Zookeeper:
+    """A cluster's Zookeeper, its controller, and what each of its brokers runs and was told.
+
+    ``problem`` says why the controller could not read the registrations, None where it could: it then goes on with the
+    brokers that it knew, as Kafka 0.9.0.0 does.
+    """
+
+    configured: dict[int, Software]
+    """What each broker runs from its next start on."""
+    running: dict[int, Software] = field(init=False)
+    registry: Registry = field(default_factory=Registry)
+    caches: dict[int, MetadataCache] = field(default_factory=dict)
+    controller_id: int = NO_CONTROLLER
+    controller_epoch: int = 0
+    live: dict[int, LiveBroker] = field(default_factory=dict)
+    problem: str | None = None
+    deliveries: deque[Delivery] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
+    _states: dict[Key, PartitionState] = field(default_factory=dict)
+    _topic_ids: dict[str, bytes] = field(default_factory=dict)
+    _told_about: dict[int, int] = field(default_factory=dict)  # broker -> its epoch when it was first told
+    _told_live: tuple[LiveBroker, ...] = ()
+    _updates: list[Update] = field(default_factory=list)
+    _now_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.running = dict(self.configured)
+
+    # what brokers do
+
+    def register(self, broker: Broker, now_ms: int) -> None:
+        """A broker starts: it writes its JSON, in the version of its protocol, and knows nothing yet."""
+        self._now_ms = now_ms
+        software = self.running[broker.id]
+        check_listeners(broker, software)
+        self.registry.delete(f"{BROKER_IDS}/{broker.id}")
+        listeners = [(listener.name, listener.host, listener.port) for listener in broker.listeners]
+        try:
+            data = write_broker(listeners, broker.rack, version=software.registration_version, timestamp_ms=now_ms)
+        except KafkaRackError as error:
+            raise ValueError(f"broker {broker.id} cannot register: {error}") from None
+        self.registry.write(f"{BROKER_IDS}/{broker.id}", data)
+        self.caches[broker.id] = MetadataCache()
+
+    def unregister(self, broker: Broker, now_ms: int) -> None:
+        """A broker has gone, and with it what it wrote; the next controller is found by ``brokers_changed``."""
+        self._now_ms = now_ms
+        self.registry.delete(f"{BROKER_IDS}/{broker.id}")
+        self.caches[broker.id] = MetadataCache()
+        self.running[broker.id] = self.configured[broker.id]
+        if broker.id == self.controller_id:
+            self._resign()
+
+    def configure(self, broker_id: int, release: str | None, protocol: str | None) -> Software:
+        """Change what a broker runs from its next start on; None leaves a value as it is.
+
+        Raises ValueError: no such version, or a protocol that the release does not know.
+        """
+        now = self.configured[broker_id]
+        changed = software_of(release or now.release.text, protocol or now.protocol.text)
+        self.configured[broker_id] = changed
+        if self.broker_epoch(broker_id) == NOT_REGISTERED:
+            self.running[broker_id] = changed
+        return changed
+
+    def broker_epoch(self, broker_id: int) -> int:
+        """The zxid of a broker's registration, -1 while it has none."""
+        return self.registry.created.get(f"{BROKER_IDS}/{broker_id}", NOT_REGISTERED)
+
+    # what the controller does
+
+    def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
+        """Brokers have come or gone: elect a controller if there is none, and let it look at the registrations."""
+        if self.controller_id == NO_CONTROLLER:
+            self._elect(topics)
+            return
+        self._read_live(self.running[self.controller_id])
+        self.topics_changed(topics)
+
+    def topics_changed(self, topics: Mapping[str, Topic]) -> None:
+        """Have the updates ready that partitions as they are now, and the live brokers, make necessary."""
+        if self.controller_id == NO_CONTROLLER:
+            return
+        states = self._states_now(topics)
+        ids = {name: topics[name].id for name in topics}
+        anew = {name for name, topic_id in ids.items() if self._topic_ids.get(name, topic_id) != topic_id}
+        gone = {key: deleted(self._states[key]) for key in self._states if key not in states}
+        changed = gone | {
+            key: state for key, state in states.items() if self._states.get(key) != state or key[0] in anew
+        }
+        live = tuple(self.live[broker_id] for broker_id in sorted(self.live))
+        version = self.running[self.controller_id].update_metadata_version
+        told_before = self._told_about
+        self._told_about = {}
+        for broker in live:
+            epoch = self.broker_epoch(broker.id)
+            self._told_about[broker.id] = epoch
+            is_new = told_before.get(broker.id) != epoch
+            if not is_new and not changed and live == self._told_live:
+                continue
+            partitions = told(states if is_new else changed, self._topic_ids | ids)
+            self._updates.append(
+                Update(broker.id, epoch, version, self.controller_id, self.controller_epoch, live, partitions)
+            )
+        self._states, self._told_live, self._topic_ids = states, live, ids
+
+    def take_updates(self) -> list[Update]:
+        """What is to be sent since this was last called, in order; nothing of a controller that has gone."""
+        updates, self._updates = self._updates, []
+        return [update for update in updates if update.controller_epoch == self.controller_epoch]
+
+    # for those who place replicas
+
+    def racks(self, requesting_broker_id: int | None = None) -> dict[int, str | None]:
+        """Rack by registered broker, as the registrations say.
+
+        Args:
+            requesting_broker_id: the broker that places; its code may be too old to know of racks.
+        """
+        if requesting_broker_id is not None and not self.running[requesting_broker_id].knows_racks:
+            return dict.fromkeys(self.registry.broker_ids())
+        return {
+            broker_id: read_broker(self.registry.registration(broker_id)).rack
+            for broker_id in self.registry.broker_ids()
+        }
+
+    # inside
+
+    def _elect(self, topics: Mapping[str, Topic]) -> None:
+        """The first registered broker that can read all registrations becomes the controller."""
+        for candidate in self.registry.broker_ids():
+            software = self.running[candidate]
+            if self._read_live(software):
+                break
+        else:
+            return
+        self.controller_id = candidate
+        self.controller_epoch += 1
+        self.registry.write(CONTROLLER, b'{"version":1,"brokerid":%d,"timestamp":"%d"}' % (candidate, self._now_ms))
+        self.registry.write(CONTROLLER_EPOCH, str(self.controller_epoch).encode())
+        self._told_about.clear()
+        self.topics_changed(topics)
+
+    def _resign(self) -> None:
+        self.controller_id = NO_CONTROLLER
+        self.registry.delete(CONTROLLER)
+        self._updates.clear()
+
+    def _read_live(self, software: Software) -> bool:
+        """Read every registration as this software does; where one cannot be read, all stays as it was."""
+        live = {}
+        for broker_id in self.registry.broker_ids():
+            try:
+                found = read_broker(self.registry.registration(broker_id), strict=software.reads_strictly)
+            except UnreadableRegistrationError as error:
+                self.problem = f"Kafka {software.release} cannot read {BROKER_IDS}/{broker_id}: {error}"
+                return False
+            live[broker_id] = LiveBroker(broker_id, tuple(Address(*one) for one in found.addresses), found.rack)
+        self.live, self.problem = live, None
+        return True
+
+    def _states_now(self, topics: Mapping[str, Topic]) -> dict[Key, PartitionState]:
+        states = {}
+        for name in sorted(topics):
+            for partition in topics[name].partitions:
+                key = (name, partition.index)
+                before = self._states.get(key)
+                offline = tuple(replica for replica in partition.replicas if replica not in self.live)
+                state = state_of(partition, offline, self.controller_epoch)
+                if before is not None and before == state._replace(controller_epoch=before.controller_epoch):
+                    state = before
+                states[key] = state
+        return states
+
+
+def state_of(partition: Partition, offline: tuple[int, ...], controller_epoch: int) -> PartitionState:
+    return PartitionState(
+        controller_epoch,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        partition.partition_epoch,
+        partition.replicas,
+        offline,
+    )
+
+
+def deleted(state: PartitionState) -> PartitionState:
+    """The state that tells brokers to forget a partition."""
+    return state._replace(leader=DELETED, leader_epoch=0, zk_version=0)
+
+
+def told(states: Mapping[Key, PartitionState], topic_ids: Mapping[str, bytes]) -> tuple[ToldPartition, ...]:
+    return tuple(ToldPartition(name, topic_ids[name], index, states[name, index]) for name, index in sorted(states))
+
+
+def check_listeners(broker: Broker, software: Software) -> None:
+    """Refuse listeners that the software has no names for. Raises ValueError."""
+    names = [listener.name for listener in broker.listeners]
+    if any(name != name.upper() for name in names):
+        raise ValueError(
+            f"broker {broker.id} has the listeners {', '.join(names)}, but in ZooKeeper mode names are in capitals"
+        )
+    if software.since("0.10.2") and software.protocol >= Version("0.10.2-IV0"):
+        return
+    if names != [SECURITY_PROTOCOL]:
+        raise ValueError(
+            f"broker {broker.id} has the listeners {', '.join(names)}, but before {PROTOCOL_SETTING}=0.10.2 "
+            f"there is one, {SECURITY_PROTOCOL}"
+        )
+
+
+def zookeeper_of(brokers: Iterable[Broker], settings: Settings, release: str | None) -> Zookeeper | None:
+    """The Zookeeper of a cluster with these settings; None where it is a KRaft cluster, as it is by default.
+
+    Args:
+        release: to be emulated by each broker that names none of its own.
+
+    Raises ValueError: versions that are unknown or contradict each other, or brokers of both modes.
+    """
+    address = settings.get(ZOOKEEPER_SETTING)
+    wanted = {}
+    for broker in brokers:
+        code, protocol = broker.release or release, broker.protocol or settings.get(PROTOCOL_SETTING)
+        wanted[broker.id] = (code, protocol) if is_zookeeper(protocol, code, address) else None
+    kraft = [broker_id for broker_id, one in wanted.items() if one is None]
+    if len(kraft) == len(wanted):
+        if release or any(broker.release for broker in brokers):
+            raise ValueError(
+                f"a release is emulated in ZooKeeper mode only: below 3.0, or with {ZOOKEEPER_SETTING}, up to 3.9"
+            )
+        return None
+    if kraft:
+        raise ValueError(
+            f"broker {kraft[0]} is in KRaft mode, but others are in ZooKeeper mode by {PROTOCOL_SETTING} or release"
+        )
+    return Zookeeper({broker_id: software_of(*one) for broker_id, one in wanted.items() if one is not None})

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import Counter
+
+import pytest
+
+from mockbroker import MockCluster
+from mockbroker.adapters.sockets import ClientProtocol
+from mockbroker.state.errors import ApiError
+from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.metadata import MetadataRequest
+from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
+from tests.unit.mockbroker.wire_client import PATIENCE_S, WireClient
+
+METADATA = MetadataRequest(topics=None)
+
+
+def address(cluster: MockCluster, broker: int) -> str:
+    return cluster.bootstrap_servers.split(",")[broker]
+
+
+async def test_each_broker_listens_on_a_port_of_its_own_and_tells_all_of_them():
+    async with MockCluster(brokers=4, racks=("a", "b")) as cluster:
+        for broker in range(4):
+            async with WireClient(address(cluster, broker)) as client:
+                response = await client.ask(METADATA, 12)
+                told = [f"{one.host}:{one.port}" for one in response.brokers]
+                assert ",".join(told) == cluster.bootstrap_servers
+                assert [one.rack for one in response.brokers] == ["a", "b", "a", "b"]
+
+
+async def test_records_travel_from_a_producer_to_a_waiting_consumer():
+    async with (
+        MockCluster(topics={TOPIC: 1}) as cluster,
+        WireClient(address(cluster, 0)) as consumer,
+        WireClient(address(cluster, 0)) as producer,
+    ):
+        consumer.send(fetch_request(max_wait_ms=8000), 12)
+        await producer.ask(produce_request(batch(b"a")), 12)
+        response = await consumer.answer(1, 12)
+        assert values(response.responses[0].partitions[0].records) == [b"a"]
+
+
+async def test_a_fetch_that_waits_is_answered_when_its_time_is_over():
+    async with MockCluster(topics={TOPIC: 1}) as cluster, WireClient(address(cluster, 0)) as client:
+        started = time.monotonic()
+        response = await client.ask(fetch_request(max_wait_ms=80), 12)
+        assert response.responses[0].partitions[0].records == b""
+        assert time.monotonic() - started >= 0.08
+
+
+async def test_a_stopped_broker_hangs_up_refuses_and_leaves_the_metadata():
+    async with (
+        MockCluster() as cluster,
+        WireClient(address(cluster, 1)) as client,
+        WireClient(address(cluster, 0)) as other,
+    ):
+        await client.ask(METADATA, 12)
+        assert await cluster.stop_broker(1)
+        assert await client.is_hung_up()
+        with pytest.raises(ConnectionRefusedError):
+            await WireClient(address(cluster, 1)).__aenter__()
+        assert [one.node_id for one in (await other.ask(METADATA, 12)).brokers] == [0, 2]
+        assert not await cluster.stop_broker(1)
+
+
+async def test_a_started_broker_is_back_on_its_port():
+    async with MockCluster() as cluster:
+        before = cluster.bootstrap_servers
+        await cluster.stop_rack("b")
+        assert await cluster.start_rack("b") == [1]
+        assert cluster.bootstrap_servers == before
+        async with WireClient(address(cluster, 1)) as client:
+            assert len((await client.ask(METADATA, 12)).brokers) == 3
+        assert not await cluster.start_broker(1)
+
+
+async def test_a_stopped_brokers_port_is_kept_for_it():
+    async with MockCluster() as cluster:
+        port = cluster.state.brokers[1].port
+        await cluster.stop_broker(1)
+        with socket.socket() as thief, pytest.raises(OSError, match="in use"):
+            thief.bind(("127.0.0.1", port))
+
+
+async def test_records_appended_before_a_stop_have_their_answers():
+    async with MockCluster(topics={TOPIC: 1}) as cluster, WireClient(address(cluster, 0)) as client:
+        await client.ask(METADATA, 12)
+        sent = 200
+        for place in range(sent):
+            client.send(produce_request(batch(b"%d" % place)), 12)
+        await client.writer.drain()
+        await asyncio.sleep(0)
+        await cluster.stop_broker(0)
+        answered = 0
+        try:
+            while True:
+                await client.answer(0, 12)
+                answered += 1
+        except asyncio.IncompleteReadError:
+            pass
+        assert answered == cluster.state.topics[TOPIC].partitions[0].log.end_offset
+
+
+async def test_a_rack_listener_makes_its_clients_members_of_that_rack():
+    async with MockCluster(
+        brokers=6, racks=("a", "b", "c"), diskless_topics={"events": 1}, listener_per_rack=True
+    ) as cluster:
+        for rack, brokers in (("a", {0, 3}), ("b", {1, 4}), ("c", {2, 5})):
+            bootstrap = cluster.bootstrap_servers_for(rack).split(",")
+            assert len(bootstrap) == 6
+            async with WireClient(bootstrap[0]) as client:
+                leaders = set()
+                for _ in range(4):
+                    response = await client.ask(METADATA, 12)
+                    assert [f"{one.host}:{one.port}" for one in response.brokers] == bootstrap
+                    leaders.add(response.topics[0].partitions[0].leader_id)
+                assert leaders == brokers
+        racks = Counter(entry.client_rack for entry in cluster.journal)
+        assert racks == {"a": 4, "b": 4, "c": 4}
+
+
+async def test_bad_input_costs_its_sender_the_connection_and_nobody_else():
+    async with MockCluster() as cluster, WireClient(address(cluster, 0)) as witness:
+        for bad in (b"\x7f\xff\xff\xff", b"\0\0\0\x08\x03\xe7\0\0\0\0\0\0", b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\0"):
+            async with WireClient(address(cluster, 0)) as sender:
+                sender.writer.write(bad)
+                assert await sender.is_hung_up()
+            assert (await witness.ask(ApiVersionsRequest(), 3)).api_keys
+
+
+async def test_many_requests_written_at_once_are_all_answered_in_order():
+    async with MockCluster(topics={TOPIC: 3}) as cluster, WireClient(address(cluster, 0)) as client:
+        for _ in range(500):
+            client.send(METADATA, 12)
+        for _ in range(500):
+            assert (await client.answer(3, 12)).topics[0].name == TOPIC
+
+
+async def test_a_client_that_reads_nothing_is_not_read_from_without_end(monkeypatch):
+    paused = asyncio.Event()
+
+    def pause_writing(protocol: ClientProtocol) -> None:
+        original(protocol)
+        assert not protocol.transport.is_reading()
+        paused.set()
+
+    original = ClientProtocol.pause_writing
+    monkeypatch.setattr(ClientProtocol, "pause_writing", pause_writing)
+    async with MockCluster(topics={TOPIC: 1}) as cluster, WireClient(address(cluster, 0)) as client:
+        await client.ask(produce_request(batch(b"x" * 900_000)), 12)
+        for _ in range(60):
+            client.send(fetch_request(), 12)
+        async with asyncio.timeout(PATIENCE_S):
+            await paused.wait()
+        for _ in range(60):
+            response = await client.answer(1, 12)
+            assert len(response.responses[0].partitions[0].records) > 900_000
+
+
+async def test_a_cluster_starts_quickly_inside_a_running_process():
+    async with MockCluster() as cluster, WireClient(address(cluster, 0)) as client:
+        await client.ask(METADATA, 12)  # everything is imported and compiled
+    started = []
+    for _ in range(5):
+        before = time.perf_counter()
+        async with MockCluster(topics={TOPIC: 6}):
+            started.append(time.perf_counter() - before)
+    assert min(started) < 0.05
+
+
+async def test_a_port_that_is_taken_is_named_and_nothing_stays_bound():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
+            await MockCluster(brokers=1, port=port).start()
+
+
+async def test_clients_are_not_told_every_address():
+    async with MockCluster(brokers=1, host="0.0.0.0") as cluster, WireClient(address(cluster, 0)) as client:
+        assert cluster.bootstrap_servers == f"127.0.0.1:{cluster.state.brokers[0].port}"
+        assert [one.host for one in (await client.ask(METADATA, 12)).brokers] == ["127.0.0.1"]
+
+
+async def test_topics_are_made_as_asked():
+    async with MockCluster(
+        topics={"one": 2, "two": (3, 2)}, diskless_topics={"events": 4}, settings={"num.partitions": 5}
+    ) as cluster:
+        cluster.create_topic("three")
+        cluster.create_topic("more", 1, diskless=True)
+        shapes = {
+            name: (len(topic.partitions), topic.replication_factor, topic.diskless)
+            for name, topic in cluster.state.topics.items()
+        }
+        assert shapes == {
+            "one": (2, 3, False),
+            "two": (3, 2, False),
+            "events": (4, 0, True),
+            "three": (5, 3, False),
+            "more": (1, 0, True),
+        }
+        with pytest.raises(ApiError):
+            cluster.create_topic("three")

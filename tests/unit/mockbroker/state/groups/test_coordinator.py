@@ -1,0 +1,253 @@
+"""The groups of a cluster: which there are, what they committed, and what admins do to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.offsets import Committed
+from protocol.error_codes import ErrorCode
+from tests.group_driver import GROUP, SESSION_MS, GroupDriver
+
+ORDERS_0, ORDERS_1 = ("orders", 0), ("orders", 1)
+
+
+@pytest.fixture
+def driver() -> GroupDriver:
+    """A cluster's groups at time 0, none there yet."""
+    return GroupDriver()
+
+
+def refusal(command):
+    with pytest.raises(ApiError) as error:
+        command()
+    return ErrorCode(error.value.code)
+
+
+def commit(driver, generation=-1, member_id="", offsets=None, *, group_id=GROUP, instance_id=None):
+    offsets = {ORDERS_0: Committed(7)} if offsets is None else offsets
+    return driver.groups.commit(group_id, generation, member_id, instance_id, offsets, driver.now_ms)
+
+
+# which groups there are
+
+
+def test_a_member_with_an_id_does_not_create_the_group(driver):
+    assert refusal(lambda: driver.join("client-1")) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert driver.groups.select() == []
+
+
+def test_members_of_a_group_that_does_not_exist_are_unknown(driver):
+    groups = driver.groups
+    assert refusal(lambda: groups.heartbeat(GROUP, "m", None, 1, 0)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(lambda: groups.sync(GROUP, "m", None, 1, None, None, {}, 0)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert groups.leave(GROUP, [("m", None), ("n", None)], 0) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
+
+
+def test_the_empty_group_id_is_refused_to_members_and_admins(driver):
+    groups = driver.groups
+    for command in (
+        lambda: groups.heartbeat("", "m", None, 1, 0),
+        lambda: groups.sync("", "m", None, 1, None, None, {}, 0),
+        lambda: groups.leave("", [], 0),
+        lambda: groups.delete(""),
+        lambda: groups.delete_offsets("", [], lambda metadata: ()),
+    ):
+        assert refusal(command) is ErrorCode.INVALID_GROUP_ID
+
+
+@pytest.mark.parametrize("session_ms", [5_999, 1_800_001, 0, -1])
+def test_a_session_outside_the_brokers_limits_is_refused(driver, session_ms):
+    assert refusal(lambda: driver.join(session_ms=session_ms)) is ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+@pytest.mark.parametrize("session_ms", [6_000, 1_800_000])
+def test_a_session_at_the_brokers_limits_is_taken(driver, session_ms):
+    assert driver.join(session_ms=session_ms).answer.error is ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_groups_are_selected_by_id_state_and_type_whatever_the_case(driver):
+    driver.stable_members(1)
+    commit(driver, group_id="b-simple")
+    commit(driver, group_id="a-simple")
+
+    def ids(**filters):
+        return [group.id for group in driver.groups.select(**filters)]
+
+    assert ids() == ["a-simple", "b-simple", GROUP]
+    assert ids(states=["stable", "Dead"]) == [GROUP]
+    assert ids(states=["EMPTY"]) == ["a-simple", "b-simple"]
+    assert ids(states=["nonsense"]) == []
+    assert ids(types=["Classic"]) == ["a-simple", "b-simple", GROUP]
+    assert ids(types=["consumer"]) == []
+
+
+def test_only_a_group_without_members_can_be_deleted_and_its_offsets_go_with_it(driver):
+    (leader,) = driver.stable_members(1)
+    commit(driver, 1, leader)
+    assert refusal(lambda: driver.groups.delete(GROUP)) is ErrorCode.NON_EMPTY_GROUP
+    driver.leave(leader)
+    driver.groups.delete(GROUP)
+    assert refusal(lambda: driver.groups.get(GROUP)) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert refusal(lambda: driver.groups.delete(GROUP)) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert driver.groups.offsets(GROUP).partitions() == []
+
+
+def test_a_deleted_group_leaves_no_deadline_behind(driver):
+    driver.join()
+    driver.groups.delete(GROUP)
+    assert driver.groups.next_deadline_ms() is None
+
+
+def test_deadlines_of_several_groups_are_carried_out_each_at_its_time(driver):
+    driver.stable_members(1)
+    assert driver.groups.next_deadline_ms() == SESSION_MS
+    driver.groups.tick(SESSION_MS - 1)
+    assert driver.group.state is State.STABLE
+    driver.groups.tick(SESSION_MS)
+    assert driver.group.state is State.EMPTY
+    assert driver.groups.next_deadline_ms() is None
+
+
+# committing
+
+
+def test_a_commit_of_nobodys_creates_a_group_without_protocol(driver):
+    assert commit(driver) == {ORDERS_0: ErrorCode.NONE}
+    group = driver.group
+    assert (group.state, group.protocol_type, group.generation) == (State.EMPTY, None, 0)
+    assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(7)
+
+
+def test_a_commit_for_a_generation_of_no_group_is_refused(driver):
+    assert refusal(lambda: commit(driver, 1, "client-1")) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert driver.groups.select() == []
+
+
+def test_a_member_commits_in_its_generation_only(driver):
+    (leader,) = driver.stable_members(1)
+    assert commit(driver, 1, leader) == {ORDERS_0: ErrorCode.NONE}
+    assert refusal(lambda: commit(driver, 0, leader)) is ErrorCode.ILLEGAL_GENERATION
+    assert refusal(lambda: commit(driver, 1, "client-1")) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(lambda: commit(driver, -1, leader)) is ErrorCode.ILLEGAL_GENERATION
+
+
+def test_a_commit_of_nobodys_is_refused_while_the_group_has_members(driver):
+    driver.stable_members(1)
+    assert refusal(lambda: commit(driver)) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_former_members_commit_to_an_empty_group_is_refused(driver):
+    (leader,) = driver.stable_members(1)
+    driver.leave(leader)
+    assert refusal(lambda: commit(driver, 2, leader)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(driver) == {ORDERS_0: ErrorCode.NONE}
+
+
+def test_a_member_may_commit_before_it_joins_a_rebalance_again(driver):
+    leader, follower = driver.stable_members(2)
+    generation = driver.group.generation
+    driver.join(leader)
+    assert driver.group.state is State.PREPARING
+    assert commit(driver, generation, follower) == {ORDERS_0: ErrorCode.NONE}
+
+
+def test_a_commit_between_join_and_assignment_is_told_to_wait(driver):
+    leader, _ = driver.enter()
+    assert refusal(lambda: commit(driver, 1, leader)) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_commit_is_a_sign_of_life(driver):
+    (leader,) = driver.stable_members(1)
+    for _ in range(3):
+        driver.advance(SESSION_MS - 1)
+        commit(driver, 1, leader)
+    assert driver.group.state is State.STABLE
+
+
+def test_metadata_too_long_spoils_only_its_own_partition(driver):
+    offsets = {ORDERS_0: Committed(1, metadata="x" * 4097), ORDERS_1: Committed(2, metadata="x" * 4096)}
+    assert commit(driver, offsets=offsets) == {
+        ORDERS_0: ErrorCode.OFFSET_METADATA_TOO_LARGE,
+        ORDERS_1: ErrorCode.NONE,
+    }
+    assert driver.groups.offsets(GROUP).partitions() == [ORDERS_1]
+
+
+# transactions
+
+
+def stage(driver, generation=-1, member_id="", offset=9):
+    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)})
+
+
+def test_a_transactions_offsets_count_once_it_commits(driver):
+    stage(driver)
+    assert driver.groups.offsets(GROUP).partitions() == []
+    driver.groups.end_transaction(5, committed=True)
+    assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(9)
+
+
+def test_an_aborted_transactions_offsets_never_count(driver):
+    stage(driver)
+    driver.groups.end_transaction(5, committed=False)
+    assert driver.groups.offsets(GROUP).partitions() == []
+
+
+def test_a_transaction_may_name_no_member_but_a_named_one_has_to_be_right(driver):
+    (leader,) = driver.stable_members(1)
+    stage(driver)
+    stage(driver, 1, leader)
+    assert refusal(lambda: stage(driver, 0, leader)) is ErrorCode.ILLEGAL_GENERATION
+    assert refusal(lambda: stage(driver, 1, "client-1")) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_transaction_for_a_generation_of_no_group_is_refused(driver):
+    assert refusal(lambda: stage(driver, 1, "client-1")) is ErrorCode.ILLEGAL_GENERATION
+    assert driver.groups.select() == []
+
+
+# deleting offsets
+
+
+def delete(driver, *partitions, topics=("orders",)):
+    return driver.groups.delete_offsets(GROUP, partitions, lambda metadata: topics)
+
+
+def test_offsets_of_a_group_without_members_can_be_deleted(driver):
+    commit(driver, offsets={ORDERS_0: Committed(1), ORDERS_1: Committed(2)})
+    assert delete(driver, ORDERS_0) == {ORDERS_0: ErrorCode.NONE}
+    assert driver.groups.offsets(GROUP).partitions() == [ORDERS_1]
+
+
+def test_offsets_of_a_topic_that_a_member_reads_are_kept(driver):
+    (leader,) = driver.stable_members(1)
+    commit(driver, 1, leader, {ORDERS_0: Committed(1), ("events", 0): Committed(2)})
+    assert delete(driver, ORDERS_0, ("events", 0)) == {
+        ORDERS_0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
+        ("events", 0): ErrorCode.NONE,
+    }
+    assert driver.groups.offsets(GROUP).partitions() == [ORDERS_0]
+
+
+def test_a_subscription_that_cannot_be_read_may_hold_any_topic(driver):
+    driver.stable_members(1)
+    assert delete(driver, ORDERS_0, topics=None) == {ORDERS_0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+def test_offsets_of_a_group_with_members_that_are_no_consumers_are_kept(driver):
+    driver.enter(protocol_type="connect")
+    assert refusal(lambda: delete(driver, ORDERS_0)) is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_offsets_of_no_group_cannot_be_deleted(driver):
+    assert refusal(lambda: delete(driver, ORDERS_0)) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_deleted_topic_is_forgotten_by_every_group(driver):
+    commit(driver)
+    commit(driver, group_id="others", offsets={("events", 0): Committed(1), ORDERS_1: Committed(2)})
+    driver.groups.forget_topic("orders")
+    assert driver.groups.offsets(GROUP).partitions() == []
+    assert driver.groups.offsets("others").partitions() == [("events", 0)]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.producers import PartitionProducers, Producers, WrittenBatch
+from protocol.error_codes import ErrorCode
+
+LAST_SEQUENCE = 2**31 - 1
+
+
+def wrote(producers: PartitionProducers, first: int, last: int, offset: int, epoch: int = 0) -> None:
+    assert producers.check(7, epoch, first, last) is None
+    producers.note(7, epoch, WrittenBatch(first, last, offset, -1), now_ms=offset)
+
+
+def refused(producers: PartitionProducers, epoch: int, first: int, last: int) -> int:
+    with pytest.raises(ApiError) as caught:
+        producers.check(7, epoch, first, last)
+    return caught.value.code
+
+
+@pytest.fixture
+def producers() -> PartitionProducers:
+    """Producer 7, epoch 0, wrote six batches of ten records at offsets 0, 10, ..., 50."""
+    producers = PartitionProducers()
+    for batch in range(6):
+        wrote(producers, batch * 10, batch * 10 + 9, batch * 10)
+    return producers
+
+
+def test_each_of_the_last_five_batches_is_recognised_with_its_offset(producers):
+    for batch in range(1, 6):
+        assert producers.check(7, 0, batch * 10, batch * 10 + 9).base_offset == batch * 10
+
+
+def test_an_older_repetition_and_a_gap_are_out_of_order(producers):
+    assert refused(producers, 0, 0, 9) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refused(producers, 0, 61, 61) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producers.check(7, 0, 60, 60) is None
+
+
+def test_an_overtaken_epoch_is_refused_and_a_new_one_starts_at_zero(producers):
+    wrote(producers, 0, 4, 60, epoch=1)
+    assert refused(producers, 0, 60, 60) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert refused(producers, 2, 5, 5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producers.check(7, 2, 0, 0) is None
+
+
+def test_sequences_start_again_after_the_largest():
+    producers = PartitionProducers()
+    wrote(producers, LAST_SEQUENCE - 1, LAST_SEQUENCE, 0)
+    assert producers.check(7, 0, 0, 3) is None
+    assert refused(producers, 0, 1, 3) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_batch_may_run_over_the_largest_sequence():
+    producers = PartitionProducers()
+    wrote(producers, LAST_SEQUENCE, 1, 0)
+    assert producers.check(7, 0, 2, 2) is None
+
+
+def test_idle_producers_are_forgotten(producers):
+    producers.forget_idle(before_ms=50)
+    assert 7 in producers.by_id
+    producers.forget_idle(before_ms=51)
+    assert 7 not in producers.by_id
+
+
+def test_every_producer_without_a_transactional_id_gets_an_id_of_its_own():
+    producers = Producers()
+    pairs = [producers.initialise(None, 0) for _ in range(3)]
+    assert len({producer_id for producer_id, _ in pairs}) == 3
+    assert {epoch for _, epoch in pairs} == {0}
+
+
+def test_a_transactional_id_keeps_its_producer_id_and_fences_by_epoch():
+    producers = Producers()
+    first = producers.initialise("billing", 1000)
+    second = producers.initialise("billing", 1000)
+    assert second == (first[0], first[1] + 1)
+
+
+def test_a_new_transactional_id_may_come_with_zeros_in_place_of_none():
+    producers = Producers()
+    producer_id, epoch = producers.initialise("billing", 1000, producer_id=0, epoch=0)
+    assert (producer_id > 0, epoch) == (True, 0)
+
+
+def test_a_client_that_names_an_old_epoch_is_fenced():
+    producers = Producers()
+    producer_id, epoch = producers.initialise("billing", 1000)
+    assert producers.initialise("billing", 1000, producer_id, epoch) == (producer_id, 1)
+    with pytest.raises(ApiError) as caught:
+        producers.initialise("billing", 1000, producer_id, epoch)
+    assert caught.value.code == ErrorCode.PRODUCER_FENCED
+    with pytest.raises(ApiError) as caught:
+        producers.initialise("billing", 1000, producer_id + 1, 0)
+    assert caught.value.code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_an_exhausted_epoch_brings_a_new_producer_id():
+    producers = Producers()
+    producer_id, _ = producers.initialise("billing", 1000)
+    producers.by_transactional_id["billing"].epoch = 2**15 - 2
+    assert producers.initialise("billing", 1000) == (producer_id + 1, 0)
