@@ -7,13 +7,15 @@ or None where the protocol has no answer (Produce with acks=0).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockbroker.state.brokers.broker import DEFAULT_LISTENER
+from protocol.codec import codec
+from protocol.registry import message_class
 
 if TYPE_CHECKING:
+    from mockbroker.session import Session
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
@@ -21,44 +23,55 @@ Response = Any
 Handler = Callable[["Call", Any], Any]
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 
-
-@dataclass(slots=True, frozen=True)
-class Client:
-    """The other end of a connection.
-
-    ``rack`` is the rack of the listener it came in by, None unless there is one listener per rack.
-    ``address`` is the peer's host, ``connection`` a number that no other connection of the cluster has.
-    """
-
-    id: str | None
-    rack: str | None
-    address: str
-    listener: str = DEFAULT_LISTENER
-    connection: int = 0
+NO_API = -1
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One request on its way through a handler: where it arrived, from whom, and when it is now.
+    """One request on its way: where it arrived, from whom, and when it is now.
 
-    ``size`` counts the request's bytes, header included. ``traffic`` is filled by Produce and Fetch with the record
-    bytes of each topic, ``client_rack`` by whoever learns the client's rack from the request; both go to the journal.
-    ``diskless_turn`` holds the rack whose turn an answer with diskless topics took, and the broker that it named.
-    ``close_reason`` has the connection closed in place of an answer, which is how acks=0 learns of errors.
+    The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
+    ``request`` is read when somebody asks for it. Handlers put down for the journal what they did: ``traffic``, the
+    record bytes of each topic that was written or read here, and ``redirects``, the brokers that readers of a topic
+    were sent to. ``diskless_turn`` holds the rack whose turn an answer with diskless topics took, and the broker that
+    it named. ``close_reason`` has the connection closed in place of an answer, which is how acks=0 learns of errors.
     """
 
     cluster: Cluster
-    broker: Broker
-    client: Client
-    version: int
+    session: Session
+    frame: bytes
     now_ms: int
     rng: Random
-    api_key: int
-    size: int = 0
+    api_key: int = NO_API
+    version: int = 0
+    correlation_id: int = 0
+    body_start: int = 0
+    arrived_ms: int = field(init=False)
+    was_parked: bool = False
     traffic: dict[str, int] | None = None
-    client_rack: str | None = None
+    redirects: dict[str, list[int]] | None = None
     diskless_turn: tuple[str | None, int] | None = None
     close_reason: str | None = None
+    _request: Any = None
+
+    def __post_init__(self) -> None:
+        self.arrived_ms = self.now_ms
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that was called."""
+        return self.session.broker
+
+    @property
+    def request(self) -> Any:
+        """The request's message. Bytes that are left over behind it are ignored, as in Kafka.
+
+        Raises: DecodeError.
+        """
+        if self._request is None:
+            reader = codec(message_class(self.api_key, "request"), self.version)
+            self._request, _ = reader.decode(self.frame, self.body_start)
+        return self._request
 
 
 @dataclass(slots=True, eq=False)

@@ -12,45 +12,98 @@ import struct
 from .errors import FrameError
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024  # socket.request.max.bytes, Kafka's default
+LARGE_FRAME_BYTES = 1 << 16  # from here on the pieces of a frame are joined once, when the last has come
 _LENGTH = struct.Struct(">i")
 
 
 class FrameReader:
-    """Cuts a stream of bytes, in whatever pieces it comes, into frames without their lengths."""
+    """Cuts a stream of bytes, in whatever pieces it comes, into frames without their lengths.
 
-    def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
-        self.max_frame_bytes = max_frame_bytes
+    ``feed`` gives frames as they are completed. Whoever takes one at a time, and leaves the others where they are for
+    now, uses ``add`` and ``next_frame``.
+    """
+
+    __slots__ = ("max_frame_bytes", "min_frame_bytes", "_buffer", "_missing", "_pieces", "_start", "_whole")
+
+    def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES, min_frame_bytes: int = 0) -> None:
+        self.max_frame_bytes, self.min_frame_bytes = max_frame_bytes, min_frame_bytes
         self._buffer = bytearray()
+        self._start = 0  # of what is left in the buffer
+        self._pieces: list[bytes] = []  # of a large frame, which comes before what is in the buffer
+        self._missing = 0  # bytes of that frame
+        self._whole: bytes | None = None  # that frame, once it is complete
 
     @property
     def pending(self) -> int:
-        """Bytes of a frame not yet whole."""
-        return len(self._buffer)
+        """Bytes that were not given out as a frame yet."""
+        gathered = sum(map(len, self._pieces)) if self._pieces else 0
+        return gathered + (len(self._whole) if self._whole is not None else 0) + len(self._buffer) - self._start
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take the next bytes; give the frames that they complete.
 
-        Raises: FrameError: a length is negative or over the limit. The stream is then past repair.
+        Raises: FrameError: a length is out of bounds. The stream is then past repair.
         """
-        buffer = self._buffer
-        if not buffer and len(data) >= 4:
-            (length,) = _LENGTH.unpack_from(data)
-            if length == len(data) - 4 and length <= self.max_frame_bytes:  # one whole frame, the usual case
-                return [bytes(data[4:])]
-        buffer += data
+        self.add(data)
         frames = []
-        start = 0
-        while len(buffer) - start >= 4:
-            (length,) = _LENGTH.unpack_from(buffer, start)
-            if length < 0 or length > self.max_frame_bytes:
-                raise FrameError(f"frame of {length} bytes, but 0 to {self.max_frame_bytes} are allowed")
-            end = start + 4 + length
-            if end > len(buffer):
-                break
-            frames.append(bytes(memoryview(buffer)[start + 4 : end]))
-            start = end
-        del buffer[:start]
+        while (frame := self.next_frame()) is not None:
+            frames.append(frame)
         return frames
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if self._missing:
+            piece = data if len(data) <= self._missing else data[: self._missing]
+            self._pieces.append(piece)
+            self._missing -= len(piece)
+            if self._missing:
+                return
+            self._whole = b"".join(self._pieces)
+            self._pieces.clear()
+            data = data[len(piece) :]
+        if data:
+            self._buffer += data
+
+    def next_frame(self) -> bytes | None:
+        """The next frame, if it is complete.
+
+        Raises: FrameError: its length is out of bounds. The stream is then past repair.
+        """
+        if self._whole is not None:
+            whole, self._whole = self._whole, None
+            return whole
+        buffer, start = self._buffer, self._start
+        available = len(buffer) - start
+        if self._missing or available < 4:
+            if start:
+                self._drop_taken()
+            return None
+        (length,) = _LENGTH.unpack_from(buffer, start)
+        if not self.min_frame_bytes <= length <= self.max_frame_bytes:
+            raise FrameError(
+                f"expected a frame of {self.min_frame_bytes} to {self.max_frame_bytes} bytes, got {length}"
+            )
+        end = start + 4 + length
+        if end > len(buffer):
+            self._wait_for_rest(length, available)
+            return None
+        with memoryview(buffer) as view:
+            frame = bytes(view[start + 4 : end])
+        self._start = end
+        if end == len(buffer):
+            self._drop_taken()
+        return frame
+
+    def _wait_for_rest(self, length: int, available: int) -> None:
+        if length >= LARGE_FRAME_BYTES:
+            self._pieces.append(bytes(self._buffer[self._start + 4 :]))
+            self._missing = 4 + length - available
+            self._start = len(self._buffer)
+        self._drop_taken()
+
+    def _drop_taken(self) -> None:
+        del self._buffer[: self._start]
+        self._start = 0
 
 
 def frame(*pieces: bytes) -> bytes:

@@ -43,7 +43,7 @@ class MockCluster:
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
-        journal: keep the last calls in ``.journal``.
+        journal: keep the last calls in ``.journal``, in this one if one is given.
         capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
 
     >>> async def main() -> None:
@@ -66,7 +66,7 @@ class MockCluster:
         port: int = 0,
         listener_per_rack: bool = False,
         seed: int = 0,
-        journal: bool = True,
+        journal: bool | Journal = True,
         capture: Path | str | None = None,
         capture_bytes: int = DEFAULT_FILE_BYTES,
         emulate: str | None = None,
@@ -75,8 +75,9 @@ class MockCluster:
             brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
         self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
         self.engine = Engine(self.state, Random(seed))
-        self.journal = Journal()
-        self._keeps_journal = journal
+        self.journal = journal if isinstance(journal, Journal) else Journal()
+        if journal is not False:
+            self.engine.path.observers.append(self.journal)
         self._nodes = {broker.id: Node(self, broker) for broker in self.state.brokers.values()}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -297,6 +298,3 @@ class MockCluster:
     def next_connection_number(self) -> int:
         self._connections += 1
         return self._connections
-
-    def journal_in_use(self) -> Journal | None:
-        return self.journal if self._keeps_journal else None

@@ -10,7 +10,6 @@ from typing import Protocol, cast
 from mockbroker.adapters.capture import Capture, Tap
 from mockbroker.core.connection import Connection
 from mockbroker.core.engine import Engine
-from mockbroker.core.journal import Journal
 from mockbroker.state.brokers.broker import Broker, Listener
 
 BACKLOG = 1024
@@ -31,9 +30,6 @@ class Served(Protocol):
 
     def next_connection_number(self) -> int:
         """A number that no connection has had."""
-
-    def journal_in_use(self) -> Journal | None:
-        """Where calls are put down, if they are."""
 
 
 class Node:
@@ -103,22 +99,21 @@ class ClientProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
         peer = transport.get_extra_info("peername")
-        self.connection = Connection(
-            self.cluster.engine,
+        number = self.cluster.next_connection_number()
+        engine = self.cluster.engine
+        session = engine.session(
             self.node.broker,
-            peer[0] if peer else "",
+            address=peer[0] if peer else "",
+            connection=number,
             listener=self._listener.name,
             listener_rack=self._listener.rack,
-            number=self.cluster.next_connection_number(),
-            journal=self.cluster.journal_in_use(),
-            on_output=self.flush,
         )
+        self.connection = Connection(engine.path, session, on_output=self.flush)
         self.node.clients[self] = None
         capture = self.cluster.capture
         if capture is not None:
-            number, broker = self.connection.number, self.node.broker.id
             address = f"{peer[0]}:{peer[1]}" if peer else ""
-            self._tap = capture.connection(number, broker, self._listener.name, address)
+            self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address)
 
     def data_received(self, data: bytes) -> None:
         if self._tap is not None and not self._leaving:
@@ -128,10 +123,16 @@ class ClientProtocol(asyncio.Protocol):
         self.cluster.schedule()
 
     def flush(self) -> None:
-        """Write what there is to be sent, all at once, and close where the connection has ended."""
+        """Write what there is to be sent, unless the client does not read, and close where the connection has ended.
+
+        The frames that waited for that are run when others have had their turn.
+        """
         connection = self.connection
-        for piece in connection.take_output():
-            self._write(piece)
+        if not self._unwritten:
+            for piece in connection.take_output():
+                self._write(piece)
+            if connection.is_held and not self._unwritten:
+                asyncio.get_running_loop().call_soon(self._go_on)
         if self._leaving:
             return  # what the client still sends is read and dropped: closing over it would reset the connection
         if connection.closed is not None:
@@ -139,6 +140,12 @@ class ClientProtocol(asyncio.Protocol):
         elif connection.is_full != self._full:
             self._full = not self._full
             self._read_or_not()
+
+    def _go_on(self) -> None:
+        if self.connection.is_held and not self._unwritten:
+            self.connection.go_on(self.cluster.now_ms())
+            self.flush()
+            self.cluster.schedule()
 
     def stop(self) -> None:
         """Write the last answers; what comes from the client from now on is not read as requests."""
@@ -170,6 +177,7 @@ class ClientProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._unwritten = False
         self._read_or_not()
+        self.flush()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.connection.stopped()

@@ -1,4 +1,4 @@
-"""Metadata answers as bytes, kept until the cluster changes: clients ask the same again and again.
+"""Metadata answers as bytes, kept until the cluster changes: clients send the same request again and again.
 
 An answer depends on the request, on the listener, and, where it shows diskless topics, on the broker whose turn it is;
 so there is one for each such broker. Requests are compared as bytes, client.id included.
@@ -6,22 +6,26 @@ so there is one for each such broker. Requests are compared as bytes, client.id 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mockbroker.call import Call
+from mockbroker.session import RackSource
 from mockbroker.state.cluster import Cluster
 
 CACHED_API = 3  # Metadata
-MAX_REQUESTS = 1000
-MAX_REQUEST_LENGTH = 4096
+MAX_CACHED_BYTES = 64 << 20
+MAX_REQUEST_BYTES = 4096
 
 
 @dataclass(slots=True)
-class Kept:
-    """The answers to one request: one for each broker that may be named, or a single one that takes no turn."""
+class CachedResponses:
+    """The answers to one request: one for each broker that may be named, or a single one that takes no turn.
 
-    client_id: str | None
-    client_rack: str | None
+    ``rack`` is what the request named, None where it named none.
+    """
+
+    rack: str | None
     takes_turns: bool
     turn_rack: str | None
     by_broker: dict[int, bytes] = field(default_factory=dict)
@@ -29,44 +33,56 @@ class Kept:
 
 @dataclass(slots=True, eq=False)
 class ResponseCache:
-    """The answers of one cluster, by request and listener."""
+    """The answers of one cluster, by request and listener, each as the bytes behind the correlation id."""
 
     cluster: Cluster
+    size_bytes: int = 0
     _version: int = -1
-    _by_request: dict[tuple[bytes, str], Kept] = field(default_factory=dict)
+    _by_request: dict[tuple[bytes, str], CachedResponses] = field(default_factory=dict)
 
-    def find(self, frame: bytes, listener: str) -> tuple[bytes, Kept] | None:
-        """The answer behind its correlation id, and whose it is; the turn it takes is taken. None if there is none."""
+    def find(self, call: Call) -> bytes | None:
+        """What was answered to the same request, None if that is not known; the turn it takes is taken."""
         cluster = self.cluster
         if cluster.zookeeper is not None:
-            return None  # each broker answers what it was told
+            return None  # each broker answers by what it was told
         if self._version != cluster.version:
             self._by_request.clear()
+            self.size_bytes = 0
             self._version = cluster.version
             return None
-        kept = self._by_request.get((frame[:4] + frame[8:], listener))
-        if kept is None:
+        cached = self._by_request.get(key_of(call))
+        if cached is None:
             return None
-        if not kept.takes_turns:
-            return (kept.by_broker[0], kept)
-        answer = kept.by_broker.get(cluster.diskless_broker(kept.turn_rack))
+        chosen = cluster.diskless_broker(cached.turn_rack) if cached.takes_turns else 0
+        answer = cached.by_broker.get(chosen)
         if answer is None:
             return None
-        cluster.take_turn(kept.turn_rack)
-        return (answer, kept)
+        if cached.takes_turns:
+            cluster.take_turn(cached.turn_rack)
+        if cached.rack is not None:
+            call.session.learn_rack(cached.rack)
+        return answer
 
-    def keep(self, frame: bytes, listener: str, call: Call, answer: bytes) -> None:
-        """Keep what was answered to a request."""
-        if self.cluster.zookeeper is not None:
+    def keep(self, call: Call, output: Sequence[bytes]) -> None:
+        """Keep what was answered to a request, a whole frame in pieces."""
+        if self.cluster.zookeeper is not None or self._version != self.cluster.version:
+            return  # or the request itself changed the cluster
+        answer = b"".join(output)[8:]
+        size = len(call.frame) + len(answer)
+        if len(call.frame) > MAX_REQUEST_BYTES or self.size_bytes + size > MAX_CACHED_BYTES:
             return
-        if self._version != self.cluster.version or len(frame) > MAX_REQUEST_LENGTH:
-            return  # the request itself changed the cluster, or is too long to be worth it
-        rack, chosen = call.diskless_turn or (None, 0)
-        key = (frame[:4] + frame[8:], listener)
-        kept = self._by_request.get(key)
-        if kept is None:
-            if len(self._by_request) >= MAX_REQUESTS:
-                return
-            kept = Kept(call.client.id, call.client_rack, call.diskless_turn is not None, rack)
-            self._by_request[key] = kept
-        kept.by_broker[chosen] = answer
+        turn_rack, chosen = call.diskless_turn or (None, 0)
+        key = key_of(call)
+        cached = self._by_request.get(key)
+        if cached is None:
+            session = call.session
+            rack = session.rack if session.rack_source is RackSource.REQUEST else None
+            cached = self._by_request[key] = CachedResponses(rack, call.diskless_turn is not None, turn_rack)
+        if chosen not in cached.by_broker:
+            cached.by_broker[chosen] = answer
+            self.size_bytes += size
+
+
+def key_of(call: Call) -> tuple[bytes, str]:
+    """The request without its correlation id, and the listener."""
+    return (call.frame[:4] + call.frame[8:], call.session.listener)

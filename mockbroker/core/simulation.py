@@ -12,19 +12,26 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from mockbroker.call import Call, Client
-from mockbroker.core.engine import Engine, top_level_error
+from mockbroker.call import Call
+from mockbroker.core.engine import Engine
+from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.zookeeper.controller import Update
-from protocol.registry import message_class
+from protocol.headers import read_response, request_frame
+
+
+class ConnectionClosedError(Exception):
+    """The cluster closed the connection in place of an answer; the text says why."""
 
 
 class Simulation:
     """Brokers 0, 1, ... on the racks given, at time 0; only ``advance`` moves time.
 
-    ``send`` gives a ticket. ``replies[ticket]`` is its answer once there is one, None where the protocol has none.
-    What fails without an answer raises from ``send`` or ``advance``.
+    Requests go as frames along the path that those of real clients take, each on a connection of its own. ``send``
+    gives a ticket. ``replies[ticket]`` is its answer once there is one, read from its frame, None where the protocol
+    has none; ``calls[ticket]`` is the call. A connection that is closed in place of an answer raises from ``send`` or
+    ``advance``: what our own code raised, else ConnectionClosedError.
     """
 
     def __init__(
@@ -52,38 +59,36 @@ class Simulation:
         version: int | None = None,
         broker: int = 0,
         client_id: str | None = "test",
-        client_rack: str | None = None,
+        listener_rack: str | None = None,
         listener: str = DEFAULT_LISTENER,
     ) -> int:
         """Hand a request to a broker, in its newest version unless told; gives the ticket of its answer."""
-        message = type(request)
         self._tickets += 1
         ticket = self._tickets
-        client = Client(client_id, client_rack, "127.0.0.1", listener, ticket)
-        call = Call(
-            self.cluster,
+        if version is None:
+            version = type(request).valid_versions.highest
+        frame = request_frame(request, version, correlation_id=ticket, client_id=client_id)
+        session = self.engine.session(
             self.cluster.brokers[broker],
-            client,
-            message.valid_versions.highest if version is None else version,
-            self.now_ms,
-            self.engine.rng,
-            message.api_key,
+            address="127.0.0.1",
+            connection=ticket,
+            listener=listener,
+            listener_rack=listener_rack,
         )
-        self.calls[ticket] = call
-
-        def answer(response: Any) -> None:
-            self.replies[ticket] = response
-
-        def failed(error: Exception) -> None:
-            response = top_level_error(message_class(message.api_key, "response"), error)
-            if response is None:
-                self._failures.append(error)
-            else:
-                self.replies[ticket] = response
-
-        self.engine.submit(call, request, answer, failed)
+        self.engine.path.take(frame[4:], session, self.now_ms, self._finish)
         self._raise_failures()
         return ticket
+
+    def _finish(self, outcome: Outcome) -> None:
+        call = outcome.call
+        ticket = call.session.connection
+        self.calls[ticket] = call
+        if outcome.ending is Ending.CLOSED:
+            self._failures.append(outcome.error or ConnectionClosedError(outcome.reason))
+        elif outcome.output:
+            _, self.replies[ticket] = read_response(b"".join(outcome.output)[4:], call.api_key, call.version)
+        else:
+            self.replies[ticket] = None
 
     def ask(self, request: Any, **where: Any) -> Any:
         """Send a request that is answered at once, and give its answer."""

@@ -47,8 +47,8 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
     joining = Joining(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
-        client_id=call.client.id or "",
-        client_host=f"/{call.client.address}",
+        client_id=call.session.client_id or "",
+        client_host=f"/{call.session.address}",
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms if has_rebalance_timeout else request.session_timeout_ms,
         protocol_type=request.protocol_type,

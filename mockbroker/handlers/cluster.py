@@ -30,7 +30,7 @@ def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClu
     with_fenced = call.version >= FENCED_VERSION and request.include_fenced_brokers
     brokers = []
     for broker in cluster.brokers.values() if with_fenced else cluster.online_brokers():
-        listener = broker.listener(call.client.listener)
+        listener = broker.listener(call.session.listener)
         entry = DescribeClusterResponse.Broker(
             broker_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack
         )

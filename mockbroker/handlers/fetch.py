@@ -43,6 +43,7 @@ FOLLOWER_VERSION = 11
 ENDPOINTS_VERSION = 16
 CURRENT_LEADER_VERSION = 12
 UNKNOWN_OFFSET = -1
+NO_REPLICA = -1
 
 PartitionResponse = FetchResponse.Topic.Partition
 
@@ -72,7 +73,8 @@ class Read(NamedTuple):
 @handles(FetchRequest)
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
-    call.client_rack = request.rack_id or None
+    if request.rack_id:
+        call.session.learn_rack(request.rack_id)
     session, full, wanted = open_session(call, request)
     reading = Reading(
         wanted,
@@ -238,6 +240,7 @@ def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
     topics: dict[TopicKey, FetchResponse.Topic] = {}
     endpoints = NodeEndpoints(call)
     traffic: dict[str, int] = {}
+    redirects: dict[str, list[int]] = {}
     for one in shown:
         key = one.wanted.topic
         topic = topics.get(key)
@@ -248,10 +251,13 @@ def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
         topic.partitions.append(one.entry)
         if one.partition is not None:
             name = one.partition.topic.name
-            traffic[name] = traffic.get(name, 0) + len(one.entry.records or b"")
-            if one.entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            if one.entry.preferred_read_replica != NO_REPLICA:
+                redirects.setdefault(name, []).append(one.entry.preferred_read_replica)
+            elif one.entry.error_code == ErrorCode.NONE:
+                traffic[name] = traffic.get(name, 0) + len(one.entry.records or b"")
+            elif one.entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 endpoints.add(one.partition.leader)
-    call.traffic = traffic
+    call.traffic, call.redirects = traffic, redirects or None
     response = FetchResponse(
         session_id=session.id if session is not None else NO_SESSION, responses=list(topics.values())
     )

@@ -50,7 +50,7 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
         return FindCoordinatorResponse.Coordinator(
             key=key, node_id=NO_NODE, host="", port=-1, error_code=error.code, error_message=error.message or ""
         )
-    listener = broker.listener(call.client.listener)
+    listener = broker.listener(call.session.listener)
     return FindCoordinatorResponse.Coordinator(
         key=key, node_id=broker.id, host=listener.host, port=listener.port, error_message=""
     )

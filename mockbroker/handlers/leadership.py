@@ -84,6 +84,6 @@ class NodeEndpoints:
         result = []
         for broker_id in sorted(self._ids):
             broker = self._call.cluster.brokers[broker_id]
-            listener = broker.listener(self._call.client.listener)
+            listener = broker.listener(self._call.session.listener)
             result.append(entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack))
         return result

@@ -126,8 +126,9 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
 
 def choose_diskless_leader(call: Call, rack_id: str | None, topics: list[Topic]) -> int:
     """The broker that leads every diskless partition of this answer; no turn is taken where there is none."""
-    rack = diskless.client_rack(rack_id, call.client.id, call.client.rack)
-    call.client_rack = rack
+    rack = diskless.client_rack(rack_id, call.session.client_id, call.session.listener_rack)
+    if rack_id:
+        call.session.learn_rack(rack_id)
     if not any(topic.diskless for topic in topics):
         return NO_LEADER
     chosen = call.cluster.diskless_broker(rack)
@@ -138,7 +139,7 @@ def choose_diskless_leader(call: Call, rack_id: str | None, topics: list[Topic])
 
 def broker_entry(call: Call, broker: Broker) -> MetadataResponse.Broker:
     """A broker with the address of the listener that the client came in by."""
-    listener = broker.listener(call.client.listener)
+    listener = broker.listener(call.session.listener)
     return MetadataResponse.Broker(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
 
 

@@ -45,7 +45,7 @@ def told_brokers(call: Call, cache: MetadataCache) -> list[MetadataResponse.Brok
     entries = []
     for broker_id in sorted(cache.brokers):
         broker = cache.brokers[broker_id]
-        address = broker.address(call.client.listener)
+        address = broker.address(call.session.listener)
         entries.append(
             MetadataResponse.Broker(node_id=broker_id, host=address.host, port=address.port, rack=broker.rack)
         )

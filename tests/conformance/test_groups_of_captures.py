@@ -62,7 +62,7 @@ class Replay:
         self.sim = Simulation(racks="a", settings=RECORDED_WITH)
         self.uuids = GivenUuids()
         self.uuids.given = []
-        self.sim.engine.rng = self.uuids
+        self.sim.engine.path.rng = self.uuids
         self.tickets: dict[tuple[int, int], int] = {}
         self.answered_ms: dict[int, int] = {}
         self.compared = 0

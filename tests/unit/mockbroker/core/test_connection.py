@@ -8,55 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import protocol
-from mockbroker.core.connection import MAX_WAITING_BYTES, Connection
-from mockbroker.core.journal import Journal
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES
 from mockbroker.core.simulation import Simulation
 from protocol import FrameReader
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode
+from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
-
-METADATA = MetadataRequest(topics=None)
-
-
-class Client:
-    """One client of one broker: writes frames, reads answers."""
-
-    def __init__(self, sim: Simulation, *, broker: int = 0, **fields: Any) -> None:
-        self.sim = sim
-        self.connection = Connection(sim.engine, sim.cluster.brokers[broker], "127.0.0.1", **fields)
-        self.reader = FrameReader()
-        self.correlation_id = 0
-
-    def frame(self, request: Any, version: int, client_id: str | None = "test") -> bytes:
-        self.correlation_id += 1
-        return protocol.request_frame(request, version, correlation_id=self.correlation_id, client_id=client_id)
-
-    def write(self, data: bytes) -> None:
-        self.connection.receive(data, self.sim.now_ms)
-
-    def frames(self) -> list[bytes]:
-        return self.reader.feed(b"".join(self.connection.take_output()))
-
-    def ask(self, request: Any, version: int, **fields: Any) -> Any:
-        self.write(self.frame(request, version, **fields))
-        (frame,) = self.frames()
-        header, response = protocol.read_response(frame, type(request).api_key, version)
-        assert header.correlation_id == self.correlation_id
-        return response
-
-
-@pytest.fixture
-def sim(sim: Simulation) -> Simulation:
-    sim.cluster.create_topic(TOPIC, 1, 3)
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
-    return sim
-
-
-@pytest.fixture
-def client(sim: Simulation) -> Client:
-    return Client(sim)
 
 
 def test_requests_are_answered_however_they_are_cut(sim):
@@ -201,7 +160,7 @@ def test_a_frame_of_an_impossible_size_ends_the_connection_before_it_is_read(cap
     client.write(size.to_bytes(4, "big", signed=True))
     assert client.connection.closed is not None
     assert len(caplog.messages) == 1
-    assert f"frame of {size} bytes" in caplog.messages[0]
+    assert f"got {size}" in caplog.messages[0]
 
 
 @given(st.binary(max_size=200), st.integers(0, 200))
@@ -229,7 +188,7 @@ def test_a_handler_that_fails_ends_its_own_connection(sim, client, caplog, monke
     def broken(call: Any, request: Any) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("mockbroker.core.engine.handler_of", lambda api_key: broken)
+    monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
     client.write(client.frame(fetch_request(), 12))
     monkeypatch.undo()
     assert client.connection.closed == "ZeroDivisionError: a bug"
@@ -239,104 +198,27 @@ def test_a_handler_that_fails_ends_its_own_connection(sim, client, caplog, monke
 def test_reading_stops_while_many_bytes_wait_behind_a_call(sim, client):
     client.write(client.frame(fetch_request(max_wait_ms=500), 12))
     assert not client.connection.is_full
-    client.write(bytes(MAX_WAITING_BYTES + 1))
+    client.write(bytes(MAX_UNREAD_BYTES + 1))
     assert client.connection.is_full
 
 
-# kept answers
+def test_a_client_that_does_not_read_its_answers_has_its_next_calls_wait(sim, client):
+    sim.cluster.create_topic("wide", 2000, 3)
+    requests = [client.frame(METADATA, 12) for _ in range(100)]
+    client.write(b"".join(requests))
+    assert client.connection.is_held
+    answered = client.frames()
+    assert sum(map(len, answered)) < MAX_OUTPUT_BYTES + 2 * len(answered[0])
+    assert client.frames() == []
+    while client.connection.is_held:
+        client.connection.go_on(sim.now_ms)
+        answered += client.frames()
+    assert [int.from_bytes(frame[:4], "big") for frame in answered] == list(range(1, 101))
 
 
-def test_a_kept_answer_is_the_one_that_would_be_made(sim):
-    def ask_twice(**fields: Any) -> tuple[Any, Any]:
-        client = Client(sim)
-        return client.ask(METADATA, 12, **fields), client.ask(METADATA, 12, **fields)
-
-    first, second = ask_twice(client_id="diskless_az=b")
-    assert first == second, "one broker in that rack, so the turn changes nothing"
-    assert len(sim.engine.response_cache._by_request) == 1
-
-
-def test_kept_answers_end_with_any_change_of_the_cluster(sim, client):
-    client.ask(METADATA, 12)
-    sim.cluster.stop_broker(2, 0)
-    assert [broker.node_id for broker in client.ask(METADATA, 12).brokers] == [0, 1]
-    sim.cluster.create_topic("new")
-    assert "new" in [topic.name for topic in client.ask(METADATA, 12).topics]
-    sim.cluster.add_partitions("new", 5)
-    assert [len(topic.partitions) for topic in client.ask(METADATA, 12).topics if topic.name == "new"] == [5]
-
-
-def test_kept_answers_take_turns_evenly():
-    sim = Simulation(racks="a,a,a,a,b")
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
-    client = Client(sim)
-    leaders = [
-        client.ask(METADATA, 12, client_id="diskless_az=a").topics[0].partitions[0].leader_id for _ in range(3000)
-    ]
-    assert [leaders.count(broker) for broker in range(5)] == [750, 750, 750, 750, 0]
-    assert leaders[:8] == [0, 1, 2, 3, 0, 1, 2, 3]
-
-
-def test_kept_answers_tell_client_ids_and_listeners_apart(sim):
-    def leader(**fields: Any) -> int:
-        listener = {key: fields.pop(key) for key in ("listener", "listener_rack") if key in fields}
-        return Client(sim, **listener).ask(METADATA, 12, **fields).topics[0].partitions[0].leader_id
-
-    for _ in range(3):
-        assert leader(client_id="diskless_az=a") == 0
-        assert leader(client_id="diskless_az=c") == 2
-        assert leader(client_id="plain", listener="RACK_b", listener_rack="b") == 1
-
-
-# the journal
-
-
-def test_every_answered_call_is_in_the_journal(sim):
-    journal = Journal()
-    client = Client(sim, journal=journal, number=7, broker=0)
-    sent = batch(b"a")
-    sim.advance(ms=30)
-    for _ in range(2):
-        client.ask(METADATA, 12, client_id="app,diskless_az=b")
-    client.ask(produce_request(sent), 12)
-    produced = list(journal)[-1]
-    kept = [(one.api_key, one.version, one.client_id, one.client_rack, one.request_bytes) for one in journal]
-    assert kept[0] == kept[1]
-    assert kept[0][:4] == (3, 12, "app,diskless_az=b", "b")
-    assert (produced.at_ms, produced.broker_id, produced.rack, produced.connection) == (30, 0, "a", 7)
-    assert (produced.api_key, produced.traffic) == (0, {TOPIC: len(sent)})
-    assert produced.request_bytes > len(sent)
-    assert produced.response_bytes > 0
-
-
-@pytest.mark.parametrize(
-    ("rack_id", "client_id", "listener_rack", "found"),
-    [("a", "diskless_az=b", "c", "a"), ("", "diskless_az=b", "c", "b"), ("", "app", "c", "c"), ("", "app", None, None)],
-)
-def test_the_journal_knows_a_consumers_rack_by_its_fetch_its_client_id_or_its_listener(
-    sim, rack_id, client_id, listener_rack, found
-):
-    journal = Journal()
-    client = Client(sim, journal=journal, listener_rack=listener_rack)
-    client.ask(fetch_request(rack_id=rack_id), 12, client_id=client_id)
-    assert [one.client_rack for one in journal] == [found]
-
-
-def test_the_journal_knows_a_producers_rack_by_its_client_id(sim):
-    journal = Journal()
-    client = Client(sim, journal=journal)
-    client.ask(produce_request(batch(b"a")), 12, client_id="app,diskless_az=b")
-    client.ask(produce_request(batch(b"b")), 12, client_id="app")
-    assert [one.client_rack for one in journal] == ["b", None]
-
-
-def test_the_journal_keeps_the_last_calls_and_finds_what_came_after_a_mark():
-    journal = Journal(most=3)
-    sim = Simulation()
-    client = Client(sim, journal=journal)
-    client.ask(METADATA, 12)
-    mark = journal.mark()
-    for version in (1, 2, 3):
-        client.ask(METADATA, version)
-    assert [one.version for one in journal.since(mark)] == [1, 2, 3]
-    assert (len(journal), journal.dropped) == (3, 1)
+def test_reading_stops_while_many_bytes_wait_behind_answers_that_nobody_takes(sim, client):
+    sim.cluster.create_topic("wide", 20_000, 3)
+    client.write(client.frame(METADATA, 12))
+    assert not client.connection.is_full
+    client.write(client.frame(METADATA, 12) + bytes(MAX_UNREAD_BYTES))
+    assert client.connection.is_full

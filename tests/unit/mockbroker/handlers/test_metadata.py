@@ -90,9 +90,9 @@ def test_an_unknown_rack_has_all_brokers_in_turn(sim):
 
 
 def test_the_request_goes_before_the_client_id_and_that_before_the_listener(sim):
-    assert leaders(metadata(sim, "events", rack="a", client_id="diskless_az=b", client_rack="c")) <= {0, 3}
-    assert leaders(metadata(sim, "events", client_id="diskless_az=b", client_rack="c")) <= {1, 4}
-    assert leaders(metadata(sim, "events", client_id="plain", client_rack="c")) <= {2, 5}
+    assert leaders(metadata(sim, "events", rack="a", client_id="diskless_az=b", listener_rack="c")) <= {0, 3}
+    assert leaders(metadata(sim, "events", client_id="diskless_az=b", listener_rack="c")) <= {1, 4}
+    assert leaders(metadata(sim, "events", client_id="plain", listener_rack="c")) <= {2, 5}
 
 
 def test_older_versions_go_by_the_client_id(sim):
@@ -174,7 +174,7 @@ def test_clients_are_told_the_addresses_of_the_listener_they_came_by(sim):
 
     for broker in sim.cluster.brokers.values():
         broker.listeners.append(Listener("RACK_a", "127.0.0.1", 20000 + broker.id, "a"))
-    response = metadata(sim, "events", listener="RACK_a", client_rack="a")
+    response = metadata(sim, "events", listener="RACK_a", listener_rack="a")
     assert [broker.port for broker in response.brokers] == [20000 + index for index in range(6)]
 
 

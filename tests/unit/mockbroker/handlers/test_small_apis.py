@@ -69,7 +69,8 @@ REQUESTS = [
     ApiVersionsRequest(),
     CreatePartitionsRequest(topics=[CreatePartitionsRequest.Topic(name=TOPIC, count=1, assignments=None)]),
     CreateTopicsRequest(topics=[CreateTopicsRequest.Topic(name="new", num_partitions=1, replication_factor=1)]),
-    DeleteTopicsRequest(topic_names=["none"], topics=[DeleteTopicsRequest.Topic(name="none")]),
+    DeleteTopicsRequest(topic_names=["none"]),
+    DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name="none")]),
     DescribeClusterRequest(),
     DescribeConfigsRequest(resources=[DescribeConfigsRequest.Resource(resource_type=2, resource_name=TOPIC)]),
     DescribeTopicPartitionsRequest(),
@@ -98,7 +99,14 @@ REQUESTS = [
 def test_every_answer_can_be_written_in_every_version(sim, request_):
     sim.cluster.create_topic(TOPIC, 2, 2)
     message = type(request_)
+    asked = 0
     for version in message.valid_versions:
+        try:
+            protocol.encode(request_, version)
+        except protocol.EncodeError:
+            continue
+        asked += 1
         response = sim.ask(request_, version=version)
         written = protocol.encode(response, version)
         assert protocol.decode(message.api_key, "response", version, written) is not None
+    assert asked

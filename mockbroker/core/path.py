@@ -1,0 +1,291 @@
+"""The path of a call: the stages that every request passes, of real clients and of simulated ones, in this order.
+
+    read_header      whose header is it, and where does the body start
+    gate_version     is this API served, and in this version
+    open_session     who is asking: client id, rack and where the rack was learned
+    check_limits     quotas and limits (``limits``)
+    inject_faults    what a test has go wrong (``faults``)
+    answer_cached    what was answered to the same request before, while that still holds
+    handle           the handler; it reads the body and authorizes
+
+A stage gives None to have the call go on, or what is to become of it: ``Respond``, ``RespondBytes``, ``Close``, or a
+``Wait``, after which it goes on. What comes of it is encoded and told to the observers as the call's one ``Outcome``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from struct import Struct
+from typing import Any, NamedTuple
+
+from mockbroker.call import Call, Wait
+from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
+from mockbroker.core.purgatory import ParkedCall, Purgatory
+from mockbroker.core.response_cache import CACHED_API, ResponseCache
+from mockbroker.handlers import MODULE_OF_API, handler_of
+from mockbroker.handlers.error_responses import error_response
+from mockbroker.session import Session
+from mockbroker.state.cluster import Cluster
+from protocol.codec import codec
+from protocol.errors import ProtocolError
+from protocol.headers import read_request_header, response_header_version
+from protocol.registry import message_class
+
+API_VERSIONS = 18
+REQUEST_START = Struct(">hhi")  # API key, version, correlation id
+RESPONSE_START = Struct(">ii")  # size, correlation id
+NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
+MIN_REQUEST_BYTES = REQUEST_START.size
+JOINED_BYTES = 1 << 16  # an answer below this goes out in one piece
+
+
+class Respond(NamedTuple):
+    """Answer with a message, in the request's version unless another is given; None where there is no answer."""
+
+    response: Any
+    version: int | None = None
+
+
+class RespondBytes(NamedTuple):
+    """Answer with what stands behind the correlation id, header tags included."""
+
+    rest: bytes
+
+
+class Close(NamedTuple):
+    """Close the connection; ``error`` is what was raised where our own code failed."""
+
+    reason: str
+    error: Exception | None = None
+
+
+Verdict = Respond | RespondBytes | Close | Wait
+Stage = Callable[[Call], Verdict | None]
+Finish = Callable[[Outcome], None]
+
+
+@dataclass(slots=True, eq=False)
+class CallPath:
+    """Takes calls from frame to outcome, for one cluster.
+
+    ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
+    ``observers`` are told of each call's end, in their order.
+    """
+
+    cluster: Cluster
+    rng: Random
+    limits: list[Stage] = field(default_factory=list)
+    faults: list[Stage] = field(default_factory=list)
+    observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
+    purgatory: Purgatory = field(init=False)
+    response_cache: ResponseCache = field(init=False)
+    stages: tuple[Stage, ...] = field(init=False)
+    _finish: dict[Call, Finish] = field(default_factory=dict)
+    _parked: dict[Call, ParkedCall] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.purgatory = Purgatory(self.cluster.woken, self._go_on)
+        self.response_cache = ResponseCache(self.cluster)
+        self.stages = (
+            self.read_header,
+            self.gate_version,
+            self.open_session,
+            self.check_limits,
+            self.inject_faults,
+            self.answer_cached,
+            self.handle,
+        )
+
+    # what connections do
+
+    def take(self, frame: bytes, session: Session, now_ms: int, finish: Finish) -> Call | None:
+        """Take a frame in. ``finish`` gets its outcome, now or later, after the observers.
+
+        Gives the call if it waits, for ``drop``.
+        """
+        call = Call(self.cluster, session, frame, now_ms, self.rng)
+        self._finish[call] = finish
+        self._run(call, 0)
+        if self.cluster.woken:
+            self.purgatory.wake(now_ms)
+        return call if call in self._parked else None
+
+    def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
+        """End a connection whose bytes are no frames: a call that has no more than that."""
+        call = Call(self.cluster, session, b"", now_ms, self.rng)
+        self._finish[call] = finish
+        self._conclude(call, Close(reason))
+
+    def drop(self, call: Call, now_ms: int) -> None:
+        """Forget a call that waits, since whoever asked has gone."""
+        parked = self._parked.pop(call, None)
+        if parked is not None and self.purgatory.drop(parked):
+            self._end(Outcome(call, Ending.DROPPED, now_ms))
+
+    # the stages
+
+    def read_header(self, call: Call) -> Verdict | None:
+        """Read what every header begins with: API key, version and correlation id."""
+        call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
+        return None
+
+    def gate_version(self, call: Call) -> Verdict | None:
+        """Refuse what the broker does not serve: ApiVersions with an answer, all else by closing the connection."""
+        served = call.session.served_versions
+        api_key, version = call.api_key, call.version
+        if served is None:
+            if api_key not in MODULE_OF_API:
+                return Close(f"API key {api_key} is not served")
+            versions = message_class(api_key, "request").valid_versions
+            if version in versions:
+                return None
+            expected = str(versions)
+        elif api_key not in served:
+            return Close(f"API key {api_key} is not served by the release that broker {call.broker.id} emulates")
+        else:
+            lowest, highest = served[api_key]
+            if lowest <= version <= highest:
+                return None
+            expected = f"{lowest}-{highest}"
+        if api_key == API_VERSIONS:
+            from mockbroker.handlers.api_versions import refuse_version
+
+            return Respond(refuse_version(served), version=0)
+        return Close(f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
+
+    def open_session(self, call: Call) -> Verdict | None:
+        """Read the rest of the header: whose request it is."""
+        try:
+            header, call.body_start = read_request_header(call.frame)
+        except ProtocolError as error:
+            return Close(str(error))
+        if header.client_id != call.session.client_id:
+            call.session.identify(header.client_id)
+        return None
+
+    def check_limits(self, call: Call) -> Verdict | None:
+        """Ask each of ``limits``."""
+        return first_verdict(self.limits, call)
+
+    def inject_faults(self, call: Call) -> Verdict | None:
+        """Ask each of ``faults``."""
+        return first_verdict(self.faults, call)
+
+    def answer_cached(self, call: Call) -> Verdict | None:
+        """Answer as the same request was answered before."""
+        if call.api_key != CACHED_API:
+            return None
+        cached = self.response_cache.find(call)
+        return None if cached is None else RespondBytes(cached)
+
+    def handle(self, call: Call) -> Verdict | None:
+        """Let the handler answer."""
+        try:
+            request = call.request
+        except ProtocolError as error:
+            return Close(str(error))
+        handler = handler_of(call.api_key)
+        assert handler is not None, call.api_key
+        try:
+            return verdict_of(call, handler(call, request))
+        except Exception as error:  # noqa: BLE001 - a handler that fails costs one call, not the cluster
+            return self._failed(call, error)
+
+    # inside
+
+    def _run(self, call: Call, first_stage: int) -> None:
+        """Take a call through the stages from this one on."""
+        for number in range(first_stage, len(self.stages)):
+            verdict = self.stages[number](call)
+            if verdict is None:
+                continue
+            if type(verdict) is Wait:
+                self._parked[call] = self.purgatory.park(call, verdict, number)
+            else:
+                self._conclude(call, verdict)
+            return
+
+    def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
+        """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
+        del self._parked[call]
+        is_handlers = stage == len(self.stages) - 1
+        try:
+            result = wait.then(call)
+        except Exception as error:  # noqa: BLE001 - as in handle
+            verdict: Verdict | None = self._failed(call, error)
+        else:
+            verdict = verdict_of(call, result) if is_handlers else result
+        if verdict is None:
+            self._run(call, stage + 1)
+        elif type(verdict) is Wait:
+            self._parked[call] = self.purgatory.park(call, verdict, stage)
+        else:
+            self._conclude(call, verdict)
+
+    def _failed(self, call: Call, error: Exception) -> Verdict:
+        """Tell the client of an error where its answer has a place for it; else close the connection."""
+        response = error_response(call.request, call.version, error)
+        if response is None:
+            return Close(f"{type(error).__name__}: {error}", error)
+        return Respond(response)
+
+    def _conclude(self, call: Call, verdict: Verdict) -> None:
+        """Encode what is to be answered, and end the call."""
+        if type(verdict) is Respond and verdict.response is not None:
+            version = call.version if verdict.version is None else verdict.version
+            try:
+                output = encoded(call, verdict.response, version)
+            except ProtocolError as error:
+                verdict = Close(f"the answer cannot be written: {error}", error)
+            else:
+                if call.api_key == CACHED_API:
+                    self.response_cache.keep(call, output)
+                self._end(self._answered(call, output, verdict.response))
+                return
+        if type(verdict) is RespondBytes:
+            output = [RESPONSE_START.pack(4 + len(verdict.rest), call.correlation_id) + verdict.rest]
+            self._end(self._answered(call, output, None))
+        elif type(verdict) is Close:
+            self._end(Outcome(call, Ending.CLOSED, call.now_ms, (), None, verdict.reason, verdict.error))
+        else:
+            self._end(self._answered(call, (), None))
+
+    def _answered(self, call: Call, output: Any, response: Any) -> Outcome:
+        ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
+        return Outcome(call, ending, call.now_ms, output, response)
+
+    def _end(self, outcome: Outcome) -> None:
+        """Tell the observers, then whoever brought the call, who may go on with the next."""
+        finish = self._finish.pop(outcome.call)
+        for observer in self.observers:
+            observer.call_ended(outcome)
+        finish(outcome)
+
+
+def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:
+    """What the first of these that has anything to say says."""
+    for stage in stages:
+        verdict = stage(call)
+        if verdict is not None:
+            return verdict
+    return None
+
+
+def verdict_of(call: Call, result: Any) -> Verdict:
+    """What a handler's result means."""
+    if type(result) is Wait:
+        return result
+    if result is None and call.close_reason is not None:
+        return Close(call.close_reason)
+    return Respond(result)
+
+
+def encoded(call: Call, response: Any, version: int) -> list[bytes]:
+    """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
+    message = type(response)
+    body = codec(message, version).encode(response)
+    tags = NO_TAGS if response_header_version(message.api_key, version) else b""
+    start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
+    return [start + body] if len(body) < JOINED_BYTES else [start, body]

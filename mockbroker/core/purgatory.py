@@ -1,0 +1,115 @@
+"""Calls that wait, for a key or for a time. Kafka calls this place the purgatory.
+
+No clock: whoever drives it passes the time with every call, and calls ``advance`` when ``next_deadline_ms`` is reached.
+Source: DelayedOperationPurgatory, Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from mockbroker.call import Call, Wait
+
+Continue = Callable[[Call, Wait, int], None]
+
+
+@dataclass(slots=True, eq=False)
+class ParkedCall:
+    """A call that waits; ``stage`` is where its path goes on. ``wait`` is None once it goes on or was dropped."""
+
+    call: Call
+    wait: Wait | None
+    stage: int
+
+
+@dataclass(slots=True, eq=False)
+class Purgatory:
+    """The parked calls of one cluster.
+
+    ``woken`` collects the keys that were notified. ``go_on(call, wait, stage)`` gets each call whose wait is over.
+    """
+
+    woken: list[Hashable]
+    go_on: Continue
+    _parked: dict[ParkedCall, None] = field(default_factory=dict)
+    _by_key: dict[Hashable, dict[ParkedCall, None]] = field(default_factory=dict)
+    _deadlines: list[tuple[int, int, ParkedCall]] = field(default_factory=list)
+    _count: int = 0
+    _waking: bool = False
+
+    def __len__(self) -> int:
+        """How many calls wait."""
+        return len(self._parked)
+
+    def park(self, call: Call, wait: Wait, stage: int) -> ParkedCall:
+        """Have a call wait. The same keys in the same order wake calls in the order in which they were parked."""
+        parked = ParkedCall(call, wait, stage)
+        call.was_parked = True
+        self._parked[parked] = None
+        for key in wait.on:
+            self._by_key.setdefault(key, {})[parked] = None
+        if wait.until_ms is not None:
+            self._count += 1
+            heapq.heappush(self._deadlines, (wait.until_ms, self._count, parked))
+        return parked
+
+    def drop(self, parked: ParkedCall) -> bool:
+        """Forget a call, since whoever asked has gone. False if it waits no longer."""
+        if parked.wait is None:
+            return False
+        self._take_off(parked)
+        return True
+
+    def wake(self, now_ms: int) -> None:
+        """Let the calls go on whose keys were notified, until no key is left."""
+        if self._waking:
+            return  # an answer led to another call: the loop below sees what that one notified
+        self._waking = True
+        try:
+            woken = self.woken
+            while woken:
+                keys = dict.fromkeys(woken)
+                woken.clear()
+                for key in keys:
+                    for parked in list(self._by_key.get(key, ())):
+                        if parked.wait is not None:
+                            self._continue(parked, now_ms)
+        finally:
+            self._waking = False
+
+    def advance(self, now_ms: int) -> None:
+        """Let time reach ``now_ms``: calls that waited for it go on."""
+        self.wake(now_ms)
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][0] <= now_ms:
+            parked = heapq.heappop(deadlines)[2]
+            if parked.wait is not None:
+                self._continue(parked, now_ms)
+                self.wake(now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """When ``advance`` has to run next; None while no call waits for a time."""
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][2].wait is None:
+            heapq.heappop(deadlines)
+        return deadlines[0][0] if deadlines else None
+
+    def _continue(self, parked: ParkedCall, now_ms: int) -> None:
+        wait = parked.wait
+        assert wait is not None
+        self._take_off(parked)
+        parked.call.now_ms = now_ms
+        self.go_on(parked.call, wait, parked.stage)
+
+    def _take_off(self, parked: ParkedCall) -> None:
+        assert parked.wait is not None
+        for key in parked.wait.on:
+            waiting = self._by_key.get(key)
+            if waiting is not None:
+                waiting.pop(parked, None)
+                if not waiting:
+                    del self._by_key[key]
+        parked.wait = None
+        del self._parked[parked]
