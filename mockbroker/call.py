@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.metadata.view import MetadataView
 
 Response = Any
 Handler = Callable[["Call", Any], Any]
@@ -61,6 +62,11 @@ class Call:
     def broker(self) -> Broker:
         """The broker that was called."""
         return self.session.broker
+
+    @property
+    def view(self) -> MetadataView:
+        """What the broker that was called knows of the cluster."""
+        return self.cluster.support.view(self.session.broker.id)
 
     @property
     def request(self) -> Any:

@@ -43,7 +43,7 @@ class ResponseCache:
     def find(self, call: Call) -> bytes | None:
         """What was answered to the same request, None if that is not known; the turn it takes is taken."""
         cluster = self.cluster
-        if cluster.zookeeper is not None:
+        if not call.view.is_shared:
             return None  # each broker answers by what it was told
         if self._version != cluster.version:
             self._by_request.clear()
@@ -65,7 +65,7 @@ class ResponseCache:
 
     def keep(self, call: Call, output: Sequence[bytes]) -> None:
         """Keep what was answered to a request, a whole frame in pieces."""
-        if self.cluster.zookeeper is not None or self._version != self.cluster.version:
+        if not call.view.is_shared or self._version != self.cluster.version:
             return  # or the request itself changed the cluster
         answer = b"".join(output)[8:]
         size = len(call.frame) + len(answer)

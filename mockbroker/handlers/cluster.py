@@ -6,8 +6,11 @@ Source: KIP-700, KIP-919, KIP-1073; KafkaApis.handleDescribeCluster, Apache Kafk
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mockbroker.call import Call, handles
 from mockbroker.handlers.metadata import ALL_CLUSTER_OPERATIONS, NOT_ASKED_FOR
+from mockbroker.state.metadata.view import KnownBroker
 from protocol.apis.cluster import DescribeClusterRequest, DescribeClusterResponse
 from protocol.error_codes import ErrorCode
 
@@ -25,40 +28,24 @@ def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClu
             error_message=f"endpoint type {request.endpoint_type}, but 1 is served",
             endpoint_type=request.endpoint_type,
         )
-    if cluster.zookeeper is not None:
-        return told_cluster(call, request)
     with_fenced = call.version >= FENCED_VERSION and request.include_fenced_brokers
-    brokers = []
-    for broker in cluster.brokers.values() if with_fenced else cluster.online_brokers():
-        listener = broker.listener(call.session.listener)
-        entry = DescribeClusterResponse.Broker(
-            broker_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack
-        )
-        if not broker.online:
-            entry.is_fenced = True
-        brokers.append(entry)
+    known: Sequence[KnownBroker] = list(cluster.brokers.values()) if with_fenced else call.view.live_brokers()
     return DescribeClusterResponse(
         cluster_id=cluster.id,
-        controller_id=cluster.controller_id(),
-        brokers=brokers,
+        controller_id=call.view.controller_id,
+        brokers=[broker_entry(call, broker) for broker in known],
         cluster_authorized_operations=(
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
         ),
     )
 
 
-def told_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """What the broker was told, in Zookeeper mode."""
-    from mockbroker.handlers.metadata_told import cache_of, told_brokers
-
-    cache = cache_of(call)
-    operations = ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
-    return DescribeClusterResponse(
-        cluster_id=call.cluster.id,
-        controller_id=cache.controller_id,
-        brokers=[
-            DescribeClusterResponse.Broker(broker_id=one.node_id, host=one.host, port=one.port, rack=one.rack)
-            for one in told_brokers(call, cache)
-        ],
-        cluster_authorized_operations=operations,
+def broker_entry(call: Call, broker: KnownBroker) -> DescribeClusterResponse.Broker:
+    listener = broker.listener(call.session.listener)
+    return DescribeClusterResponse.Broker(
+        broker_id=broker.id,
+        host=listener.host,
+        port=listener.port,
+        rack=broker.rack,
+        is_fenced=call.version >= FENCED_VERSION and not call.view.is_alive(broker.id),
     )

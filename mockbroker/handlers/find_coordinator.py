@@ -41,11 +41,8 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
             what = "share partitions have no coordinator here" if key_type == SHARE else f"key type {key_type}"
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{what}; 0 (group) and 1 (transactional id) have one")
         broker = call.cluster.coordinator_for(key)
-        if (
-            call.cluster.zookeeper is not None
-            and broker.id not in call.cluster.zookeeper.caches[call.broker.id].brokers
-        ):
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} was not told of {broker.id}")
+        if not call.view.is_alive(broker.id):
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")
     except ApiError as error:
         return FindCoordinatorResponse.Coordinator(
             key=key, node_id=NO_NODE, host="", port=-1, error_code=error.code, error_message=error.message or ""

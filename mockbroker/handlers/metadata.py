@@ -1,25 +1,27 @@
 """Metadata (key 3) and DescribeTopicPartitions (key 75): who leads what, and in which rack.
 
+A broker tells what it knows (``call.view``): in KRaft mode the cluster as it is, unless it is cut off from the
+controller; in ZooKeeper mode what the controller told it, so that a new topic has no leader at first.
 Classic topics show their real leaders. Every diskless partition of an answer is led by one broker of the client's rack,
 sole replica and sole in-sync replica; the next answer names the next broker of that rack.
 
-Reads cluster.brokers and cluster.topics; writes cluster.topics when it auto-creates, and takes turns.
-Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION; per partition:
-LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
-Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest,
+Writes cluster.topics when it auto-creates, and takes turns.
+Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and what
+else keeps a topic from being created; per partition: LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
+Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest, Kafka 0.9 to 4.4;
 DescribeTopicPartitionsRequestHandler, Apache Kafka.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafka_rack import diskless
 from mockbroker.call import Call, handles
-from mockbroker.state.brokers.broker import Broker
+from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
-from protocol import ZERO_UUID
+from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from protocol.apis.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -33,27 +35,27 @@ ALL_CLUSTER_OPERATIONS = 8096
 NOT_ASKED_FOR = -(2**31)
 RACK_VERSION = 14
 DESCRIBE_RACK_VERSION = 1
+NULL_NAME_VERSION = 12
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
 @handles(MetadataRequest)
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""
-    cluster = call.cluster
-    if cluster.zookeeper is not None:
-        return zookeeper_metadata(call, request)
+    view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
-    topics = wanted_topics(call, request)
-    chosen = choose_diskless_leader(call, rack_id, [topic for topic in topics if isinstance(topic, Topic)])
+    found = list(wanted_topics(call, request))
+    topics = [one for one in found if not isinstance(one, MetadataResponse.Topic)]
+    chosen = choose_diskless_leader(call, rack_id, topics)
     return MetadataResponse(
-        brokers=[broker_entry(call, broker) for broker in cluster.online_brokers()],
-        cluster_id=cluster.id,
-        controller_id=cluster.controller_id(),
+        brokers=[broker_entry(call, broker) for broker in view.live_brokers()],
+        cluster_id=call.cluster.id,
+        controller_id=view.controller_id,
         topics=[
-            topic_entry(call, topic, chosen, request.include_topic_authorized_operations)
-            if isinstance(topic, Topic)
-            else topic
-            for topic in topics
+            one
+            if isinstance(one, MetadataResponse.Topic)
+            else topic_entry(call, one, chosen, request.include_topic_authorized_operations)
+            for one in found
         ],
         cluster_authorized_operations=(
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
@@ -61,24 +63,12 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     )
 
 
-def zookeeper_metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
-    """What the broker that was called has been told."""
-    from mockbroker.handlers.metadata_told import told_metadata
-
-    response = told_metadata(call, request)
-    if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
-    if request.include_topic_authorized_operations:
-        for topic in response.topics:
-            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
-    return response
-
-
 @handles(DescribeTopicPartitionsRequest)
 def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
-    names = {wanted.name for wanted in request.topics} or set(call.cluster.topics)
+    view = call.view
+    names = {wanted.name for wanted in request.topics} or set(view.topic_names())
     first_name, first_index = "", 0
     if request.cursor is not None:
         first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
@@ -92,11 +82,11 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(name for name in names if name >= first_name)
-    known = [call.cluster.topics[name] for name in wanted_names if name in call.cluster.topics]
-    chosen = choose_diskless_leader(call, rack_id, known)
+    known = {name: topic for name in wanted_names if (topic := view.topic(name)) is not None}
+    chosen = choose_diskless_leader(call, rack_id, list(known.values()))
     for name in wanted_names:
         first = first_index if name == first_name else 0
-        topic = call.cluster.topics.get(name)
+        topic = known.get(name)
         if topic is None:
             response.topics.append(
                 DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -112,7 +102,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
                 name=topic.name,
                 topic_id=topic.id,
                 is_internal=topic.is_internal,
-                partitions=[described_entry(call, partition, chosen) for partition in part],
+                partitions=[described_entry(call, topic, partition, chosen) for partition in part],
                 topic_authorized_operations=ALL_TOPIC_OPERATIONS,
             )
         )
@@ -124,7 +114,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     return response
 
 
-def choose_diskless_leader(call: Call, rack_id: str | None, topics: list[Topic]) -> int:
+def choose_diskless_leader(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> int:
     """The broker that leads every diskless partition of this answer; no turn is taken where there is none."""
     rack = diskless.client_rack(rack_id, call.session.client_id, call.session.listener_rack)
     if rack_id:
@@ -137,53 +127,75 @@ def choose_diskless_leader(call: Call, rack_id: str | None, topics: list[Topic])
     return chosen
 
 
-def broker_entry(call: Call, broker: Broker) -> MetadataResponse.Broker:
+def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
     """A broker with the address of the listener that the client came in by."""
     listener = broker.listener(call.session.listener)
     return MetadataResponse.Broker(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
 
 
-def wanted_topics(call: Call, request: MetadataRequest) -> list[Topic | MetadataResponse.Topic]:
+def wanted_topics(call: Call, request: MetadataRequest) -> Iterator[KnownTopic | MetadataResponse.Topic]:
     """The topics asked for, or all by name; where one cannot be had, the entry that says why."""
+    view = call.view
     if request.topics is None or (call.version == 0 and not request.topics):
-        return [call.cluster.topics[name] for name in sorted(call.cluster.topics)]
-    return list(found_topics(call, request))
-
-
-def found_topics(call: Call, request: MetadataRequest) -> Iterator[Topic | MetadataResponse.Topic]:
+        yield from (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
+        return
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
-    for wanted in request.topics or ():
-        try:
-            if wanted.name and may_create and wanted.name not in call.cluster.topics:
-                yield call.cluster.create_topic(wanted.name)
-            else:
-                yield call.cluster.find_topic(wanted.name, wanted.topic_id)
-        except ApiError as error:
-            no_name = None if call.version >= 12 else ""
-            yield MetadataResponse.Topic(
-                name=wanted.name or no_name,
-                topic_id=ZERO_UUID if wanted.name else wanted.topic_id,
-                error_code=error.code,
+    for wanted in request.topics:
+        topic = view.topic(wanted.name) if wanted.name else view.topic_of_id(wanted.topic_id)
+        if topic is None and wanted.name:
+            topic = topic_on_demand(call, wanted.name, may_create)
+        yield (
+            topic
+            if topic is not None
+            else MetadataResponse.Topic(
+                name=None if call.version >= NULL_NAME_VERSION else "",
+                topic_id=wanted.topic_id,
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
             )
+        )
 
 
-def topic_entry(call: Call, topic: Topic, chosen: int, with_operations: bool) -> MetadataResponse.Topic:
+def topic_on_demand(call: Call, name: str, may_create: bool) -> KnownTopic | MetadataResponse.Topic:
+    """A topic that is not known: created where that is allowed, and shown once the broker was told of it."""
+    cluster = call.cluster
+    code: int = ErrorCode.LEADER_NOT_AVAILABLE
+    try:
+        check_topic_name(name)
+        if not may_create:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if name not in cluster.topics:
+            check_controller(call, forwarding=True)
+            cluster.create_topic(name, requesting_broker_id=call.broker.id)
+        topic = call.view.topic(name)
+        if topic is not None:
+            return topic
+    except ApiError as error:
+        code = error.code
+    return MetadataResponse.Topic(name=name, is_internal=name in INTERNAL_TOPICS, error_code=code)
+
+
+def topic_entry(call: Call, topic: KnownTopic, chosen: int, with_operations: bool) -> MetadataResponse.Topic:
     return MetadataResponse.Topic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[partition_entry(call, partition, chosen) for partition in topic.partitions],
+        partitions=[partition_entry(call, topic, partition, chosen) for partition in topic.partitions],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
     )
 
 
-def partition_entry(call: Call, partition: Partition, chosen: int) -> MetadataResponse.Topic.Partition:
-    leader, replicas, isr, offline = shown(call, partition, chosen)
+def partition_entry(
+    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: int
+) -> MetadataResponse.Topic.Partition:
+    """One partition; version 0 shows only live replicas, and says so where some are not."""
+    leader, replicas, isr, offline = shown(call, topic, partition, chosen)
     error = ErrorCode.NONE if leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE
-    if call.version == 0 and offline:
-        replicas = [replica for replica in replicas if replica not in offline]
-        isr = [replica for replica in isr if replica not in offline]
-        error = error or ErrorCode.REPLICA_NOT_AVAILABLE
+    if call.version == 0 and not topic.diskless:
+        alive = [replica for replica in replicas if call.view.is_alive(replica)]
+        alive_isr = [replica for replica in isr if call.view.is_alive(replica)]
+        if len(alive) < len(replicas) or len(alive_isr) < len(isr):
+            error = error or ErrorCode.REPLICA_NOT_AVAILABLE
+        replicas, isr = alive, alive_isr
     return MetadataResponse.Topic.Partition(
         error_code=error,
         partition_index=partition.index,
@@ -195,8 +207,10 @@ def partition_entry(call: Call, partition: Partition, chosen: int) -> MetadataRe
     )
 
 
-def described_entry(call: Call, partition: Partition, chosen: int) -> DescribeTopicPartitionsResponse.Topic.Partition:
-    leader, replicas, isr, offline = shown(call, partition, chosen)
+def described_entry(
+    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: int
+) -> DescribeTopicPartitionsResponse.Topic.Partition:
+    leader, replicas, isr, offline = shown(call, topic, partition, chosen)
     return DescribeTopicPartitionsResponse.Topic.Partition(
         error_code=ErrorCode.NONE if leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
@@ -210,11 +224,14 @@ def described_entry(call: Call, partition: Partition, chosen: int) -> DescribeTo
     )
 
 
-def shown(call: Call, partition: Partition, chosen: int) -> tuple[int, list[int], list[int], list[int]]:
+def shown(
+    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: int
+) -> tuple[int, list[int], list[int], list[int]]:
     """Leader, replicas, in-sync and offline replicas as clients are told."""
-    if partition.topic.diskless:
+    if topic.diskless:
         alone = [chosen] if chosen != NO_LEADER else []
         return (chosen, alone, alone, [])
-    online = call.cluster.online_ids()
-    offline = [replica for replica in partition.replicas if replica not in online]
-    return (partition.leader, list(partition.replicas), list(partition.isr), offline)
+    view = call.view
+    leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER
+    isr = list(partition.isr) if leader != NO_LEADER or view.shows_isr_without_leader else []
+    return (leader, list(partition.replicas), isr, view.offline_replicas(partition))

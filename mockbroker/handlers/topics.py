@@ -14,8 +14,9 @@ from collections import Counter
 
 from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
-from mockbroker.handlers.controlled import check_controller, when_told
+from mockbroker.handlers.controlled import check_controller, when_known
 from mockbroker.state.errors import ApiError
+from mockbroker.state.metadata.view import MetadataView
 from mockbroker.state.topics.topic import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID
 from protocol.apis.topics import (
@@ -61,7 +62,7 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
         for topic in made.values():
             topic.error_code = ErrorCode.REQUEST_TIMED_OUT
 
-    return when_told(call, response, request.timeout_ms, lambda cache: made.keys() <= cache.topics.keys(), late)
+    return when_known(call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), late)
 
 
 def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) -> CreateTopicsResponse.Topic:
@@ -139,7 +140,9 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
         for topic in gone.values():
             topic.error_code = ErrorCode.REQUEST_TIMED_OUT
 
-    return when_told(call, response, request.timeout_ms, lambda cache: gone.keys().isdisjoint(cache.topics), late)
+    return when_known(
+        call, response, request.timeout_ms, lambda view: not any(view.topic(name or "") for name in gone), late
+    )
 
 
 def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsResponse.Topic:
@@ -177,10 +180,16 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
         for entry in wider.values():
             entry.error_code = ErrorCode.REQUEST_TIMED_OUT
 
-    return when_told(
+    return when_known(
         call,
         response,
         request.timeout_ms,
-        lambda cache: all(len(cache.topics.get(name, ())) >= counts[name] for name in wider),
+        lambda view: all(partitions_known(view, name) >= counts[name] for name in wider),
         late,
     )
+
+
+def partitions_known(view: MetadataView, name: str) -> int:
+    """How many partitions of a topic a broker knows."""
+    topic = view.topic(name)
+    return 0 if topic is None else len(topic.partitions)

@@ -12,8 +12,8 @@ from itertools import groupby
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.call import Call, handles
+from mockbroker.state.metadata.cache import Address, LiveBroker, PartitionState, ToldPartition
 from mockbroker.state.zookeeper.controller import Update
-from mockbroker.state.zookeeper.metadata_cache import Address, LiveBroker, PartitionState, ToldPartition
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
 
@@ -73,6 +73,7 @@ def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
         state.zk_version,
         tuple(state.replicas),
         tuple(state.offline_replicas),
+        state.partition_index,
     )
 
 
@@ -98,7 +99,7 @@ def request_of(update: Update) -> UpdateMetadataRequest:
 
 def written_broker(version: int, broker: LiveBroker) -> UpdateMetadataRequest.Broker:
     if version == 0:
-        address = broker.address(SECURITY_PROTOCOL)
+        address = broker.listener(SECURITY_PROTOCOL)
         return UpdateMetadataRequest.Broker(id=broker.id, v0_host=address.host, v0_port=address.port)
     endpoints = [
         UpdateMetadataRequest.Broker.Endpoint(port=one.port, host=one.host, listener=one.listener)

@@ -1,26 +1,14 @@
-"""Deadlines that are put off far more often than they are reached: sessions, rebalances, pending syncs."""
+"""The cluster's one timer service: deadlines of every subsystem, most of them put off far more often than reached."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from heapq import heappop, heappush
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
-
-
-class Timer(Enum):
-    """What a group's deadline is about."""
-
-    SESSION = "a member's next sign of life"
-    JOIN = "all members have joined"
-    SYNC = "all members have asked for their assignment"
-
-
-TimerKey = tuple[str, Timer, str]  # group id, what for, member id or empty
 
 
 @dataclass(slots=True, eq=False)
@@ -62,9 +50,14 @@ class Timers(Generic[Key]):
         What is set meanwhile counts too, so whoever sets a deadline while handling one sets a later one.
         """
         while (next_ms := self.next_ms()) is not None and next_ms <= now_ms:
-            key = heappop(self._heap)[2]
-            del self._queued[key], self._deadlines[key]
-            yield key
+            yield self.take()
+
+    def take(self) -> Key:
+        """Take off the key with the earliest deadline. Raises IndexError: there is none."""
+        self._settle()
+        key = heappop(self._heap)[2]
+        del self._queued[key], self._deadlines[key]
+        return key
 
     def _queue(self, key: Key, deadline_ms: int) -> None:
         entry = (deadline_ms, next(self._numbers))
@@ -84,3 +77,66 @@ class Timers(Generic[Key]):
                 del self._queued[key]
                 if deadline_ms is not None:
                     self._queue(key, deadline_ms)
+
+
+@dataclass(slots=True, eq=False)
+class Subsystem:
+    """Whose deadlines these are, what is done when one is reached, and whether its time runs at all."""
+
+    name: str
+    timers: Timers[Any]
+    on_timer: Callable[[Any, int], None]
+    runs: Callable[[], bool]
+
+
+def always() -> bool:
+    return True
+
+
+@dataclass(slots=True, eq=False)
+class TimerService:
+    """The deadlines of a cluster's subsystems, each by its name.
+
+    >>> service = TimerService()
+    >>> timers = service.subsystem("sessions", lambda key, now_ms: print(key, now_ms))
+    >>> timers.set("member-1", 30)
+    >>> service.next_ms()
+    30
+    >>> service.advance(40)
+    member-1 40
+    """
+
+    _subsystems: dict[str, Subsystem] = field(default_factory=dict)
+
+    def subsystem(
+        self, name: str, on_timer: Callable[[Any, int], None], *, runs: Callable[[], bool] = always
+    ) -> Timers[Any]:
+        """The timers of a new subsystem.
+
+        Args:
+            on_timer: called with a key and the time once the key's deadline is reached.
+            runs: while it gives False no deadline is reached; those that have passed are reached afterwards.
+        """
+        assert name not in self._subsystems, name
+        timers: Timers[Any] = Timers()
+        self._subsystems[name] = Subsystem(name, timers, on_timer, runs)
+        return timers
+
+    def next_ms(self) -> int | None:
+        """The earliest deadline of all, None if there is none."""
+        found = self._next()
+        return None if found is None else found[0]
+
+    def advance(self, now_ms: int) -> None:
+        """Carry out what is due, earliest first; of equal deadlines the subsystem that came first."""
+        while (found := self._next()) is not None and found[0] <= now_ms:
+            subsystem = found[1]
+            subsystem.on_timer(subsystem.timers.take(), now_ms)
+
+    def _next(self) -> tuple[int, Subsystem] | None:
+        earliest: tuple[int, Subsystem] | None = None
+        for subsystem in self._subsystems.values():
+            next_ms = subsystem.timers.next_ms()
+            if next_ms is not None and (earliest is None or next_ms < earliest[0]) and subsystem.runs():
+                earliest = (next_ms, subsystem)
+        return earliest

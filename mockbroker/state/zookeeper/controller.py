@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
 from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.releases import PROTOCOL_SETTING, ZOOKEEPER_SETTING, Software, Version, is_zookeeper, software_of
-from mockbroker.state.zookeeper.metadata_cache import (
+from mockbroker.state.metadata.cache import (
     DELETED,
     NO_CONTROLLER,
     Address,
@@ -29,6 +28,7 @@ from mockbroker.state.zookeeper.metadata_cache import (
     PartitionState,
     ToldPartition,
 )
+from mockbroker.state.releases import PROTOCOL_SETTING, ZOOKEEPER_SETTING, Software, Version, is_zookeeper, software_of
 
 if TYPE_CHECKING:
     from mockbroker.state.settings import Settings
@@ -38,6 +38,8 @@ BROKER_IDS = "/brokers/ids"
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 NOT_REGISTERED = -1
+ISR_WITHOUT_LEADER = "2.4"
+"""The release since which a partition without a leader shows its ISR."""
 MAX_DELIVERIES = 10_000
 
 TAKEN, STALE, REFUSED, UNREACHABLE = "taken", "stale", "refused", "unreachable"
@@ -103,6 +105,8 @@ class Zookeeper:
     brokers that it knew, as Kafka 0.9.0.0 does.
     """
 
+    forwards: ClassVar[bool] = False
+    is_kraft: ClassVar[bool] = False
     configured: dict[int, Software]
     """What each broker runs from its next start on."""
     running: dict[int, Software] = field(init=False)
@@ -118,14 +122,24 @@ class Zookeeper:
     _told_about: dict[int, int] = field(default_factory=dict)  # broker -> its epoch when it was first told
     _told_live: tuple[LiveBroker, ...] = ()
     _updates: list[Update] = field(default_factory=list)
+    _cut_off: set[int] = field(default_factory=set)  # brokers that the controller does not reach
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
         self.running = dict(self.configured)
 
+    def restarted(self) -> Zookeeper:
+        return Zookeeper(self.configured)
+
+    def served_versions(self, broker_id: int) -> dict[int, tuple[int, int]]:
+        return self.running[broker_id].served
+
+    def view(self, broker_id: int) -> MetadataCache:
+        return self.caches[broker_id]
+
     # what brokers do
 
-    def register(self, broker: Broker, now_ms: int) -> None:
+    def broker_started(self, broker: Broker, now_ms: int) -> None:
         """A broker starts: it writes its JSON, in the version of its protocol, and knows nothing yet."""
         self._now_ms = now_ms
         software = self.running[broker.id]
@@ -137,16 +151,35 @@ class Zookeeper:
         except KafkaRackError as error:
             raise ValueError(f"broker {broker.id} cannot register: {error}") from None
         self.registry.write(f"{BROKER_IDS}/{broker.id}", data)
-        self.caches[broker.id] = MetadataCache()
+        self._cut_off.discard(broker.id)
+        self.caches[broker.id] = MetadataCache(shows_isr_without_leader=software.since(ISR_WITHOUT_LEADER))
 
-    def unregister(self, broker: Broker, now_ms: int) -> None:
+    def broker_stopped(self, broker: Broker, now_ms: int) -> None:
         """A broker has gone, and with it what it wrote; the next controller is found by ``brokers_changed``."""
         self._now_ms = now_ms
-        self.registry.delete(f"{BROKER_IDS}/{broker.id}")
         self.caches[broker.id] = MetadataCache()
         self.running[broker.id] = self.configured[broker.id]
-        if broker.id == self.controller_id:
+        self._cut_off.discard(broker.id)
+        self.session_expired(broker.id, now_ms)
+
+    def lost_controller(self, broker_id: int) -> None:
+        """The broker is not told anything more; its session goes on until ``session_expired``."""
+        self._cut_off.add(broker_id)
+
+    def session_expired(self, broker_id: int, now_ms: int) -> None:
+        """What the broker wrote is gone; what it knows stays."""
+        self._now_ms = now_ms
+        self.registry.delete(f"{BROKER_IDS}/{broker_id}")
+        if broker_id == self.controller_id:
             self._resign()
+
+    def found_controller(self, broker: Broker, now_ms: int) -> None:
+        """The broker is told everything again, and registers again if its session has expired."""
+        if broker.id in self._cut_off:
+            self._told_about.pop(broker.id, None)
+            if self.broker_epoch(broker.id) == NOT_REGISTERED:
+                self.broker_started(broker, now_ms)
+        self._cut_off.discard(broker.id)
 
     def configure(self, broker_id: int, release: str | None, protocol: str | None) -> Software:
         """Change what a broker runs from its next start on; None leaves a value as it is.
@@ -204,7 +237,11 @@ class Zookeeper:
     def take_updates(self) -> list[Update]:
         """What is to be sent since this was last called, in order; nothing of a controller that has gone."""
         updates, self._updates = self._updates, []
-        return [update for update in updates if update.controller_epoch == self.controller_epoch]
+        return [
+            update
+            for update in updates
+            if update.controller_epoch == self.controller_epoch and update.broker_id not in self._cut_off
+        ]
 
     # for those who place replicas
 
@@ -279,6 +316,7 @@ def state_of(partition: Partition, offline: tuple[int, ...], controller_epoch: i
         partition.partition_epoch,
         partition.replicas,
         offline,
+        partition.index,
     )
 
 

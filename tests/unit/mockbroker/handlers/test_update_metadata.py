@@ -17,7 +17,7 @@ from mockbroker.handlers.update_metadata import live_broker, request_of, told_pa
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.zookeeper.controller import Update
-from mockbroker.state.zookeeper.metadata_cache import DELETED
+from mockbroker.state.metadata.cache import DELETED
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.error_codes import ErrorCode
 from protocol.headers import read_request

@@ -10,7 +10,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.zookeeper.controller import Update, Zookeeper
-from mockbroker.state.zookeeper.metadata_cache import DELETED
+from mockbroker.state.metadata.cache import DELETED
 
 PROTOCOL = "inter.broker.protocol.version"
 

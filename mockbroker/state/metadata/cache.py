@@ -1,16 +1,22 @@
-"""What one broker was told by the controller, which is all that it tells clients in Zookeeper mode.
+"""What one broker was told by the controller: all that it tells clients in ZooKeeper mode, and in KRaft when cut off.
 
-Each UpdateMetadata brings every live broker, and the partitions that have changed. A broker that starts knows nothing.
-Source: MetadataCache, Kafka 0.10; ZkMetadataCache, Apache Kafka 3.9.
+In ZooKeeper mode each UpdateMetadata brings every live broker, and the partitions that have changed; a broker that
+starts knows nothing. Source: MetadataCache, Kafka 0.10; ZkMetadataCache, Apache Kafka 3.9.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from mockbroker.state.topics.topic import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from mockbroker.state.metadata.view import KnownPartition
 
 NO_CONTROLLER = -1
+NO_TOPIC_ID = bytes(16)
 DELETED = -2
 """The leader of a partition whose topic is deleted."""
 
@@ -30,9 +36,9 @@ class LiveBroker(NamedTuple):
     addresses: tuple[Address, ...]
     rack: str | None = None
 
-    def address(self, listener: str) -> Address:
-        """That of the listener, the first where there is none of this name."""
-        return next((one for one in self.addresses if one.listener == listener), self.addresses[0])
+    def listener(self, name: str) -> Address:
+        """The address of the listener of this name, the first where there is none."""
+        return next((one for one in self.addresses if one.listener == name), self.addresses[0])
 
 
 class PartitionState(NamedTuple):
@@ -45,6 +51,7 @@ class PartitionState(NamedTuple):
     zk_version: int
     replicas: tuple[int, ...]
     offline_replicas: tuple[int, ...] = ()
+    index: int = 0
 
 
 class ToldPartition(NamedTuple):
@@ -56,15 +63,57 @@ class ToldPartition(NamedTuple):
     state: PartitionState
 
 
+class CachedTopic(NamedTuple):
+    """A topic as a broker knows it."""
+
+    name: str
+    id: bytes
+    diskless: bool
+    partitions: tuple[PartitionState, ...]
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+
 @dataclass(slots=True, eq=False)
 class MetadataCache:
-    """The live brokers by id, and the partitions by topic and index."""
+    """The live brokers by id, and the partitions by topic and index: a ``MetadataView`` of its own."""
 
+    is_shared: ClassVar[bool] = False
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
     brokers: dict[int, LiveBroker] = field(default_factory=dict)
     topics: dict[str, dict[int, PartitionState]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
+    diskless_topics: frozenset[str] = frozenset()
+    shows_isr_without_leader: bool = True
+
+    def live_brokers(self) -> list[LiveBroker]:
+        return [self.brokers[broker_id] for broker_id in sorted(self.brokers)]
+
+    def is_alive(self, broker_id: int) -> bool:
+        return broker_id in self.brokers
+
+    def topic_names(self) -> list[str]:
+        return sorted(self.topics)
+
+    def topic(self, name: str) -> CachedTopic | None:
+        states = self.topics.get(name)
+        if states is None:
+            return None
+        partitions = tuple(states[index] for index in sorted(states))
+        return CachedTopic(name, self.topic_ids[name], name in self.diskless_topics, partitions)
+
+    def topic_of_id(self, topic_id: bytes) -> CachedTopic | None:
+        if topic_id == NO_TOPIC_ID:
+            return None
+        name = next((name for name, known in self.topic_ids.items() if known == topic_id), None)
+        return None if name is None else self.topic(name)
+
+    def offline_replicas(self, partition: KnownPartition) -> list[int]:
+        assert isinstance(partition, PartitionState)
+        return list(partition.offline_replicas)
 
     def update(
         self,

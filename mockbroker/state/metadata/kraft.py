@@ -1,0 +1,130 @@
+"""KRaft mode: every broker that reaches the controller knows the cluster as it is; one that does not, as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from mockbroker.state.metadata.cache import Address, LiveBroker, MetadataCache, PartitionState, ToldPartition
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.brokers.liveness import Liveness
+    from mockbroker.state.metadata.view import KnownPartition
+    from mockbroker.state.topics.topic import Topic
+
+NO_CONTROLLER = -1
+
+
+@dataclass(slots=True, eq=False)
+class CurrentView:
+    """The cluster as it is."""
+
+    liveness: Liveness
+    topics: Mapping[str, Topic]
+    topic_by_id: Mapping[bytes, Topic]
+    is_shared: bool = True
+    shows_isr_without_leader: bool = True
+
+    @property
+    def controller_id(self) -> int:
+        online = self.liveness.online_brokers()
+        return online[0].id if online else NO_CONTROLLER
+
+    def live_brokers(self) -> Sequence[Broker]:
+        return self.liveness.online_brokers()
+
+    def is_alive(self, broker_id: int) -> bool:
+        return broker_id in self.liveness.online_ids()
+
+    def topic_names(self) -> list[str]:
+        return sorted(self.topics)
+
+    def topic(self, name: str) -> Topic | None:
+        return self.topics.get(name)
+
+    def topic_of_id(self, topic_id: bytes) -> Topic | None:
+        return self.topic_by_id.get(topic_id)
+
+    def offline_replicas(self, partition: KnownPartition) -> list[int]:
+        online = self.liveness.online_ids()
+        return [replica for replica in partition.replicas if replica not in online]
+
+
+@dataclass(slots=True, eq=False)
+class KRaft:
+    """The mode of Kafka since 3.3. ``cut_off`` has what brokers knew when they lost the controller, by id.
+
+    Clients are told that the live broker with the lowest id is the controller; the real one is a node of its own.
+    """
+
+    current: CurrentView
+    cut_off: dict[int, MetadataCache] = field(default_factory=dict)
+    forwards: ClassVar[bool] = True
+    is_kraft: ClassVar[bool] = True
+
+    @property
+    def controller_id(self) -> int:
+        return self.current.controller_id
+
+    def served_versions(self, broker_id: int) -> None:
+        return None
+
+    def view(self, broker_id: int) -> CurrentView | MetadataCache:
+        return self.cut_off.get(broker_id, self.current) if self.cut_off else self.current
+
+    def racks(self, requesting_broker_id: int | None = None) -> None:
+        return None
+
+    def restarted(self) -> KRaft:
+        return self
+
+    def broker_started(self, broker: Broker, now_ms: int) -> None:
+        self.cut_off.pop(broker.id, None)
+
+    def broker_stopped(self, broker: Broker, now_ms: int) -> None:
+        self.cut_off.pop(broker.id, None)
+
+    def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
+        """Nothing: the current view shows it."""
+
+    def lost_controller(self, broker_id: int) -> None:
+        if broker_id not in self.cut_off:
+            self.cut_off[broker_id] = snapshot(self.current)
+
+    def session_expired(self, broker_id: int, now_ms: int) -> None:
+        """Nothing more: the image says that the broker is fenced."""
+
+    def found_controller(self, broker: Broker, now_ms: int) -> None:
+        self.cut_off.pop(broker.id, None)
+
+
+def snapshot(view: CurrentView) -> MetadataCache:
+    """A view as it is now, which stays so."""
+    cache = MetadataCache()
+    brokers = [
+        LiveBroker(broker.id, tuple(Address(one.name, one.host, one.port) for one in broker.listeners), broker.rack)
+        for broker in view.live_brokers()
+    ]
+    partitions = [
+        ToldPartition(topic.name, topic.id, partition.index, state_of(partition, view.offline_replicas(partition)))
+        for topic in view.topics.values()
+        for partition in topic.partitions
+    ]
+    cache.update(view.controller_id, 0, brokers, partitions)
+    cache.diskless_topics = frozenset(topic.name for topic in view.topics.values() if topic.diskless)
+    return cache
+
+
+def state_of(partition: KnownPartition, offline: Sequence[int]) -> PartitionState:
+    return PartitionState(
+        0,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        0,
+        partition.replicas,
+        tuple(offline),
+        partition.index,
+    )

@@ -1,0 +1,143 @@
+"""What one broker knows of the cluster and tells clients; and who keeps brokers informed.
+
+Both modes have the same two parts. A ``MetadataView`` is a broker's knowledge: what the controller told it last, which
+in KRaft mode is the cluster as it is unless the broker is cut off. ``MetadataSupport`` is the mode: who the controller
+is, which versions a broker serves, who is told what. Source: MetadataCache and MetadataSupport, Apache Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.topics.topic import Topic
+
+
+class Endpoint(Protocol):
+    """Where a broker can be reached."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+class KnownBroker(Protocol):
+    """A live broker as another one knows it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def rack(self) -> str | None: ...
+    def listener(self, name: str) -> Endpoint:
+        """That of this name, the first where there is none."""
+
+
+class KnownPartition(Protocol):
+    """Who leads a partition, and with whom, as a broker knows it."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def leader(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def replicas(self) -> tuple[int, ...]: ...
+    @property
+    def isr(self) -> tuple[int, ...]: ...
+
+
+class KnownTopic(Protocol):
+    """A topic as a broker knows it; the id has 16 bytes, zeros where it was not told."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> bytes: ...
+    @property
+    def diskless(self) -> bool: ...
+    @property
+    def is_internal(self) -> bool: ...
+    @property
+    def partitions(self) -> Sequence[KnownPartition]: ...
+
+
+class MetadataView(Protocol):
+    """What one broker knows.
+
+    ``is_shared``: all brokers that are not cut off have this view, and it is up to date; so answers made from it may be
+    shared. ``shows_isr_without_leader``: whether a partition without a leader is shown with its ISR.
+    """
+
+    is_shared: bool
+    shows_isr_without_leader: bool
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that clients are told is the controller, -1 for none."""
+
+    def live_brokers(self) -> Sequence[KnownBroker]:
+        """The live brokers, by id."""
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Whether this broker is among them."""
+
+    def topic_names(self) -> list[str]:
+        """The topics, sorted."""
+
+    def topic(self, name: str) -> KnownTopic | None:
+        """The topic of this name, None if none is known."""
+
+    def topic_of_id(self, topic_id: bytes) -> KnownTopic | None:
+        """The topic of this id, None if none is known."""
+
+    def offline_replicas(self, partition: KnownPartition) -> list[int]:
+        """The replicas of a partition that are on brokers which are not alive."""
+
+
+class MetadataSupport(Protocol):
+    """A cluster's mode: who the controller is, and how brokers come to know what they tell clients.
+
+    ``forwards``: any broker takes changes, since it forwards them to the controller (KIP-590). ``is_kraft``: diskless
+    topics and pluggable placers are there.
+    """
+
+    forwards: ClassVar[bool]
+    is_kraft: ClassVar[bool]
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that is the controller, -1 for none."""
+
+    def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
+        """API key -> lowest and highest version of what a broker's release serves; None: all that there is."""
+
+    def view(self, broker_id: int) -> MetadataView:
+        """What a broker knows."""
+
+    def racks(self, requesting_broker_id: int | None = None) -> Mapping[int, str | None] | None:
+        """Rack by broker as whoever places replicas knows them; None: as the brokers' own."""
+
+    def restarted(self) -> MetadataSupport:
+        """The same mode with nobody registered yet."""
+
+    def broker_started(self, broker: Broker, now_ms: int) -> None:
+        """A broker comes up."""
+
+    def broker_stopped(self, broker: Broker, now_ms: int) -> None:
+        """A broker goes down."""
+
+    def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
+        """Brokers have come or gone, and leaders were elected."""
+
+    def lost_controller(self, broker_id: int) -> None:
+        """A broker no longer hears of what changes, and is not heard of."""
+
+    def session_expired(self, broker_id: int, now_ms: int) -> None:
+        """A broker was not heard of for so long that it counts as gone, though it is up."""
+
+    def found_controller(self, broker: Broker, now_ms: int) -> None:
+        """A broker hears of all that has changed, and is heard of again."""

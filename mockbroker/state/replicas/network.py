@@ -1,0 +1,53 @@
+"""Which nodes reach each other: the links between brokers, and to the controller, can be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+CONTROLLER = -1
+"""The active controller as the end of a link. It is a node of its own, as with dedicated controllers in KRaft."""
+
+
+@dataclass(slots=True, eq=False)
+class Network:
+    """The links that are cut; all others work.
+
+    >>> network = Network()
+    >>> network.cut(0, 1)
+    >>> network.connects(1, 0), network.connects(0, 2)
+    (False, True)
+    """
+
+    _cut: set[tuple[int, int]] = field(default_factory=set)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no link is cut."""
+        return not self._cut
+
+    def cut(self, node: int, other: int) -> None:
+        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other."""
+        self._cut.add(link(node, other))
+
+    def mend(self, node: int, other: int) -> None:
+        """Have two nodes reach each other again."""
+        self._cut.discard(link(node, other))
+
+    def isolate(self, node: int, others: Iterable[int]) -> None:
+        """Cut a broker off from these brokers and from the controller."""
+        for other in (*others, CONTROLLER):
+            if other != node:
+                self.cut(node, other)
+
+    def mend_all(self, node: int) -> None:
+        """Mend every link of a node."""
+        self._cut = {pair for pair in self._cut if node not in pair}
+
+    def connects(self, node: int, other: int) -> bool:
+        """Whether two nodes reach each other; a node always reaches itself."""
+        return not self._cut or link(node, other) not in self._cut
+
+
+def link(node: int, other: int) -> tuple[int, int]:
+    return (node, other) if node < other else (other, node)
