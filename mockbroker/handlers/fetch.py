@@ -211,8 +211,8 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     """Where the leader sends a reader of this rack, None to stay; a diskless partition has no replicas to choose of."""
     if partition.topic.diskless:
         return None
-    racks = {broker.id: broker.rack for broker in call.cluster.online_brokers()}
     cluster = call.cluster
+    racks = cluster.rack_by_online_broker()
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.follower_lags, cluster.selector)
 
 
