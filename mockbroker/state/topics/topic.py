@@ -101,6 +101,13 @@ class Partition:
         self.isr = tuple(replica for replica in replicas if replica in online) or replicas
         self.elect(online)
 
+    def effective_min_isr(self) -> int:
+        """How many replicas have to be in sync for acks=all: never more than there are replicas.
+
+        Source: Partition.effectiveMinIsr, Apache Kafka 4.4.
+        """
+        return min(int(self.topic.config("min.insync.replicas")), len(self.replicas))
+
 
 @dataclass(slots=True, eq=False)
 class Topic:
