@@ -21,6 +21,7 @@ from mockbroker.handlers.leadership import (
     served_by,
 )
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.leader_epochs import UNDEFINED_EPOCH
 from mockbroker.state.replicas.preferred import check_follower_has, follower_end_offset, preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
@@ -179,12 +180,18 @@ def read_log(call: Call, partition: Partition, wanted: FetchPartition, room: int
         check_follower_has(partition, wanted.fetch_offset, end_offset)
     entry = empty_entry(partition, wanted, end_offset)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
-        epoch, epoch_end = log.end_of_epoch(wanted.last_fetched_epoch)
-        if epoch < 0 and log.latest_epoch() >= 0:
+        epoch, epoch_end = log.leader_epochs.end_offset_for(wanted.last_fetched_epoch, end_offset)
+        if epoch == UNDEFINED_EPOCH:
             raise ApiError(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"nothing was written up to epoch {wanted.last_fetched_epoch}"
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"last fetched epoch {wanted.last_fetched_epoch}, but {log.leader_epochs.latest_epoch()} is the latest",
             )
-        if epoch >= 0 and (epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset):
+        if wanted.fetch_offset < log.start_offset:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {wanted.fetch_offset}, but the log starts at {log.start_offset}",
+            )
+        if epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset:
             entry.diverging_epoch = PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=epoch_end)
             return Read(wanted, entry, partition, 0, urgent=True)
     batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one, before=end_offset)
