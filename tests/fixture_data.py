@@ -91,7 +91,13 @@ def golden_vectors(message: str | None = None) -> tuple[GoldenVector, ...]:
     )
 
 
-def oracle(name: Literal["placement", "assignors", "selector"]) -> list[dict[str, Any]]:
+@cache
+def error_response_vectors() -> list[dict[str, Any]]:
+    """What Kafka's request classes answer when they fail; fixtures/error_responses/README.md says what is in a line."""
+    return [line for path in sorted((FIXTURES / "error_responses").glob("*.jsonl.gz")) for line in json_lines(path)]
+
+
+def oracle(name: Literal["placement", "assignors", "selector", "leader-epochs"]) -> list[dict[str, Any]]:
     """The recorded answers of Kafka's Java classes; fixtures/oracle/README.md says what is in a line."""
     return list(json_lines(FIXTURES / f"oracle/{name}.jsonl.gz"))
 

@@ -21,14 +21,15 @@ from mockbroker.handlers.leadership import (
     served_by,
 )
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.leader_epochs import UNDEFINED_EPOCH
 from mockbroker.state.replicas.preferred import check_follower_has, follower_end_offset, preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
     NO_SESSION,
+    FetchPartition,
     FetchSession,
     TopicKey,
-    Wanted,
 )
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.fetch import FetchRequest, FetchResponse
@@ -51,7 +52,7 @@ PartitionResponse = FetchResponse.Topic.Partition
 class Reading(NamedTuple):
     """A fetch under way: the partitions it wants in their order, its limits, and its session if it has one."""
 
-    wanted: list[Wanted]
+    wanted: list[FetchPartition]
     session: FetchSession | None
     full: bool
     min_bytes: int
@@ -63,7 +64,7 @@ class Reading(NamedTuple):
 class Read(NamedTuple):
     """What one partition gives: its entry, the partition if there is one, the bytes before conversion."""
 
-    wanted: Wanted
+    wanted: FetchPartition
     entry: PartitionResponse
     partition: Partition | None
     size: int
@@ -106,11 +107,11 @@ def read(call: Call, reading: Reading) -> FetchResponse | Wait:
     return respond(call, reading, reads)
 
 
-def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[Wanted]]:
+def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
     """The session to go on with or to start, whether all partitions are answered, and the partitions wanted."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     named = [
-        Wanted(
+        FetchPartition(
             topic.topic_id if by_topic_id else topic.topic,
             partition.partition,
             partition.fetch_offset,
@@ -144,7 +145,7 @@ def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicK
             yield (topic.topic_id if by_topic_id else topic.topic, index)
 
 
-def read_partition(call: Call, wanted: Wanted, rack: str, room: int, at_least_one: bool) -> Read:
+def read_partition(call: Call, wanted: FetchPartition, rack: str, room: int, at_least_one: bool) -> Read:
     """One partition's share of the answer; an error is a share too, and so is the way to a replica near the reader."""
     partition = None
     try:
@@ -170,7 +171,7 @@ def read_partition(call: Call, wanted: Wanted, rack: str, room: int, at_least_on
         return Read(wanted, entry, partition, 0, urgent=True)
 
 
-def read_log(call: Call, partition: Partition, wanted: Wanted, room: int, at_least_one: bool) -> Read:
+def read_log(call: Call, partition: Partition, wanted: FetchPartition, room: int, at_least_one: bool) -> Read:
     log = partition.log
     end_offset = log.end_offset
     follower = not partition.topic.diskless and partition.leader != call.broker.id
@@ -179,12 +180,18 @@ def read_log(call: Call, partition: Partition, wanted: Wanted, room: int, at_lea
         check_follower_has(partition, wanted.fetch_offset, end_offset)
     entry = empty_entry(partition, wanted, end_offset)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
-        epoch, epoch_end = log.end_of_epoch(wanted.last_fetched_epoch)
-        if epoch < 0 and log.latest_epoch() >= 0:
+        epoch, epoch_end = log.leader_epochs.end_offset_for(wanted.last_fetched_epoch, end_offset)
+        if epoch == UNDEFINED_EPOCH:
             raise ApiError(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"nothing was written up to epoch {wanted.last_fetched_epoch}"
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"last fetched epoch {wanted.last_fetched_epoch}, but {log.leader_epochs.latest_epoch()} is the latest",
             )
-        if epoch >= 0 and (epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset):
+        if wanted.fetch_offset < log.start_offset:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {wanted.fetch_offset}, but the log starts at {log.start_offset}",
+            )
+        if epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset:
             entry.diverging_epoch = PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=epoch_end)
             return Read(wanted, entry, partition, 0, urgent=True)
     batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one, before=end_offset)
@@ -195,7 +202,7 @@ def read_log(call: Call, partition: Partition, wanted: Wanted, room: int, at_lea
     return Read(wanted, entry, partition, len(records), urgent=False)
 
 
-def empty_entry(partition: Partition, wanted: Wanted, high_watermark: int) -> PartitionResponse:
+def empty_entry(partition: Partition, wanted: FetchPartition, high_watermark: int) -> PartitionResponse:
     """A partition's share without records; ``high_watermark`` as this replica knows it."""
     return PartitionResponse(
         partition_index=wanted.index,
@@ -211,8 +218,8 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     """Where the leader sends a reader of this rack, None to stay; a diskless partition has no replicas to choose of."""
     if partition.topic.diskless:
         return None
-    racks = {broker.id: broker.rack for broker in call.cluster.online_brokers()}
     cluster = call.cluster
+    racks = cluster.rack_by_online_broker()
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.follower_lags, cluster.selector)
 
 
@@ -227,11 +234,11 @@ def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
                 bool(entry.records)
                 or entry.error_code != ErrorCode.NONE
                 or one.urgent
-                or wanted.told_high_watermark != entry.high_watermark
-                or wanted.told_start_offset != entry.log_start_offset
+                or wanted.sent_high_watermark != entry.high_watermark
+                or wanted.sent_start_offset != entry.log_start_offset
             )
-            wanted.told_high_watermark = entry.high_watermark
-            wanted.told_start_offset = entry.log_start_offset
+            wanted.sent_high_watermark = entry.high_watermark
+            wanted.sent_start_offset = entry.log_start_offset
             if not changed and not reading.full:
                 continue
             if entry.records and not reading.full:

@@ -2,13 +2,15 @@
 
 Reads cluster.brokers and, through ``coordinator_for``, writes which broker a key was given to. The address is that of
 the listener the client came in by.
-Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for share partitions and unknown key types.
+Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for share partitions and unknown key types, and for
+transactional ids that of ``transactional_ids``.
 Source: KIP-98, KIP-699, KIP-932; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
 
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
+from mockbroker.handlers.transactional_ids import check_transactional_id
 from mockbroker.state.errors import ApiError
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.error_codes import ErrorCode
@@ -40,6 +42,8 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
         if key_type not in (GROUP, TRANSACTION):
             what = "share partitions have no coordinator here" if key_type == SHARE else f"key type {key_type}"
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{what}; 0 (group) and 1 (transactional id) have one")
+        if key_type == TRANSACTION:
+            check_transactional_id(key)
         broker = call.cluster.coordinator_for(key)
         if not call.view.is_alive(broker.id):
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")

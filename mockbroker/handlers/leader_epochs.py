@@ -1,7 +1,8 @@
 """OffsetForLeaderEpoch (key 23): where a leader epoch ends, by which a consumer sees whether its offset still holds.
 
+For an epoch before the first one known it is that epoch and where the first begins; -1 and -1 for one after the latest.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
-Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch, Apache Kafka.
+Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch and LeaderEpochFileCache, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -34,10 +35,8 @@ def end_of_epoch(
         partition = find_partition(call, topic, asked.partition)
         served_by(call, partition)
         check_leader_epoch(partition, asked.current_leader_epoch)
-        if asked.leader_epoch == partition.leader_epoch:
-            entry.leader_epoch, entry.end_offset = asked.leader_epoch, partition.log.end_offset
-        else:
-            entry.leader_epoch, entry.end_offset = partition.log.end_of_epoch(asked.leader_epoch)
+        log = partition.log
+        entry.leader_epoch, entry.end_offset = log.leader_epochs.end_offset_for(asked.leader_epoch, log.end_offset)
     except ApiError as error:
         entry.error_code = error.code
     return entry

@@ -63,21 +63,13 @@ def offset_for(log: Log, timestamp: int, version: int) -> tuple[int, int, int]:
     if version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {version}")
     if timestamp == LATEST:
-        return (NO_TIMESTAMP, log.high_watermark, log.latest_epoch())
+        return (NO_TIMESTAMP, log.high_watermark, log.leader_epochs.latest_epoch())
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return (NO_TIMESTAMP, log.start_offset, log.epoch_at(log.start_offset))
+        return (NO_TIMESTAMP, log.start_offset, log.leader_epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)  # nothing is tiered
-    if timestamp == MAX_TIMESTAMP:
-        batch = log.newest_batch()
-        found = newest_record(batch) if batch is not None else None
-    else:
-        batch = log.first_batch_since(timestamp)
-        found = first_record_since(batch, timestamp) if batch is not None else None
-    if batch is None or found is None:
-        return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
-    found_timestamp, offset = found
-    return (found_timestamp, max(offset, log.start_offset), batch.leader_epoch)
+    found = newest_record(log) if timestamp == MAX_TIMESTAMP else first_record_since(log, timestamp)
+    return found or (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
 
 
 def old_offsets(log: Log, timestamp: int) -> list[int]:
@@ -90,20 +82,31 @@ def old_offsets(log: Log, timestamp: int) -> list[int]:
     return [log.start_offset] if oldest is not None and oldest.max_timestamp <= timestamp else []
 
 
-def newest_record(batch: Batch) -> tuple[int, int] | None:
-    """Timestamp and offset of a batch's newest record, the first of several."""
-    newest: tuple[int, int] | None = None
-    for timestamp, offset in timestamps(batch):
-        if newest is None or timestamp > newest[0]:
-            newest = (timestamp, offset)
-    return newest
+def newest_record(log: Log) -> tuple[int, int, int] | None:
+    """Timestamp, offset and leader epoch of the log's newest record, the first of several; None in an empty log.
+
+    As in Kafka it may be a record before the log's start, as long as the batch is kept that it is in.
+    """
+    batch = log.newest_batch()
+    if batch is None:
+        return None
+    newest, offset = max(timestamps(batch), key=lambda pair: (pair[0], -pair[1]))
+    return (newest, offset, batch.leader_epoch)
 
 
-def first_record_since(batch: Batch, timestamp: int) -> tuple[int, int] | None:
-    """Timestamp and offset of a batch's first record that is not older than this."""
-    for found, offset in timestamps(batch):
-        if found >= timestamp:
-            return (found, offset)
+def first_record_since(log: Log, timestamp: int) -> tuple[int, int, int] | None:
+    """Timestamp, offset and leader epoch of the first record that is not older than this, if there is any.
+
+    Records before the log's start are passed over, as LogSegment.findOffsetByTimestamp does.
+    """
+    first = log.first_batch_since(timestamp)
+    if first is None:
+        return None
+    for batch in log.batches(first.base_offset):
+        if batch.max_timestamp >= timestamp:
+            for found, offset in timestamps(batch):
+                if found >= timestamp and offset >= log.start_offset:
+                    return (found, offset, batch.leader_epoch)
     return None
 
 

@@ -74,9 +74,12 @@ def appended(call: Call, partition: Partition, wanted: ProduceRequest.Topic.Part
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks {acks}, but -1, 0 and 1 are possible")
     served_by(call, partition)
     if acks == ALL_IN_SYNC and not partition.topic.diskless:
-        least = partition.topic.config("min.insync.replicas")
-        if len(partition.isr) < least:
-            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas in sync, {least} are wanted")
+        min_isr = partition.effective_min_isr()
+        if len(partition.isr) < min_isr:
+            raise ApiError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"expected {min_isr} or more replicas in sync, got {len(partition.isr)}",
+            )
     written = append(
         partition,
         wanted.records or b"",

@@ -15,8 +15,10 @@ from collections import Counter
 from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
 from mockbroker.handlers.controlled import check_controller, when_known
+from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import MetadataView
+from mockbroker.state.topics.placing import MISSING_RACKS
 from mockbroker.state.topics.topic import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID
 from protocol.apis.topics import (
@@ -159,7 +161,16 @@ def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsRespon
 
 @handles(CreatePartitionsRequest)
 def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
-    """Widen each topic."""
+    """Widen each topic; in Zookeeper mode none while only some brokers have a rack, whatever is asked for.
+
+    ZkAdminManager.createPartitions looks at all brokers before it looks at a topic, Kafka 1.0 to 3.9.
+    """
+    zookeeper = call.cluster.zookeeper
+    if zookeeper is not None and call.cluster.controller_id() == call.broker.id:
+        racks = zookeeper.racks().values()
+        if None in racks and any(racks):
+            refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
+            return refusal
     response = CreatePartitionsResponse()
     for wanted in request.topics:
         entry = CreatePartitionsResponse.Topic(name=wanted.name)

@@ -182,8 +182,8 @@ class Cluster(Liveness):
         """The fetch sessions of a broker; they end when it stops."""
         sessions = self.fetch_sessions.get(broker_id)
         if sessions is None:
-            most = self.settings["max.incremental.fetch.session.cache.slots"]
-            sessions = self.fetch_sessions[broker_id] = FetchSessions(self.rng, most)
+            max_sessions = self.settings["max.incremental.fetch.session.cache.slots"]
+            sessions = self.fetch_sessions[broker_id] = FetchSessions(self.rng, max_sessions)
         return sessions
 
     @property

@@ -33,7 +33,9 @@ def test_there_are_284_schemas():
     assert len(kafka_schemas()) == 284
 
 
-@pytest.mark.parametrize(("name", "lines"), [("placement", 287), ("assignors", 253), ("selector", 50)])
+@pytest.mark.parametrize(
+    ("name", "lines"), [("placement", 287), ("assignors", 253), ("selector", 50), ("leader-epochs", 120)]
+)
 def test_the_oracle_has_as_many_lines_as_its_readme_says(name, lines):
     assert len(oracle(name)) == lines
     assert f"| `{name}.jsonl.gz` | {lines} |" in (FIXTURES / "oracle/README.md").read_text()

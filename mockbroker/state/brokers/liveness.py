@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -24,6 +25,7 @@ class Liveness:
     _racks: frozenset[str] = frozenset()
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
+    _rack_by_online_broker: Mapping[int, str | None] | None = None
     _candidates: dict[str | None, list[int]] = field(default_factory=dict)
 
     def online_brokers(self) -> list[Broker]:
@@ -37,6 +39,12 @@ class Liveness:
         if self._online_ids is None:
             self._online_ids = frozenset(broker.id for broker in self.online_brokers())
         return self._online_ids
+
+    def rack_by_online_broker(self) -> Mapping[int, str | None]:
+        """The rack of each broker that is up, by its id; None for a broker without one."""
+        if self._rack_by_online_broker is None:
+            self._rack_by_online_broker = {broker.id: broker.rack for broker in self.online_brokers()}
+        return self._rack_by_online_broker
 
     def racks(self) -> list[str]:
         """The racks that brokers name, sorted."""
@@ -87,4 +95,5 @@ class Liveness:
     def _forget_liveness(self) -> None:
         self._online = None
         self._online_ids = None
+        self._rack_by_online_broker = None
         self._candidates.clear()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.leader_epochs import LeaderEpochCache
 from protocol.error_codes import ErrorCode
 
 
@@ -35,12 +36,12 @@ class Log:
     start_offset: int = 0
     end_offset: int = 0
     size_bytes: int = 0
+    leader_epochs: LeaderEpochCache = field(default_factory=LeaderEpochCache)
     _base_offsets: list[int] = field(default_factory=list)
     _max_timestamps: list[int] = field(default_factory=list)
     _newest_so_far: list[int] = field(default_factory=list)  # running maximum of the timestamps, so that they bisect
     _epoch_of: list[int] = field(default_factory=list)
     _data: list[bytes] = field(default_factory=list)
-    _epoch_starts: list[tuple[int, int]] = field(default_factory=list)  # (leader epoch, its first offset), rising
 
     @property
     def high_watermark(self) -> int:
@@ -60,8 +61,7 @@ class Log:
         newest.append(max_timestamp if not newest or max_timestamp > newest[-1] else newest[-1])
         self._epoch_of.append(leader_epoch)
         self._data.append(data)
-        if not self._epoch_starts or self._epoch_starts[-1][0] < leader_epoch:
-            self._epoch_starts.append((leader_epoch, base_offset))
+        self.leader_epochs.assign(leader_epoch, base_offset)
         self.size_bytes += len(data)
         self.end_offset = last_offset + 1
         return base_offset
@@ -119,27 +119,6 @@ class Log:
             return None
         return self._batch(bisect_left(self._newest_so_far, self._newest_so_far[-1]))
 
-    def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """The largest epoch known up to this one, and the offset where the next begins; (-1, -1) if there is none.
-
-        The present epoch ends at the end of the log. Source: KIP-101, KIP-279.
-        """
-        index = bisect_right(self._epoch_starts, (leader_epoch, self.end_offset))
-        if index == 0:
-            return (-1, -1)
-        epoch = self._epoch_starts[index - 1][0]
-        return (epoch, self._epoch_starts[index][1] if index < len(self._epoch_starts) else self.end_offset)
-
-    def latest_epoch(self) -> int:
-        """The leader epoch of the last batch, -1 in a log that never had one."""
-        return self._epoch_starts[-1][0] if self._epoch_starts else -1
-
-    def epoch_at(self, offset: int) -> int:
-        """The leader epoch under which the record at ``offset`` was written; at the end, the latest one."""
-        if offset >= self.end_offset or not self._data:
-            return self.latest_epoch()
-        return self._epoch_of[max(0, bisect_right(self._base_offsets, offset) - 1)]
-
     def delete_before(self, offset: int) -> int:
         """Move the log's start to ``offset`` and forget batches that lie wholly before it; gives the new start.
 
@@ -148,6 +127,7 @@ class Log:
         if offset > self.end_offset or offset < 0:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset}, but the log ends at {self.end_offset}")
         self.start_offset = max(self.start_offset, offset)
+        self.leader_epochs.truncate_from_start(self.start_offset)
         if self.start_offset == self.end_offset:
             gone = len(self._data)
         else:

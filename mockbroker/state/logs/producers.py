@@ -16,7 +16,8 @@ from protocol.error_codes import ErrorCode
 REMEMBERED_BATCHES = 5
 SEQUENCES = 2**31  # sequence numbers run from 0 to 2**31 - 1 and start again
 NO_PRODUCER_ID = -1
-LAST_EPOCH = 2**15 - 2
+NO_EPOCH = -1
+EXHAUSTED_EPOCH = 2**15 - 2  # after it a transactional id gets a new producer id
 
 
 class WrittenBatch(NamedTuple):
@@ -95,11 +96,25 @@ class PartitionProducers:
 
 @dataclass(slots=True)
 class TransactionalProducer:
-    """The producer id and epoch that a transactional id has at present."""
+    """The producer id and epoch that a transactional id has at present, and the pair that a retry may name.
+
+    ``last_epoch`` is the epoch before a producer continued with the next, -1 where a new producer took over;
+    ``previous_producer_id`` the id before its epochs were used up.
+    """
 
     producer_id: int
     epoch: int
     timeout_ms: int
+    last_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER_ID
+
+    def may_continue(self, producer_id: int, epoch: int) -> bool:
+        """Whether a producer that names this pair is the present one, or retries what was answered before."""
+        if producer_id != self.producer_id and not (
+            producer_id == self.previous_producer_id and epoch >= EXHAUSTED_EPOCH
+        ):
+            return False
+        return epoch in (self.epoch, self.last_epoch)
 
 
 @dataclass(slots=True, eq=False)
@@ -115,15 +130,20 @@ class Producers:
         return given
 
     def initialise(
-        self, transactional_id: str | None, timeout_ms: int, producer_id: int = NO_PRODUCER_ID, epoch: int = -1
+        self, transactional_id: str | None, timeout_ms: int, present: tuple[int, int] | None = None
     ) -> tuple[int, int]:
         """The producer id and epoch to use from now on.
 
         Without a transactional id a fresh pair, epoch 0. With one, the same id and the next epoch, which fences the
-        producer before; a client that names the pair it has (KIP-360) must have the present one.
-        A transactional id never seen gets a fresh pair, whatever pair the client names: some send 0 and 0 for none.
+        producer before.
 
-        Raises ApiError: PRODUCER_FENCED or INVALID_PRODUCER_ID_MAPPING where the named pair is not the present one.
+        Args:
+            present: the producer id and epoch that the producer has, where it continues after an error (KIP-360).
+                The pair before the present one is a retry, whose answer was lost: it gets the present one again.
+
+        Raises ApiError: PRODUCER_FENCED where another producer took over, or had the transactional id all along.
+        Source: TransactionCoordinator.prepareInitProducerIdTransit, TransactionMetadata.prepareIncrementProducerEpoch
+        and prepareProducerIdRotation, Apache Kafka 4.4.
         """
         if transactional_id is None:
             return (self.new_id(), 0)
@@ -132,17 +152,17 @@ class Producers:
             known = TransactionalProducer(self.new_id(), 0, timeout_ms)
             self.by_transactional_id[transactional_id] = known
             return (known.producer_id, known.epoch)
-        if producer_id > 0 or (producer_id == 0 and epoch > 0):
-            if producer_id != known.producer_id:
-                raise ApiError(
-                    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-                    f"{transactional_id} has producer id {known.producer_id}, not {producer_id}",
-                )
-            if epoch != known.epoch:
-                raise ApiError(ErrorCode.PRODUCER_FENCED, f"{transactional_id} has epoch {known.epoch}, not {epoch}")
+        if present is not None and not known.may_continue(*present):
+            raise ApiError(
+                ErrorCode.PRODUCER_FENCED,
+                f"{transactional_id} has producer id {known.producer_id} and epoch {known.epoch}, got {present}",
+            )
         known.timeout_ms = timeout_ms
-        if known.epoch >= LAST_EPOCH:
-            known.producer_id, known.epoch = self.new_id(), 0
+        if present is not None and present[1] != known.epoch:
+            return (known.producer_id, known.epoch)  # a retry
+        known.last_epoch = known.epoch if present is not None else NO_EPOCH
+        if known.epoch >= EXHAUSTED_EPOCH:
+            known.previous_producer_id, known.producer_id, known.epoch = known.producer_id, self.new_id(), 0
         else:
             known.epoch += 1
         return (known.producer_id, known.epoch)

@@ -2,7 +2,7 @@
 
 Followers in sync have what the leader has, at once, unless a lag is set for their broker: then they are that many
 records behind and still in sync, which is how a test sees what a real follower's delay does to readers.
-Source: KIP-392; ReplicaManager.findPreferredReadReplica and Partition.readRecords, Apache Kafka 4.1.
+Source: KIP-392; ReplicaManager.findPreferredReadReplica and Partition.readRecords, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ def preferred_replica(
     Args:
         racks, lags: of the brokers; a broker without an entry among the lags is not behind.
 
-    Only replicas in sync are asked for, and of those only the ones that have ``fetch_offset``.
+    Only replicas in sync are asked for, and of those only the ones that have ``fetch_offset``: a reader below the
+    log's start stays with the leader, who tells it so, or it would be sent around without end.
     """
     views = [
         ReplicaView(replica, racks.get(replica), follower_end_offset(partition, lags.get(replica, 0)), 0)
         for replica in partition.isr
-        if replica == partition.leader or fetch_offset <= follower_end_offset(partition, lags.get(replica, 0))
+        if replica == partition.leader
+        or partition.log.start_offset <= fetch_offset <= follower_end_offset(partition, lags.get(replica, 0))
     ]
     chosen = selector.select(client_rack, partition.leader, views)
     return None if chosen == partition.leader else chosen

@@ -22,8 +22,8 @@ PartitionKey = tuple[TopicKey, int]
 
 
 @dataclass(slots=True)
-class Wanted:
-    """What a client wants of one partition, and what it was told last."""
+class FetchPartition:
+    """What a client fetches of one partition, and what it was sent last."""
 
     topic: TopicKey
     index: int
@@ -31,8 +31,8 @@ class Wanted:
     max_bytes: int
     current_leader_epoch: int = -1
     last_fetched_epoch: int = -1
-    told_high_watermark: int = -1
-    told_start_offset: int = -1
+    sent_high_watermark: int = -1
+    sent_start_offset: int = -1
 
     @property
     def key(self) -> PartitionKey:
@@ -46,9 +46,9 @@ class FetchSession:
     id: int
     epoch: int
     by_topic_id: bool
-    partitions: dict[PartitionKey, Wanted] = field(default_factory=dict)
+    partitions: dict[PartitionKey, FetchPartition] = field(default_factory=dict)
 
-    def update(self, wanted: Iterable[Wanted], forgotten: Iterable[PartitionKey]) -> None:
+    def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
         """Take what an incremental request adds, changes and drops."""
         for one in wanted:
             known = self.partitions.get(one.key)
@@ -70,17 +70,17 @@ class FetchSession:
 
 @dataclass(slots=True, eq=False)
 class FetchSessions:
-    """A broker's sessions by id, the longest unused first, at most ``most`` of them."""
+    """A broker's sessions by id, the longest unused first, at most ``max_sessions`` of them."""
 
     rng: Random
-    most: int
+    max_sessions: int
     by_id: dict[int, FetchSession] = field(default_factory=dict)
 
-    def open(self, by_topic_id: bool, wanted: Iterable[Wanted]) -> FetchSession | None:
+    def open(self, by_topic_id: bool, wanted: Iterable[FetchPartition]) -> FetchSession | None:
         """Start a session; None where there is no room, and the client goes on without one."""
-        if self.most <= 0:
+        if self.max_sessions <= 0:
             return None
-        while len(self.by_id) >= self.most:
+        while len(self.by_id) >= self.max_sessions:
             del self.by_id[next(iter(self.by_id))]
         session_id = self.rng.randint(1, LAST_EPOCH)
         while session_id in self.by_id:
@@ -96,17 +96,18 @@ class FetchSessions:
     def resume(self, session_id: int, epoch: int, by_topic_id: bool) -> FetchSession:
         """The session that an incremental request goes on with; its epoch is counted on.
 
-        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
+        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR; of
+            several the first, as FetchManager.newContext looks for them.
         """
         session = self.by_id.get(session_id)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"there is no fetch session {session_id}")
+        if session.epoch != epoch:
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"session epoch {epoch}, but {session.epoch} is next")
         if session.by_topic_id != by_topic_id:
             raise ApiError(
                 ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "a session goes by topic ids or by names, not by both"
             )
-        if session.epoch != epoch:
-            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"session epoch {epoch}, but {session.epoch} is next")
         session.epoch = next_epoch(epoch)
         self.by_id[session_id] = self.by_id.pop(session_id)  # used last
         return session

@@ -67,6 +67,9 @@ class Partition:
     log: Log = field(default_factory=Log)
     producers: PartitionProducers = field(default_factory=PartitionProducers)
 
+    def __post_init__(self) -> None:
+        self.log.leader_epochs.assign(self.leader_epoch, self.log.end_offset)
+
     def elect(self, online: Container[int], *, unclean: bool = False) -> bool:
         """Bring leader and ISR in line with the brokers that are online; whether anything changed.
 
@@ -87,19 +90,36 @@ class Partition:
         if (isr, leader) == (self.isr, self.leader):
             return False
         if leader != self.leader:
-            self.leader_epoch += 1
+            self._next_leader_epoch()
         self.partition_epoch += 1
         self.isr, self.leader = isr, leader
         return True
 
     def move(self, replicas: tuple[int, ...], online: Container[int]) -> None:
-        """Have these replicas from now on; those online are in sync, and the preferred leader leads if it is up."""
+        """Have these replicas from now on; those online are in sync, and the preferred leader leads if it is up.
+
+        A leader that stays gets a new epoch where a replica is dropped, by which whoever was dropped is fenced.
+        Source: PartitionChangeBuilder.triggerLeaderEpochBumpForReplicaReassignmentIfNeeded, Apache Kafka 4.4.
+        """
+        if self.leader in replicas and not set(self.replicas) <= set(replicas):
+            self._next_leader_epoch()
         self.replicas = replicas
         self.partition_epoch += 1
         if self.leader not in replicas:
             self.leader = NO_LEADER
         self.isr = tuple(replica for replica in replicas if replica in online) or replicas
         self.elect(online)
+
+    def effective_min_isr(self) -> int:
+        """How many replicas have to be in sync for acks=all: never more than there are replicas.
+
+        Source: Partition.effectiveMinIsr, Apache Kafka 4.4.
+        """
+        return min(int(self.topic.config("min.insync.replicas")), len(self.replicas))
+
+    def _next_leader_epoch(self) -> None:
+        self.leader_epoch += 1
+        self.log.leader_epochs.assign(self.leader_epoch, self.log.end_offset)
 
 
 @dataclass(slots=True, eq=False)

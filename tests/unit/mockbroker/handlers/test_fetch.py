@@ -156,6 +156,26 @@ def test_a_log_that_was_cut_differently_is_reported(sim):
     assert fetch(sim, 2, broker=1, partition={"last_fetched_epoch": 0}).diverging_epoch.epoch == -1
 
 
+def test_a_reader_of_an_epoch_before_the_first_one_known_hears_where_that_begins(sim):
+    sim.cluster.stop_broker(0, 0)
+    produce(sim, batch(b"a", b"b"), broker=1)
+    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(1)
+    entry = fetch(sim, 2, broker=1, partition={"last_fetched_epoch": 0})
+    assert (entry.error_code, entry.diverging_epoch.epoch, entry.diverging_epoch.end_offset) == (ErrorCode.NONE, 0, 1)
+
+
+def test_a_reader_below_the_logs_start_is_out_of_range_though_epochs_diverge(sim):
+    sim.cluster.stop_broker(0, 0)
+    produce(sim, batch(b"a", b"b"), broker=1)
+    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(2)
+    entry = fetch(sim, 1, broker=1, partition={"last_fetched_epoch": 1})
+    assert (entry.error_code, entry.diverging_epoch.epoch) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+
+
+def test_a_reader_of_an_epoch_after_the_latest_is_out_of_range(sim):
+    assert fetch(sim, partition={"last_fetched_epoch": 1}).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)])
 def test_old_consumers_get_the_format_they_know(sim, version, magic):
     produce(sim, batch(b"a", b"b"))

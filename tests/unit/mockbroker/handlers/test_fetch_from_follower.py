@@ -60,6 +60,22 @@ def test_a_follower_that_lacks_the_offset_is_not_chosen(sim):
     assert fetch(sim, 0, rack_id="b").preferred_read_replica == 1
 
 
+def test_a_reader_below_the_logs_start_hears_so_from_the_leader_and_is_not_sent_on(sim):
+    produce(sim, batch(b"two"))
+    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(1)
+    entry = fetch(sim, 0, rack_id="b")
+    assert (entry.error_code, entry.preferred_read_replica) == (ErrorCode.OFFSET_OUT_OF_RANGE, STAY)
+    assert fetch(sim, 1, rack_id="b").preferred_read_replica == 1
+
+
+def test_racks_are_looked_up_once_until_a_broker_comes_or_goes(sim):
+    racks = sim.cluster.rack_by_online_broker()
+    assert racks == {0: "a", 1: "b", 2: "c"}
+    assert sim.cluster.rack_by_online_broker() is racks
+    sim.cluster.stop_broker(1, sim.now_ms)
+    assert sim.cluster.rack_by_online_broker() == {0: "a", 2: "c"}
+
+
 def test_a_follower_gives_nothing_beyond_its_own_high_watermark(sim):
     produce(sim, batch(b"two"))
     sim.cluster.set_follower_lag(1, records=1)

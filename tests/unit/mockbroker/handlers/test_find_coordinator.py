@@ -36,9 +36,13 @@ def test_every_broker_gives_the_same_answer(sim):
     assert len(answers) == 1
 
 
-def test_a_transactional_id_has_a_coordinator(sim):
-    request = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["payments"])
-    assert sim.ask(request).coordinators[0].error_code == ErrorCode.NONE
+@pytest.mark.parametrize("version", [3, 6])
+def test_a_transactional_id_is_refused_with_a_reason_as_long_as_there_are_no_transactions(sim, version):
+    request = FindCoordinatorRequest(key_type=TRANSACTION, key="payments", coordinator_keys=["payments"])
+    answer = sim.ask(request, version=version)
+    entry = answer.coordinators[0] if version >= 4 else answer
+    assert entry.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert "no transactions" in entry.error_message
 
 
 @pytest.mark.parametrize(("version", "key_type"), [(6, SHARE), (4, SHARE), (4, 3), (4, -1)])

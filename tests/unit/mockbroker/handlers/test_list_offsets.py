@@ -53,6 +53,30 @@ def test_the_newest_record_is_found(sim):
     assert (entry.timestamp, entry.offset) == (400, 4)
 
 
+def delete_before(sim: Simulation, offset: int) -> None:
+    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(offset)
+
+
+@pytest.mark.parametrize(("start", "timestamp", "found"), [(1, 0, (300, 1)), (2, 0, (200, 2)), (2, 250, (250, 3))])
+def test_records_before_the_logs_start_are_passed_over(sim, start, timestamp, found):
+    delete_before(sim, start)
+    entry = ask(sim, timestamp)
+    assert (entry.timestamp, entry.offset) == found
+
+
+def test_the_newest_record_keeps_its_own_offset_though_it_is_before_the_logs_start(sim):
+    produce(sim, build_batch([Record(timestamp=time, value=b"x") for time in (500, 450)]))
+    delete_before(sim, 6)
+    entry = ask(sim, MAX_TIMESTAMP)
+    assert (entry.timestamp, entry.offset) == (500, 5)
+
+
+def test_the_log_of_a_new_leader_starts_with_its_epoch(sim):
+    delete_before(sim, 5)
+    sim.cluster.stop_broker(0, 0)
+    assert [ask(sim, mark, broker=1).leader_epoch for mark in (EARLIEST, LATEST)] == [1, 1]
+
+
 def test_marks_of_later_versions_mean_nothing_in_older_ones(sim):
     for timestamp, version in ((MAX_TIMESTAMP, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (-6, 10), (-7, 11)):
         assert ask(sim, timestamp, version=version).error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -92,6 +92,11 @@ def test_acks_all_wants_enough_replicas_in_sync(sim):
     assert produce(sim, batch(b"a"), topic="safe", acks=1).error_code == ErrorCode.NONE
 
 
+def test_no_more_replicas_have_to_be_in_sync_than_there_are(sim):
+    sim.cluster.create_topic("single", 1, 1, configs={"min.insync.replicas": "2"})
+    assert produce(sim, batch(b"a"), topic="single").error_code == ErrorCode.NONE
+
+
 def test_a_repeated_batch_has_its_first_offset_and_is_not_appended(sim):
     sent = batch(b"a", b"b", producer_id=1000, producer_epoch=0, base_sequence=0)
     more = batch(b"c", producer_id=1000, producer_epoch=0, base_sequence=2)

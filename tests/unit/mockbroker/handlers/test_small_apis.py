@@ -1,4 +1,4 @@
-"""ApiVersions, DescribeCluster and InitProducerId; and that every answer fits its version."""
+"""ApiVersions and DescribeCluster; and that every answer fits its version."""
 
 from __future__ import annotations
 
@@ -50,19 +50,6 @@ def test_a_stopped_broker_is_described_only_where_fenced_ones_are_asked_for(sim)
 
 def test_controllers_have_no_endpoints_here(sim):
     assert sim.ask(DescribeClusterRequest(endpoint_type=2)).error_code == ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-
-
-def test_producer_ids_are_given_out_and_old_versions_hear_of_an_old_epoch(sim):
-    first = sim.ask(InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000))
-    assert (first.error_code, first.producer_epoch) == (ErrorCode.NONE, 0)
-    named = {"transactional_id": "t", "transaction_timeout_ms": 1000, "producer_id": first.producer_id}
-    assert sim.ask(InitProducerIdRequest(**named, producer_epoch=0)).producer_epoch == 1
-    for version, error in ((4, ErrorCode.PRODUCER_FENCED), (3, ErrorCode.INVALID_PRODUCER_EPOCH)):
-        refused = sim.ask(InitProducerIdRequest(**named, producer_epoch=0), version=version)
-        assert (refused.error_code, refused.producer_id) == (error, -1)
-    assert sim.ask(InitProducerIdRequest(transactional_id="")).error_code == ErrorCode.INVALID_REQUEST
-    timeout = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=10**9)
-    assert sim.ask(timeout).error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
 REQUESTS = [

@@ -116,6 +116,26 @@ def test_in_zookeeper_mode_create_topics_is_refused_where_only_some_brokers_have
     assert len(sim.cluster.create_topic("asked-for", 2, 2, requesting_broker_id=0).partitions) == 2
 
 
+def test_in_zookeeper_mode_no_topic_is_widened_where_only_some_brokers_have_racks():
+    """ZkAdminManager of Kafka 3.9 fails before it looks at a topic, so the whole request does, without words."""
+    sim = Simulation("a,b,", settings={"inter.broker.protocol.version": "3.9", "zookeeper.connect": "here"})
+    sim.tell()
+    sim.cluster.create_topic("orders", 1, 2)
+    sim.tell()
+    wanted = [
+        CreatePartitionsRequest.Topic(
+            name=name, count=2, assignments=[CreatePartitionsRequest.Topic.Assignment(broker_ids=[0, 1])]
+        )
+        for name in ("orders", "none")
+    ]
+    results = sim.ask(CreatePartitionsRequest(topics=wanted)).results
+    assert [(one.name, one.error_code, one.error_message) for one in results] == [
+        ("orders", ErrorCode.UNKNOWN_SERVER_ERROR, None),
+        ("none", ErrorCode.UNKNOWN_SERVER_ERROR, None),
+    ]
+    assert len(sim.cluster.topics["orders"].partitions) == 1
+
+
 def test_in_kraft_mode_racks_are_left_out_where_only_some_brokers_have_one():
     (made,) = create(Simulation("a,b,"), Wanted(name="orders", num_partitions=2, replication_factor=2))
     assert made.error_code == ErrorCode.NONE

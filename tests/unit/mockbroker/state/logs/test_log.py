@@ -72,16 +72,19 @@ def test_size_retention_keeps_the_last_batch():
     assert len(log) == 1
 
 
-def test_an_epoch_ends_where_the_next_begins():
+def test_an_epoch_begins_with_its_first_batch():
     log = Log()
     for epoch in (0, 0, 2, 5):
         log.append(b"x", log.end_offset, 0, epoch)
-    assert log.end_of_epoch(0) == (0, 2)
-    assert log.end_of_epoch(1) == (0, 2)
-    assert log.end_of_epoch(2) == (2, 3)
-    assert log.end_of_epoch(9) == (5, 4)
-    assert log.end_of_epoch(-1) == (-1, -1)
-    assert [log.epoch_at(offset) for offset in range(5)] == [0, 0, 2, 5, 5]
+    assert log.leader_epochs.entries == [(0, 0), (2, 2), (5, 3)]
+
+
+def test_an_epoch_that_ended_before_the_logs_start_is_forgotten():
+    log = Log()
+    for epoch in (0, 0, 2, 5):
+        log.append(b"x", log.end_offset, 0, epoch)
+    log.delete_before(3)
+    assert log.leader_epochs.entries == [(5, 3)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 50)), max_size=12), st.integers(0, 50), st.data())

@@ -81,22 +81,46 @@ def test_a_transactional_id_keeps_its_producer_id_and_fences_by_epoch():
     assert second == (first[0], first[1] + 1)
 
 
-def test_a_new_transactional_id_may_come_with_zeros_in_place_of_none():
+def code_of(producers: Producers, present: tuple[int, int]) -> int:
+    with pytest.raises(ApiError) as caught:
+        producers.initialise("billing", 1000, present)
+    return caught.value.code
+
+
+def test_a_new_transactional_id_takes_no_notice_of_the_pair_that_is_named():
     producers = Producers()
-    producer_id, epoch = producers.initialise("billing", 1000, producer_id=0, epoch=0)
-    assert (producer_id > 0, epoch) == (True, 0)
+    producer_id, epoch = producers.initialise("billing", 1000, (7, 3))
+    assert (producer_id != 7, epoch) == (True, 0)
 
 
-def test_a_client_that_names_an_old_epoch_is_fenced():
+def test_a_producer_that_continues_gets_the_next_epoch_and_a_retry_of_that_the_same_one():
     producers = Producers()
     producer_id, epoch = producers.initialise("billing", 1000)
-    assert producers.initialise("billing", 1000, producer_id, epoch) == (producer_id, 1)
-    with pytest.raises(ApiError) as caught:
-        producers.initialise("billing", 1000, producer_id, epoch)
-    assert caught.value.code == ErrorCode.PRODUCER_FENCED
-    with pytest.raises(ApiError) as caught:
-        producers.initialise("billing", 1000, producer_id + 1, 0)
-    assert caught.value.code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert producers.initialise("billing", 1000, (producer_id, epoch)) == (producer_id, 1)
+    assert producers.initialise("billing", 1000, (producer_id, epoch)) == (producer_id, 1)
+
+
+def test_a_producer_that_another_one_took_over_from_is_fenced():
+    producers = Producers()
+    producer_id, epoch = producers.initialise("billing", 1000)
+    producers.initialise("billing", 1000)
+    assert code_of(producers, (producer_id, epoch)) == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_producer_id_of_somebody_else_is_fenced():
+    producers = Producers()
+    producer_id, epoch = producers.initialise("billing", 1000)
+    assert code_of(producers, (producer_id + 1, epoch)) == ErrorCode.PRODUCER_FENCED
+    assert code_of(producers, (producer_id, epoch + 1)) == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_retry_of_the_change_to_a_new_producer_id_gets_that_one():
+    producers = Producers()
+    old_id, _ = producers.initialise("billing", 1000)
+    producers.by_transactional_id["billing"].epoch = 2**15 - 2
+    new_id, epoch = producers.initialise("billing", 1000, (old_id, 2**15 - 2))
+    assert (new_id != old_id, epoch) == (True, 0)
+    assert producers.initialise("billing", 1000, (old_id, 2**15 - 2)) == (new_id, 0)
 
 
 def test_an_exhausted_epoch_brings_a_new_producer_id():

@@ -5,13 +5,13 @@ from random import Random
 import pytest
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.sessions.fetch_sessions import LAST_EPOCH, FetchSessions, Wanted
+from mockbroker.state.sessions.fetch_sessions import LAST_EPOCH, FetchPartition, FetchSessions
 from protocol.error_codes import ErrorCode
 
 
 @pytest.fixture
 def sessions() -> FetchSessions:
-    return FetchSessions(Random(0), most=2)
+    return FetchSessions(Random(0), max_sessions=2)
 
 
 def code_of(sessions: FetchSessions, session_id: int, epoch: int, by_topic_id: bool = True) -> int:
@@ -36,6 +36,11 @@ def test_unknown_and_mixed_sessions_are_refused(sessions):
     assert code_of(sessions, session.id, 1, by_topic_id=False) == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
+def test_a_session_at_another_epoch_is_refused_for_that_before_names_are_compared_with_ids(sessions):
+    session = sessions.open(True, [])
+    assert code_of(sessions, session.id, 2, by_topic_id=False) == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
 def test_a_full_cache_drops_the_session_that_was_unused_longest(sessions):
     first, second = sessions.open(True, []), sessions.open(True, [])
     sessions.resume(first.id, 1, True)
@@ -46,13 +51,15 @@ def test_a_full_cache_drops_the_session_that_was_unused_longest(sessions):
 
 
 def test_a_cache_without_room_opens_nothing():
-    assert FetchSessions(Random(0), most=0).open(True, []) is None
+    assert FetchSessions(Random(0), max_sessions=0).open(True, []) is None
 
 
 def test_a_request_adds_changes_and_drops_partitions(sessions):
-    session = sessions.open(False, [Wanted("orders", 0, 5, 100), Wanted("orders", 1, 0, 100)])
-    session.partitions["orders", 0].told_high_watermark = 9
-    session.update([Wanted("orders", 0, 8, 50), Wanted("bills", 0, 0, 100)], [("orders", 1), ("none", 3)])
+    session = sessions.open(False, [FetchPartition("orders", 0, 5, 100), FetchPartition("orders", 1, 0, 100)])
+    session.partitions["orders", 0].sent_high_watermark = 9
+    session.update(
+        [FetchPartition("orders", 0, 8, 50), FetchPartition("bills", 0, 0, 100)], [("orders", 1), ("none", 3)]
+    )
     assert list(session.partitions) == [("orders", 0), ("bills", 0)]
     changed = session.partitions["orders", 0]
-    assert (changed.fetch_offset, changed.max_bytes, changed.told_high_watermark) == (8, 50, 9)
+    assert (changed.fetch_offset, changed.max_bytes, changed.sent_high_watermark) == (8, 50, 9)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.core.simulation import Simulation
+from mockbroker.handlers import producer_ids
+from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
+from protocol.error_codes import ErrorCode
+
+
+def init(sim: Simulation, transactional_id: str | None = None, *, version: int = 5, **fields: Any) -> Any:
+    request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=1000)
+    for name, value in fields.items():
+        setattr(request, name, value)
+    broker = 0 if not transactional_id else sim.cluster.coordinator_for(transactional_id).id
+    return sim.ask(request, version=version, broker=broker)
+
+
+@pytest.fixture
+def transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactional ids are let through, as once there are transactions."""
+    monkeypatch.setattr(producer_ids, "check_transactional_id", lambda _: None)
+
+
+def code(response: InitProducerIdResponse) -> int:
+    assert (response.producer_id, response.producer_epoch) == (-1, -1)
+    return response.error_code
+
+
+def test_a_producer_without_a_transactional_id_gets_an_id_and_epoch_0(sim):
+    answer = init(sim)
+    assert (answer.error_code, answer.producer_id >= 0, answer.producer_epoch) == (ErrorCode.NONE, True, 0)
+
+
+def test_a_transactional_id_is_refused_as_long_as_there_are_no_transactions(sim):
+    assert code(init(sim, "t")) == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def test_a_producer_id_without_an_epoch_is_no_request(sim):
+    assert code(init(sim, producer_id=3)) == ErrorCode.INVALID_REQUEST
+    assert code(init(sim, producer_epoch=3)) == ErrorCode.INVALID_REQUEST
+
+
+def test_an_empty_transactional_id_and_a_timeout_that_is_too_long_are_refused(sim):
+    assert code(init(sim, "")) == ErrorCode.INVALID_REQUEST
+    assert code(init(sim, "t", transaction_timeout_ms=10**9)) == ErrorCode.INVALID_TRANSACTION_TIMEOUT
+
+
+def test_a_broker_that_does_not_coordinate_a_transactional_id_says_so(sim):
+    other = (sim.cluster.coordinator_for("t").id + 1) % 3
+    request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
+    assert code(sim.ask(request, broker=other)) == ErrorCode.NOT_COORDINATOR
+
+
+@pytest.mark.usefixtures("transactions")
+def test_a_retry_that_names_the_previous_epoch_gets_the_present_one(sim):
+    first = init(sim, "t")
+    pair = {"producer_id": first.producer_id, "producer_epoch": first.producer_epoch}
+    assert [init(sim, "t", **pair).producer_epoch for _ in range(2)] == [1, 1]
+
+
+@pytest.mark.usefixtures("transactions")
+@pytest.mark.parametrize(("version", "error"), [(4, ErrorCode.PRODUCER_FENCED), (3, ErrorCode.INVALID_PRODUCER_EPOCH)])
+def test_a_foreign_producer_id_is_fenced_and_old_versions_hear_of_an_old_epoch(sim, version, error):
+    first = init(sim, "t")
+    assert code(init(sim, "t", version=version, producer_id=first.producer_id + 1, producer_epoch=0)) == error
