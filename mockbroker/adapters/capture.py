@@ -28,7 +28,6 @@ from typing import Any
 
 log = logging.getLogger("mockbroker")
 
-DEFAULT_FILE_BYTES = 64 << 20
 MAX_KEPT_BYTES = 4 << 20
 """Of requests without an answer, by connection; older ones are not carried into the next file."""
 MAX_QUEUED_BYTES = 32 << 20
@@ -63,7 +62,7 @@ class Capture:
         *,
         now_us: Callable[[], int],
         describe: Callable[[], tuple[Fields, Topics]],
-        file_bytes: int = DEFAULT_FILE_BYTES,
+        file_bytes: int,
     ) -> None:
         self.now_us, self._describe = now_us, describe
         self._file_limit = file_bytes * 3 // 4  # before base64
@@ -243,7 +242,7 @@ class Writer(threading.Thread):
         done, ended = self.done_bytes, False
         while notes and not ended:
             note = notes.popleft()
-            if type(note) is tuple:
+            if isinstance(note, tuple):
                 done += self._add_frame(note)
             elif isinstance(note, FileStart):
                 self._write_lines()
@@ -334,7 +333,7 @@ class Writer(threading.Thread):
         try:
             self.begin_file(start)
         except OSError as error:
-            self._give_up(error.strerror)
+            self._give_up(error.strerror or str(error))
         else:
             if self._missing_lines:
                 log.warning("capture: goes on in %s; %d lines are missing", self.files[-1], self._missing_lines)

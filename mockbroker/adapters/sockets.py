@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from functools import partial
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from mockbroker.adapters.capture import Capture, Tap
 from mockbroker.core.connection import Connection
 from mockbroker.core.engine import Engine
 from mockbroker.state.brokers.broker import Broker, Listener
 from protocol.errors import FrameError
 from protocol.framing import FrameReader
 
+if TYPE_CHECKING:
+    from mockbroker.adapters.capture import Capture, Tap
+
 BACKLOG = 1024
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 
 
 class Served(Protocol):
-    """The cluster that a broker's sockets belong to; ``server.MockCluster`` is one."""
+    """What the sockets of a cluster share; ``runtime.Runtime`` is one."""
 
     engine: Engine
     capture: Capture | None
@@ -212,11 +215,13 @@ class ClientProtocol(asyncio.Protocol):
 
 
 def frames(reader: FrameReader, data: bytes) -> list[bytes]:
-    """The frames that ``data`` completes; none where it is no frame, over which the broker ends the connection."""
-    try:
-        return reader.feed(data)
-    except FrameError:
-        return []
+    """The frames that ``data`` completes, up to what is no frame, over which the broker ends the connection."""
+    found: list[bytes] = []
+    reader.add(data)
+    with suppress(FrameError):
+        while (frame := reader.next_frame()) is not None:
+            found.append(frame)
+    return found
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

