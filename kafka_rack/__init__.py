@@ -10,7 +10,37 @@ The names below are loaded when they are first used, so that ``import kafka_rack
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafka_rack.assignment import assign as assign
+    from kafka_rack.audit import Audit as Audit
+    from kafka_rack.audit import Finding as Finding
+    from kafka_rack.cluster_layout import ClusterLayout as ClusterLayout
+    from kafka_rack.cluster_layout import layout_of_json as layout_of_json
+    from kafka_rack.errors import InputError as InputError
+    from kafka_rack.errors import InvalidPartitionsError as InvalidPartitionsError
+    from kafka_rack.errors import InvalidReplicationFactorError as InvalidReplicationFactorError
+    from kafka_rack.errors import KafkaRackError as KafkaRackError
+    from kafka_rack.errors import MissingRackError as MissingRackError
+    from kafka_rack.errors import PartitionAssignorError as PartitionAssignorError
+    from kafka_rack.errors import PlacerSettingsError as PlacerSettingsError
+    from kafka_rack.errors import ReplicaPlacementError as ReplicaPlacementError
+    from kafka_rack.errors import SelectionError as SelectionError
+    from kafka_rack.placement import ReplicaPlacer as ReplicaPlacer
+    from kafka_rack.placement import UsableBroker as UsableBroker
+    from kafka_rack.placement import load_placer as load_placer
+    from kafka_rack.placement import place as place
+    from kafka_rack.placement import reassignment_json as reassignment_json
+    from kafka_rack.reassignment import Entry as Entry
+    from kafka_rack.reassignment import Repair as Repair
+    from kafka_rack.reassignment import current_plan_of as current_plan_of
+    from kafka_rack.reassignment import entries_of as entries_of
+    from kafka_rack.reassignment import plan_json as plan_json
+    from kafka_rack.reassignment import propose as propose
+    from kafka_rack.reassignment import repair as repair
+    from kafka_rack.selection import select_replica as select_replica
+    from mockbroker import MockCluster as MockCluster
 
 SUBMODULES = (
     "assignment",
@@ -58,16 +88,18 @@ NAMES = {
 """Public name -> the module that holds it."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in NAMES:
-        value = getattr(import_module(NAMES[name]), name)
-    elif name in SUBMODULES:
-        value = import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else every name would be there for a type checker, misspelt ones too
+
+    def __getattr__(name: str) -> object:
+        if name in NAMES:
+            value = getattr(import_module(NAMES[name]), name)
+        elif name in SUBMODULES:
+            value = import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *NAMES, *SUBMODULES})
+    return sorted({*NAMES, *SUBMODULES})

@@ -1,24 +1,33 @@
-"""A whole Kafka cluster with racks in one asyncio process, for tests.
+"""A whole Kafka cluster with racks in one process, for tests.
 
->>> from mockbroker import MockCluster  # doctest: +SKIP
->>> async with MockCluster(brokers=3, racks=("a", "b", "c")) as cluster:  # doctest: +SKIP
-...     print(cluster.bootstrap_servers)
+>>> from mockbroker import MockCluster
+>>> with MockCluster(brokers=3, racks=("a", "b", "c")) as cluster:
+...     cluster.stop_rack("a")
+[0]
+
+In a coroutine ``async with`` runs it in the event loop that is there.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.server import MockCluster
 
-__all__ = ["MockCluster"]
+__all__ = ["BlockingMockCluster", "MockCluster"]
+
+if not TYPE_CHECKING:  # else every name would be there for a type checker, misspelt ones too
+    _MODULES = {"BlockingMockCluster": "mockbroker.adapters.blocking", "MockCluster": "mockbroker.adapters.server"}
+
+    def __getattr__(name: str) -> object:
+        """Load a class when it is asked for."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+        return found
 
 
-def __getattr__(name: str) -> Any:
-    """Load the server only when it is asked for."""
-    if name == "MockCluster":
-        from mockbroker.adapters.server import MockCluster
-
-        return MockCluster
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return __all__

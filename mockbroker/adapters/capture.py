@@ -4,33 +4,56 @@ The form is that of fixtures/captures: line 1 describes the capture, ``open`` an
 and each frame has its time in microseconds, its connection, its direction and its bytes in base64. A file that is full
 is followed by another, ``trace-0001.jsonl`` behind ``trace.jsonl``, that stands alone: it repeats the first line, the
 connections that are open, the requests without an answer (``asked``) and what topics there are (``topic``).
+
+Whoever serves a request only notes what passed; a thread of its own puts the notes into lines and writes them in
+batches, ``BATCH_S`` after the first note of each. Where nothing can be written, clients are served as before: that is
+logged once, and the capture goes on in a new file when one can be written, with a ``gap`` line that counts the lines
+that are missing.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import threading
+import time
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
-DEFAULT_FILE_BYTES = 64 << 20
-MAX_FRAME_BYTES = 1 << 28
+log = logging.getLogger("mockbroker")
+
 MAX_KEPT_BYTES = 4 << 20
 """Of requests without an answer, by connection; older ones are not carried into the next file."""
+MAX_QUEUED_BYTES = 32 << 20
+"""Of notes not yet written; beyond that whoever notes something waits for the disk."""
+BATCH_S = 0.05
+WRITE_BYTES = 1 << 16
+"""Lines are put together for about so many bytes; all other threads may run while each such piece is written."""
+RETRY_S = 1.0
+"""From one failed attempt at a file to the next."""
+NOTE_BYTES = 52
+"""What a line has around its frame, as bytes before base64: 70 of them after it."""
 CAPTURE_FORMAT = 1
+
+Fields = dict[str, Any]
+Topics = Iterable[tuple[str, bytes, list[int]]]
 
 
 class Capture:
-    """Writes what passes.
+    """Takes down what passes.
 
     Args:
         path: the first file. Raises OSError if it cannot be written.
         file_bytes: about how large a file gets; the lines that open the next one come on top.
         now_us: the time, in us since 1970.
-        describe: the fields of the first line and the topics, asked at the start of each file: ``(fields, topics)``,
-            a topic being its name, its 16-byte id and its partitions' leaders.
+        describe: the fields of the first line and the topics, asked at the start of each file by whoever notes
+            something: ``(fields, topics)``, a topic being its name, its 16-byte id and its partitions' leaders.
     """
 
     def __init__(
@@ -38,164 +61,358 @@ class Capture:
         path: Path,
         *,
         now_us: Callable[[], int],
-        describe: Callable[[], tuple[dict[str, Any], Iterable[tuple[str, bytes, list[int]]]]],
-        file_bytes: int = DEFAULT_FILE_BYTES,
+        describe: Callable[[], tuple[Fields, Topics]],
+        file_bytes: int,
     ) -> None:
-        self.path, self.now_us, self.describe, self.file_bytes = path, now_us, describe, file_bytes
-        self.files: list[Path] = []
-        self.taps: dict[int, Tap] = {}
-        self._file: FileIO | None = None
-        self._written = 0
-        self._begin()
+        self.now_us, self._describe = now_us, describe
+        self._file_limit = file_bytes * 3 // 4  # before base64
+        self._noted_bytes = 0
+        self._file_started_at = 0  # in noted bytes
+        self._notes: deque[Note] = deque()
+        self._writer = Writer(path, self._notes)
+        self._writer.begin_file(self._file_start())
+        self._writer.start()
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files so far, the first one first."""
+        return self._writer.files
 
     def connection(self, number: int, broker: int, listener: str, client: str) -> Tap:
         """A connection has been opened."""
-        tap = self.taps[number] = Tap(self, number, broker, listener, client, self.now_us())
-        self.write(tap.opening())
+        tap = Tap(self, number, broker, listener, client, self.now_us())
+        self.note(Opened(tap), NOTE_BYTES)
         return tap
 
-    def write(self, line: str) -> None:
-        """Write a line, whole and at once, so that who follows the file sees it."""
-        if self._file is None:
-            return
-        if self._written > self.file_bytes:
-            self._file.close()
-            self._begin()
-        self._put(line)
+    def note(self, note: Note, size: int) -> None:
+        """Have something written, after all that was noted before it; ``size`` in bytes before base64."""
+        noted, writer = self._noted_bytes, self._writer
+        if noted - self._file_started_at > self._file_limit or writer.needs_file:
+            writer.needs_file = False
+            self._file_started_at = noted
+            self._notes.append(self._file_start())
+        self._notes.append(note)
+        self._noted_bytes = noted = noted + size
+        if not writer.is_awake:
+            writer.wake()
+        if noted - writer.done_bytes > MAX_QUEUED_BYTES:
+            writer.make_room(noted - MAX_QUEUED_BYTES)
 
     def close(self) -> None:
-        """Write the end of the recording."""
-        if self._file is not None:
-            self._put(f'{{"t":{self.now_us()},"ev":"end"}}\n')
-            self._file.close()
-            self._file = None
+        """Write all that was noted, and the end of the recording."""
+        if self._writer.is_alive():
+            self._notes.append(Ended(self.now_us()))
+            self._writer.finish()
 
-    def _put(self, line: str) -> None:
-        assert self._file is not None
-        data = line.encode()
-        self._file.write(data)
-        self._written += len(data)
-
-    def _begin(self) -> None:
-        number = len(self.files)
-        path = self.path if number == 0 else self.path.with_name(f"{self.path.stem}-{number:04d}{self.path.suffix}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("wb", buffering=0)
-        except OSError as error:
-            raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None
-        self.files.append(path)
-        self._written = 0
-        fields, topics = self.describe()
-        first = {"name": path.stem, **fields, "ev": "capture", "format": CAPTURE_FORMAT, "started": self.now_us()}
-        self._put(json.dumps(first, separators=(",", ":")) + "\n")
-        for name, topic_id, leaders in topics:
-            topic = {"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders}
-            self._put(json.dumps(topic, separators=(",", ":")) + "\n")
-        for tap in self.taps.values():
-            self._put(tap.opening())
-            for line in tap.unanswered():
-                self._put(line)
-        self._written = 0  # a file has room for frames, however much stands before them
+    def _file_start(self) -> FileStart:
+        fields, topics = self._describe()
+        return FileStart(self.now_us(), fields, list(topics))
 
 
 class Tap:
-    """One connection's bytes, as they come and go."""
+    """One connection's frames, as they come and go."""
 
-    __slots__ = (
-        "asked",
-        "asked_bytes",
-        "broker",
-        "capture",
-        "client",
-        "listener",
-        "number",
-        "opened",
-        "_received",
-        "_sent",
-    )
+    __slots__ = ("broker", "client", "listener", "number", "opened", "_capture")
 
     def __init__(self, capture: Capture, number: int, broker: int, listener: str, client: str, opened: int) -> None:
-        self.capture, self.number, self.broker, self.listener = capture, number, broker, listener
-        self.client, self.opened = client, opened
-        self.asked: dict[int, tuple[int, bytes]] = {}
-        self.asked_bytes = 0
-        self._received = bytearray()
-        self._sent = bytearray()
+        self.number, self.broker, self.listener, self.client, self.opened = number, broker, listener, client, opened
+        self._capture = capture
 
-    def opening(self) -> str:
-        """The line that opens it."""
-        return (
-            f'{{"t":{self.opened},"ev":"open","conn":{self.number},"broker":{self.broker},'
-            f'"listener":{json.dumps(self.listener)},"client":{json.dumps(self.client)}}}\n'
-        )
+    def request(self, frame: bytes) -> None:
+        """A whole frame from the client, without its length."""
+        capture = self._capture
+        capture.note((capture.now_us(), self, True, (frame,)), NOTE_BYTES + len(frame))
 
-    def unanswered(self) -> list[str]:
-        """A line for each request that an answer may still come for."""
+    def response(self, *pieces: bytes) -> None:
+        """A whole frame to the client, without its length, in pieces that nobody will change."""
+        capture = self._capture
+        capture.note((capture.now_us(), self, False, pieces), NOTE_BYTES + sum(map(len, pieces)))
+
+    def closed(self, partial_request_bytes: int, partial_response_bytes: int) -> None:
+        """The connection has ended; the bytes, lengths included, are those of frames that were not whole by then."""
+        capture = self._capture
+        capture.note(Closed(capture.now_us(), self, partial_request_bytes, partial_response_bytes), NOTE_BYTES)
+
+
+FrameNote = tuple[int, Tap, bool, tuple[bytes, ...]]
+"""When, on which connection, whether it is a request, and the frame in pieces: a plain tuple, as there are so many."""
+
+
+@dataclass(slots=True, frozen=True)
+class Opened:
+    """A connection begins."""
+
+    tap: Tap
+
+
+@dataclass(slots=True, frozen=True)
+class Closed:
+    """A connection ends."""
+
+    at_us: int
+    tap: Tap
+    partial_request_bytes: int
+    partial_response_bytes: int
+
+
+@dataclass(slots=True, frozen=True)
+class FileStart:
+    """What comes next goes into a new file, which opens with this."""
+
+    at_us: int
+    fields: Fields
+    topics: list[tuple[str, bytes, list[int]]]
+
+
+@dataclass(slots=True, frozen=True)
+class Ended:
+    """The recording ends."""
+
+    at_us: int
+
+
+Note = FrameNote | Opened | Closed | FileStart | Ended
+
+
+class Writer(threading.Thread):
+    """Puts notes into lines and writes them.
+
+    ``done_bytes`` is how much of what was noted has left the queue. ``needs_file`` asks for a ``FileStart``: the file
+    that there was could not be written, and it is time for another attempt. Each of the two has one thread that
+    counts it up, or sets it.
+    """
+
+    def __init__(self, path: Path, notes: deque[Note]) -> None:
+        super().__init__(name="kafka-rack capture", daemon=True)
+        self.files: list[Path] = []
+        self.is_awake = False
+        self.needs_file = False
+        self.done_bytes = 0
+        self._path, self._notes = path, notes
+        self._conversations: dict[int, Conversation] = {}
+        self._file: FileIO | None = None
+        self._whole_bytes = 0  # of whole lines in that file
+        self._lines: list[str] = []
+        self._lines_bytes = 0
+        self._missing_lines = 0
+        self._retry_at = 0.0
+        self._there_are_notes, self._hurry = threading.Event(), threading.Event()
+        self._room = threading.Condition()
+
+    # called by those who note
+
+    def wake(self) -> None:
+        """There is something to be written."""
+        self.is_awake = True
+        self._there_are_notes.set()
+
+    def make_room(self, done_bytes: int) -> None:
+        """Wait until so much was done."""
+        self._hurry.set()
+        with self._room:
+            while self.done_bytes < done_bytes and self.is_alive():
+                self._room.wait(BATCH_S)
+
+    def finish(self) -> None:
+        """Write what is there, up to the end of the recording."""
+        self._hurry.set()
+        self.wake()
+        self.join()
+
+    # the thread
+
+    def run(self) -> None:
+        """Write one batch after another, until the recording ends."""
+        ended = False
+        while not ended:
+            self._there_are_notes.wait()
+            self._hurry.wait(BATCH_S)
+            self._hurry.clear()
+            self._there_are_notes.clear()
+            self.is_awake = False  # what is noted from here on wakes anew
+            ended = self._write_batch()
+        if self._file is not None:
+            self._file.close()
+        else:
+            log.warning("capture: %d lines are missing at its end", self._missing_lines)
+
+    def _write_batch(self) -> bool:
+        """Write what is in the queue; gives whether the recording ends with it."""
+        notes = self._notes
+        done, ended = self.done_bytes, False
+        while notes and not ended:
+            note = notes.popleft()
+            if isinstance(note, tuple):
+                done += self._add_frame(note)
+            elif isinstance(note, FileStart):
+                self._write_lines()
+                self._try_file(note)
+            elif isinstance(note, Ended):
+                self._add(f'{{"t":{note.at_us},"ev":"end"}}\n')
+                ended = True
+            else:
+                self._add_connection(note)
+                done += NOTE_BYTES
+            if self._lines_bytes > WRITE_BYTES:
+                self._write_lines()
+                self._report_room(done)
+        self._write_lines()
+        self._report_room(done)
+        if self._file is None and time.monotonic() >= self._retry_at:
+            self.needs_file = True
+        return ended
+
+    def _add_frame(self, note: FrameNote) -> int:
+        at_us, tap, is_request, pieces = note
+        frame = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        conversation = self._conversations[tap.number]
+        if is_request:
+            conversation.asked_for(at_us, frame)
+            direction = "req"
+        else:
+            conversation.answered(frame)
+            direction = "resp"
+        size = len(frame)
+        data = b64encode(frame).decode()
+        self._add(f'{{"t":{at_us},"conn":{tap.number},"dir":"{direction}","n":{size},"data":"{data}"}}\n')
+        return NOTE_BYTES + size
+
+    def _add_connection(self, note: Opened | Closed) -> None:
+        tap = note.tap
+        if isinstance(note, Opened):
+            self._conversations[tap.number] = Conversation(tap)
+            self._add(opening_line(tap))
+        else:
+            del self._conversations[tap.number]
+            self._add(
+                f'{{"t":{note.at_us},"ev":"close","conn":{tap.number},'
+                f'"partial_req":{note.partial_request_bytes},"partial_resp":{note.partial_response_bytes}}}\n'
+            )
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line)
+        self._lines_bytes += len(line)
+
+    def _report_room(self, done_bytes: int) -> None:
+        self.done_bytes = done_bytes
+        with self._room:
+            self._room.notify_all()
+
+    # files
+
+    def begin_file(self, start: FileStart) -> None:
+        """Go on in the next file, which opens with the lines that make it stand alone. Raises OSError, naming it."""
+        number = len(self.files)
+        path = self._path if number == 0 else self._path.with_name(f"{self._path.stem}-{number:04d}{self._path.suffix}")
+        first = {"name": path.stem, **start.fields, "ev": "capture", "format": CAPTURE_FORMAT, "started": start.at_us}
+        lines = [json_line(first)]
+        for name, topic_id, leaders in start.topics:
+            topic = {"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders}
+            lines.append(json_line(topic))
+        for conversation in self._conversations.values():
+            lines += [opening_line(conversation.tap), *conversation.unanswered_lines()]
+        if self._missing_lines:
+            lines.append(json_line({"t": start.at_us, "ev": "gap", "lines": self._missing_lines}))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("wb", buffering=0)
+            try:
+                whole_bytes = write_whole(file, lines)
+            except OSError:
+                file.close()
+                path.unlink()
+                raise
+        except OSError as error:
+            raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None
+        if self._file is not None:
+            self._file.close()
+        self._file, self._whole_bytes = file, whole_bytes
+        self.files.append(path)
+
+    def _try_file(self, start: FileStart) -> None:
+        try:
+            self.begin_file(start)
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+        else:
+            if self._missing_lines:
+                log.warning("capture: goes on in %s; %d lines are missing", self.files[-1], self._missing_lines)
+                self._missing_lines = 0
+
+    def _write_lines(self) -> None:
+        """Write the lines that are there, whole; where that fails they are missing."""
+        lines, self._lines, self._lines_bytes = self._lines, [], 0
+        if self._file is None:
+            self._missing_lines += len(lines)
+            return
+        try:
+            self._whole_bytes += write_whole(self._file, lines)
+        except OSError as error:
+            self._missing_lines += len(lines)
+            with suppress(OSError):  # a pipe, say, cannot take a line's beginning back
+                self._file.truncate(self._whole_bytes)
+            self._give_up(f"cannot write {self.files[-1]}: {error.strerror}")
+
+    def _give_up(self, reason: str) -> None:
+        """Leave the file there is; another is tried after a while."""
+        if self._file is not None:
+            log.warning("capture: %s; lines are left out until a file can be written", reason)
+            self._file.close()
+            self._file = None
+        self._retry_at = time.monotonic() + RETRY_S
+
+
+class Conversation:
+    """A connection's requests that an answer may still come for."""
+
+    __slots__ = ("tap", "_asked", "_asked_bytes")
+
+    def __init__(self, tap: Tap) -> None:
+        self.tap = tap
+        self._asked: dict[bytes, tuple[int, bytes]] = {}  # by correlation id
+        self._asked_bytes = 0
+
+    def asked_for(self, at_us: int, frame: bytes) -> None:
+        correlation_id = frame[4:8]
+        if correlation_id in self._asked:
+            self._forget(correlation_id)
+        self._asked[correlation_id] = (at_us, frame)
+        self._asked_bytes += len(frame)
+        while self._asked_bytes > MAX_KEPT_BYTES:
+            self._forget(next(iter(self._asked)))
+
+    def answered(self, frame: bytes) -> None:
+        correlation_id = frame[:4]
+        while correlation_id in self._asked:  # what was asked before it will not be answered any more
+            self._forget(next(iter(self._asked)))
+
+    def unanswered_lines(self) -> list[str]:
+        """A line for each."""
         return [
-            f'{{"t":{ts},"ev":"asked","conn":{self.number},"data":"{b64encode(data).decode()}"}}\n'
-            for ts, data in self.asked.values()
+            f'{{"t":{at_us},"ev":"asked","conn":{self.tap.number},"data":"{b64encode(data).decode()}"}}\n'
+            for at_us, data in self._asked.values()
         ]
 
-    def received(self, data: bytes) -> None:
-        """Bytes from the client, in any cut."""
-        now = self.capture.now_us()
-        for frame in frames(self._received, data):
-            self.capture.write(self._line(now, "req", frame))
-            number = correlation_id(frame[4:8])
-            if number in self.asked:
-                self._forget(number)
-            self.asked[number] = (now, frame)
-            self.asked_bytes += len(frame)
-            while self.asked_bytes > MAX_KEPT_BYTES:
-                self._forget(next(iter(self.asked)))
-
-    def sent(self, data: bytes) -> None:
-        """Bytes to the client, in any cut."""
-        now = self.capture.now_us()
-        for frame in frames(self._sent, data):
-            self.capture.write(self._line(now, "resp", frame))
-            answered = correlation_id(frame[:4])
-            while answered in self.asked:  # what was asked before it will not be answered any more
-                self._forget(next(iter(self.asked)))
-
-    def closed(self) -> None:
-        """The connection has ended."""
-        self.capture.taps.pop(self.number, None)
-        self.capture.write(
-            f'{{"t":{self.capture.now_us()},"ev":"close","conn":{self.number},'
-            f'"partial_req":{len(self._received)},"partial_resp":{len(self._sent)}}}\n'
-        )
-
-    def _line(self, ts: int, direction: str, frame: bytes) -> str:
-        data = b64encode(frame).decode()
-        return f'{{"t":{ts},"conn":{self.number},"dir":"{direction}","n":{len(frame)},"data":"{data}"}}\n'
-
-    def _forget(self, number: int) -> None:
-        self.asked_bytes -= len(self.asked.pop(number)[1])
+    def _forget(self, correlation_id: bytes) -> None:
+        self._asked_bytes -= len(self._asked.pop(correlation_id)[1])
 
 
-def correlation_id(data: bytes) -> int:
-    return int.from_bytes(data, "big", signed=True)
+def opening_line(tap: Tap) -> str:
+    """The line that opens a connection."""
+    return (
+        f'{{"t":{tap.opened},"ev":"open","conn":{tap.number},"broker":{tap.broker},'
+        f'"listener":{json.dumps(tap.listener)},"client":{json.dumps(tap.client)}}}\n'
+    )
 
 
-def frames(buffer: bytearray, data: bytes) -> list[bytes]:
-    """The frames that are whole with ``data`` behind what was there, without their lengths; the rest stays.
+def json_line(value: Fields) -> str:
+    return json.dumps(value, separators=(",", ":")) + "\n"
 
-    >>> frames(bytearray(), bytes([0, 0, 0, 2, 7, 8, 0]))
-    [b'\\x07\\x08']
-    """
-    buffer += data
-    whole: list[bytes] = []
-    at = 0
-    while len(buffer) - at >= 4:
-        size = int.from_bytes(buffer[at : at + 4], "big")
-        if size > MAX_FRAME_BYTES:  # no frame: the broker ends this connection
-            at = len(buffer)
-            break
-        if len(buffer) - at - 4 < size:
-            break
-        whole.append(bytes(buffer[at + 4 : at + 4 + size]))
-        at += 4 + size
-    del buffer[:at]
-    return whole
+
+def write_whole(file: FileIO, lines: list[str]) -> int:
+    """Write lines with as few calls as the system allows; gives their bytes. Raises OSError: some are not written."""
+    data = "".join(lines).encode()
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) or 0 :]
+    return len(data)

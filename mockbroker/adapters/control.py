@@ -9,9 +9,9 @@
     POST /brokers/{id}/software         {"release": "0.10.0", "inter.broker.protocol.version": "0.9.0"}, or one of them:
                                         what it runs from its next start on, in Zookeeper mode
 
-A POST is answered when the change has taken effect; 409 where there is nothing to change, 404 for what is not there,
-405 for the wrong method, 400 for what is not HTTP or a body that will not do, 413 for one above 64 KiB. Errors are
-``{"error": "..."}``.
+HEAD is answered as GET, without the body. A POST is answered when the change has taken effect; 409 where there is
+nothing to change, 404 for what is not there, 405 for the wrong method, with ``Allow``, 400 for what is not HTTP or a
+body that will not do, 413 for one above 64 KiB. Errors are ``{"error": "..."}``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import unquote
 
 import h11
@@ -38,15 +38,23 @@ MAX_DISCARDED = 1 << 24  # of a body that is too large, read to its end so that 
 READ_BYTES = 1 << 16
 IDLE_S = 60.0
 
-Answer = tuple[HTTPStatus, Any]
+READING, CHANGING = ("GET", "HEAD"), ("POST",)
+
+
+class Answer(NamedTuple):
+    """What is sent: ``body`` as JSON; ``allow`` has the methods that are possible, where another was used."""
+
+    status: HTTPStatus
+    body: Any
+    allow: tuple[str, ...] = ()
 
 
 class ControlError(Exception):
-    """A request that cannot be carried out, with its HTTP status."""
+    """A request that cannot be carried out, with its HTTP status, and with the methods that are possible."""
 
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(status, message)
-        self.status, self.message = status, message
+    def __init__(self, status: HTTPStatus, message: str, allow: tuple[str, ...] = ()) -> None:
+        super().__init__(status, message, allow)
+        self.status, self.message, self.allow = status, message, allow
 
 
 class ControlServer:
@@ -87,7 +95,7 @@ class ControlServer:
             try:
                 event = http.next_event()
             except h11.RemoteProtocolError as error:
-                await send(http, writer, HTTPStatus.BAD_REQUEST, {"error": str(error)})
+                await send(http, writer, method, Answer(HTTPStatus.BAD_REQUEST, {"error": str(error)}))
                 return
             if event is h11.NEED_DATA:
                 http.receive_data(await asyncio.wait_for(reader.read(READ_BYTES), IDLE_S))
@@ -101,8 +109,8 @@ class ControlServer:
                 elif size > MAX_DISCARDED:
                     return
             elif isinstance(event, h11.EndOfMessage):
-                status, answer = too_large(size) or await self._answer(method, path, bytes(body))
-                await send(http, writer, status, answer)
+                answer = too_large(size) or await self._answer(method, path, bytes(body))
+                await send(http, writer, method, answer)
                 if http.our_state is not h11.DONE:
                     return
                 http.start_next_cycle()
@@ -113,35 +121,35 @@ class ControlServer:
         try:
             return await self._route(method, [unquote(part) for part in path.strip("/").split("/")], body)
         except ControlError as error:
-            return (error.status, {"error": error.message})
+            return Answer(error.status, {"error": error.message}, error.allow)
         except OSError as error:
-            return (HTTPStatus.CONFLICT, {"error": error.strerror or str(error)})
+            return Answer(HTTPStatus.CONFLICT, {"error": error.strerror or str(error)})
 
     async def _route(self, method: str, parts: list[str], body: bytes) -> Answer:
         cluster = self.cluster
         match parts:
             case ["healthz"]:
-                only(method, "GET")
-                return (HTTPStatus.OK, {"status": "ok"})
+                only(method, READING)
+                return Answer(HTTPStatus.OK, {"status": "ok"})
             case ["cluster"]:
-                only(method, "GET")
-                return (HTTPStatus.OK, describe(cluster.state))
+                only(method, READING)
+                return Answer(HTTPStatus.OK, describe(cluster.state))
             case ["brokers", broker_id, ("stop" | "start") as command]:
-                only(method, "POST")
+                only(method, CHANGING)
                 number = known_broker(cluster.state, broker_id)
                 change = cluster.stop_broker if command == "stop" else cluster.start_broker
                 return done(command, [number] if await change(number) else [], f"broker {number}")
             case ["brokers", broker_id, "lag"]:
-                only(method, "POST")
+                only(method, CHANGING)
                 return self._set_lag([known_broker(cluster.state, broker_id)], body)
             case ["brokers", broker_id, "software"]:
-                only(method, "POST")
+                only(method, CHANGING)
                 return self._configure(known_broker(cluster.state, broker_id), body)
             case ["racks", rack, "lag"]:
-                only(method, "POST")
+                only(method, CHANGING)
                 return self._set_lag([broker.id for broker in known_rack(cluster.state, rack)], body)
             case ["racks", rack, ("stop" | "start") as command]:
-                only(method, "POST")
+                only(method, CHANGING)
                 known_rack(cluster.state, rack)
                 commands: dict[str, Callable[[str], Awaitable[list[int]]]] = {
                     "stop": cluster.stop_rack,
@@ -157,7 +165,7 @@ class ControlServer:
             raise ControlError(HTTPStatus.BAD_REQUEST, f'records {records!r}: {{"records": N}} is wanted, N from 0')
         for broker_id in broker_ids:
             self.cluster.set_follower_lag(broker_id, records)
-        return (HTTPStatus.OK, {"brokers": broker_ids, "records": records})
+        return Answer(HTTPStatus.OK, {"brokers": broker_ids, "records": records})
 
     def _configure(self, broker_id: int, body: bytes) -> Answer:
         given = json_object(body, ("release", PROTOCOL_SETTING))
@@ -170,7 +178,7 @@ class ControlServer:
             self.cluster.configure_broker(broker_id, emulate=given.get("release"), protocol=given.get(PROTOCOL_SETTING))
         except ValueError as error:
             raise ControlError(HTTPStatus.CONFLICT, str(error)) from None
-        return (HTTPStatus.OK, {"brokers": [broker_id]})
+        return Answer(HTTPStatus.OK, {"brokers": [broker_id]})
 
 
 def too_large(size: int) -> Answer | None:
@@ -178,7 +186,7 @@ def too_large(size: int) -> Answer | None:
     if size <= MAX_BODY_BYTES:
         return None
     message = f"the body has more than {MAX_BODY_BYTES} bytes"
-    return (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": message})
+    return Answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": message})
 
 
 def json_object(body: bytes, names: tuple[str, ...]) -> dict[str, Any]:
@@ -201,9 +209,9 @@ def known_rack(state: Cluster, rack: str) -> list[Broker]:
     return state.brokers_in(rack)
 
 
-def only(method: str, allowed: str) -> None:
-    if method != allowed:
-        raise ControlError(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not possible here, {allowed} is")
+def only(method: str, allowed: tuple[str, ...]) -> None:
+    if method not in allowed:
+        raise ControlError(HTTPStatus.METHOD_NOT_ALLOWED, f"expected {allowed[0]}, got {method}", allowed)
 
 
 def known_broker(state: Cluster, text: str) -> int:
@@ -217,7 +225,7 @@ def done(command: str, changed: list[int], what: str) -> Answer:
     if not changed:
         state = "stopped" if command == "stop" else "running"
         raise ControlError(HTTPStatus.CONFLICT, f"{what} is {state} already")
-    return (HTTPStatus.OK, {"brokers": changed})
+    return Answer(HTTPStatus.OK, {"brokers": changed})
 
 
 def describe(state: Cluster) -> dict[str, Any]:
@@ -307,14 +315,21 @@ def topic_as_json(topic: Topic) -> dict[str, Any]:
     }
 
 
-async def send(http: h11.Connection, writer: asyncio.StreamWriter, status: HTTPStatus, answer: Any) -> None:
+async def send(http: h11.Connection, writer: asyncio.StreamWriter, method: str, answer: Answer) -> None:
+    """Send an answer, without its body where only the head was wanted."""
     if http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
         return
-    body = (json.dumps(answer) + "\n").encode()
+    body = (json.dumps(answer.body) + "\n").encode()
     headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
-    if status is HTTPStatus.BAD_REQUEST:
+    if answer.allow:
+        headers.append(("allow", ", ".join(answer.allow)))
+    if answer.status is HTTPStatus.BAD_REQUEST:
         headers.append(("connection", "close"))
-    start = h11.Response(status_code=int(status), reason=status.phrase.encode(), headers=headers)
-    pieces = [http.send(start), http.send(h11.Data(data=body)), http.send(h11.EndOfMessage())]
+    events: list[h11.Event] = [
+        h11.Response(status_code=int(answer.status), reason=answer.status.phrase.encode(), headers=headers)
+    ]
+    if method != "HEAD":
+        events.append(h11.Data(data=body))
+    pieces = [http.send(event) for event in [*events, h11.EndOfMessage()]]
     writer.write(b"".join(piece for piece in pieces if piece))
     await writer.drain()

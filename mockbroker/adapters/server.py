@@ -1,6 +1,7 @@
-"""The cluster in real time: its life, the commands that stop and start brokers and racks, and timers.
+"""A running cluster: its life, and the commands that stop and start brokers and racks.
 
-An adapter: bytes go by ``sockets`` to ``connection``, time to ``engine``; nothing of Kafka is decided here.
+An adapter: bytes go by ``sockets`` to ``connection``, time by ``runtime`` to ``engine``. Nothing of Kafka is decided
+here.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.adapters.capture import DEFAULT_FILE_BYTES, Capture
+from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
-from mockbroker.core.engine import Engine
 from mockbroker.core.journal import Journal
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.numbered import RACK_LISTENER, numbered_brokers
@@ -22,15 +22,19 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import Topic
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.controller_channels import ControllerChannels
+    from mockbroker.adapters.blocking import BlockingMockCluster
 
+DEFAULT_CAPTURE_BYTES = 64 << 20
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
 class MockCluster:
-    """A running cluster, as an async context manager.
+    """A running cluster: ``async with`` runs it in the event loop that is there, ``with`` in a thread of its own.
+
+    Blocking clients hang in the thread of ``async with``; for them, for scripts and for notebooks there is ``with``,
+    which gives a ``BlockingMockCluster``: the same commands, without ``await``.
 
     Args:
         brokers: how many, or the brokers themselves, each with its listeners.
@@ -52,6 +56,11 @@ class MockCluster:
     ...         print(cluster.state.topics["orders"].partitions[0].leader)
     >>> asyncio.run(main())
     1
+    >>> with MockCluster(topics={"orders": 6}) as cluster:
+    ...     cluster.stop_rack("a")
+    ...     print(cluster.run(lambda running: running.state.topics["orders"].partitions[0].leader))
+    [0]
+    1
     """
 
     def __init__(
@@ -68,24 +77,20 @@ class MockCluster:
         seed: int = 0,
         journal: bool | Journal = True,
         capture: Path | str | None = None,
-        capture_bytes: int = DEFAULT_FILE_BYTES,
+        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         emulate: str | None = None,
     ) -> None:
         if isinstance(brokers, int):
             brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
         self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
-        self.engine = Engine(self.state, Random(seed))
         self.journal = journal if isinstance(journal, Journal) else Journal()
+        self._runtime = Runtime(self.state, Random(seed))
         if journal is not False:
-            self.engine.path.observers.append(self.journal)
-        self._nodes = {broker.id: Node(self, broker) for broker in self.state.brokers.values()}
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms = 0
-        self._connections = 0
-        self._channels: ControllerChannels | None = None
-        self.capture: Capture | None = None
+            self._runtime.engine.path.observers.append(self.journal)
+        self._nodes = {broker.id: Node(self._runtime, broker) for broker in self.state.brokers.values()}
+        self._is_running = False
+        self._blocking: BlockingMockCluster | None = None
         self._capture_to = (Path(capture), capture_bytes) if capture is not None else None
-        self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
         for name, shape in (topics or {}).items():
             partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
             self.create_topic(name, partitions, replication_factor)
@@ -98,6 +103,16 @@ class MockCluster:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def __enter__(self) -> BlockingMockCluster:
+        from mockbroker.adapters.blocking import BlockingMockCluster
+
+        self._blocking = BlockingMockCluster(self)
+        return self._blocking
+
+    def __exit__(self, *_: object) -> None:
+        assert self._blocking is not None
+        self._blocking.close()
 
     async def start(self) -> None:
         """Bind every listener, then accept on all of them. Raises OSError: an address that cannot be had."""
@@ -113,36 +128,36 @@ class MockCluster:
                 from mockbroker.adapters.controller_channels import ControllerChannels
 
                 self.state.register_brokers(self.now_ms())
-                self._channels = ControllerChannels(self.state)
+                self._runtime.channels = ControllerChannels(self.state)
                 await self.metadata_propagated()
         except BaseException:
             await self.close()
             raise
+        self._is_running = True
 
     async def close(self) -> None:
         """Stop accepting, close every connection, and have the placer give up what it holds."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._channels is not None:
-            self._channels.close()
+        self._is_running = False
+        self._runtime.stop()
         for node in self._nodes.values():
             node.close()
         await asyncio.sleep(0)
-        if self.capture is not None:
-            self.capture.close()
-            self.capture = None
+        if self._runtime.capture is not None:
+            self._runtime.capture.close()
+            self._runtime.capture = None
         self.state.close()
 
     # what a test asks
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, with commas between."""
+        """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
+        self._must_run()
         return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
 
     def bootstrap_servers_for(self, rack: str) -> str:
         """The same for clients of one rack: its own listeners where there is one listener per rack."""
+        self._must_run()
         addresses = []
         for broker in self.state.brokers.values():
             listener = broker.listener(RACK_LISTENER + rack)
@@ -150,16 +165,14 @@ class MockCluster:
         return ",".join(addresses)
 
     def now_ms(self) -> int:
-        """The time, in ms since 1970, that never goes back."""
-        return self._epoch_ms + int(time.monotonic() * 1000)
+        """The time of journal entries, in ms since 1970, that never goes back."""
+        return self._runtime.now_ms()
 
     async def metadata_propagated(self) -> None:
         """In ZooKeeper mode wait until the controller has told its brokers all there is; one that refuses it is
         not waited for. In KRaft mode there is nothing to be told.
         """
-        if self._channels is not None:
-            self._channels.send()
-            await self._channels.settled()
+        await self._runtime.metadata_propagated()
 
     # commands
 
@@ -177,14 +190,13 @@ class MockCluster:
         if diskless:
             given["diskless.enable"] = True
         topic = self.state.create_topic(name, partitions, replication_factor, configs=given)
-        if self._channels is not None:
-            self._channels.send()
+        self._runtime.send_updates()
         return topic
 
     def set_follower_lag(self, broker_id: int, records: int) -> None:
         """Have the followers on a broker be so many records behind, 0 ends it. Raises KeyError, ValueError."""
         self.state.set_follower_lag(broker_id, records)
-        self.settle()
+        self._runtime.settle()
 
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
         """In ZooKeeper mode change what a broker runs from its next start on: its release, its protocol, or both.
@@ -225,7 +237,7 @@ class MockCluster:
         nodes = [self._nodes[broker_id] for broker_id in broker_ids]
         for node in nodes:
             node.refuse()
-        self.settle()
+        self._runtime.settle()
         leaving = [client for node in nodes for client in node.clients]
         for client in leaving:
             client.stop()
@@ -241,37 +253,21 @@ class MockCluster:
         for broker_id in broker_ids:
             await self._nodes[broker_id].accept()
             self.state.start_broker(broker_id, self.now_ms())
-        self.settle()
+        self._runtime.settle()
         await self.metadata_propagated()
 
-    # time
-
-    def settle(self) -> None:
-        """Let the engine do what is due, and be called again when the next thing is."""
-        self.engine.advance(self.now_ms())
-        self.schedule()
-
-    def schedule(self) -> None:
-        """See to it that the engine is called at its next deadline, and that brokers are told what has changed."""
-        if self._channels is not None:
-            self._channels.send()
-        deadline = self.engine.next_deadline_ms()
-        if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_ms = deadline
-        delay_ms = max(0, deadline - self.now_ms())
-        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_time)
-
-    def _on_time(self) -> None:
-        self._timer = None
-        self.settle()
+    def _must_run(self) -> None:
+        if not self._is_running:
+            raise RuntimeError(
+                "expected a running cluster, got one without addresses: `async with` or `with` starts it"
+            )
 
     def _start_capture(self) -> None:
-        if self._capture_to is not None and self.capture is None:
+        if self._capture_to is not None and self._runtime.capture is None:
+            from mockbroker.adapters.capture import Capture
+
             path, file_bytes = self._capture_to
-            self.capture = Capture(
+            self._runtime.capture = Capture(
                 path, now_us=lambda: time.time_ns() // 1000, describe=self._capture_preamble, file_bytes=file_bytes
             )
 
@@ -295,7 +291,3 @@ class MockCluster:
             if not topic.diskless  # led by whoever is told to a client
         ]
         return {"kafka": "kafka-rack", "routes": routes}, leaders
-
-    def next_connection_number(self) -> int:
-        self._connections += 1
-        return self._connections

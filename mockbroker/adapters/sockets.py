@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from functools import partial
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from mockbroker.adapters.capture import Capture, Tap
 from mockbroker.core.connection import Connection
 from mockbroker.core.engine import Engine
 from mockbroker.state.brokers.broker import Broker, Listener
+from protocol.errors import FrameError
+from protocol.framing import FrameReader
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.capture import Capture, Tap
 
 BACKLOG = 1024
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 
 
 class Served(Protocol):
-    """The cluster that a broker's sockets belong to; ``server.MockCluster`` is one."""
+    """What the sockets of a cluster share; ``runtime.Runtime`` is one."""
 
     engine: Engine
     capture: Capture | None
@@ -87,11 +92,24 @@ class Node:
 class ClientProtocol(asyncio.Protocol):
     """One client's socket, in front of its ``Connection``."""
 
-    __slots__ = ("connection", "cluster", "node", "transport", "_full", "_leaving", "_listener", "_tap", "_unwritten")
+    __slots__ = (
+        "cluster",
+        "connection",
+        "node",
+        "transport",
+        "_full",
+        "_leaving",
+        "_listener",
+        "_received",
+        "_sent",
+        "_tap",
+        "_unwritten",
+    )
 
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self._listener = node, node.cluster, listener
         self._tap: Tap | None = None
+        self._received, self._sent = FrameReader(), FrameReader()  # what the capture is told
         self._full = False
         self._unwritten = False
         self._leaving = False
@@ -117,7 +135,8 @@ class ClientProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._tap is not None and not self._leaving:
-            self._tap.received(data)
+            for frame in frames(self._received, data):
+                self._tap.request(frame)
         self.connection.receive(data, self.cluster.now_ms())
         self.flush()
         self.cluster.schedule()
@@ -156,7 +175,8 @@ class ClientProtocol(asyncio.Protocol):
 
     def _write(self, piece: bytes) -> None:
         if self._tap is not None:
-            self._tap.sent(piece)
+            for frame in frames(self._sent, piece):
+                self._tap.response(frame)
         self.transport.write(piece)
 
     def close(self, *, linger: bool) -> None:
@@ -183,7 +203,7 @@ class ClientProtocol(asyncio.Protocol):
         self.connection.stopped()
         self.node.clients.pop(self, None)
         if self._tap is not None:
-            self._tap.closed()
+            self._tap.closed(self._received.pending, self._sent.pending)
 
     def _read_or_not(self) -> None:
         if self.transport.is_closing():
@@ -192,6 +212,16 @@ class ClientProtocol(asyncio.Protocol):
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
+
+
+def frames(reader: FrameReader, data: bytes) -> list[bytes]:
+    """The frames that ``data`` completes, up to what is no frame, over which the broker ends the connection."""
+    found: list[bytes] = []
+    reader.add(data)
+    with suppress(FrameError):
+        while (frame := reader.next_frame()) is not None:
+            found.append(frame)
+    return found
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

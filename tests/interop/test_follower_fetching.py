@@ -60,7 +60,6 @@ async def test_a_lagging_follower_delays_its_readers_and_loses_nothing(library):
         while "b" not in record_bytes_by_rack(cluster, "reader"):  # noqa: ASYNC110 - another process is waited for
             await asyncio.sleep(0.05)
         assert not reading.done()
-        cluster.state.set_follower_lag(1, records=0)
-        cluster.settle()
+        cluster.set_follower_lag(1, records=0)
         assert [int(record.value) for record in await reading] == list(range(COUNT))
         assert set(record_bytes_by_rack(cluster, "reader")) == {"b"}

@@ -305,8 +305,8 @@ async def in_a_row(said: list[tuple[int, Any, int]]) -> None:
             lines[broker].say(request, version)
             await still_serves(scene, witness)
         for hour in range(1, 1 + len(said)):  # behind a call that waited there may be others
-            scene.cluster.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
-        assert scene.cluster.engine.parked_calls == 0
+            scene.cluster._runtime.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
+        assert scene.cluster._runtime.engine.parked_calls == 0
         for line in lines:
             answers = await line.checked_answers()
             assert len(answers) == len(line.asked)

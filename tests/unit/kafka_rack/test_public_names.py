@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,18 @@ def test_each_public_name_is_there_when_it_is_used(name):
 @pytest.mark.parametrize("name", sorted(kafka_rack.SUBMODULES))
 def test_each_submodule_is_loaded_when_it_is_used(name):
     assert getattr(kafka_rack, name).__name__ == f"kafka_rack.{name}"
+
+
+def test_type_checkers_are_told_the_same_names():
+    tree = ast.parse(Path(kafka_rack.__file__).read_text(encoding="utf-8"))
+    told = {
+        alias.asname: node.module
+        for each in tree.body
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"
+        for node in each.body
+        for alias in node.names
+    }
+    assert told == kafka_rack.NAMES
 
 
 def test_other_names_are_missing_as_in_any_module():

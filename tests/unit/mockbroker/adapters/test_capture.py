@@ -1,28 +1,43 @@
-"""The capture's files: whole lines at once, frames however bytes are cut, each file standing alone."""
+"""The capture's files: whole lines soon after they were noted, each file standing alone, and what a full disk does."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import threading
 from itertools import count
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from mockbroker.adapters import capture as module
 from mockbroker.adapters.capture import Capture
+from mockbroker.adapters.sockets import frames
+from protocol.framing import FrameReader
+
+PATIENCE_S = 10.0
+PREAMBLE = ({"routes": [{"broker": 1, "rack": "a"}]}, [("orders", bytes(16), [1, 2])])
 
 
 def frame(number, size=20):
-    return (size).to_bytes(4, "big") + b"\0\x03\0\1" + number.to_bytes(4, "big") + bytes(size - 8)
+    return b"\0\x03\0\1" + number.to_bytes(4, "big") + bytes(size - 8)
 
 
 def answer(number):
-    return (8).to_bytes(4, "big") + number.to_bytes(4, "big") + bytes(4)
+    return number.to_bytes(4, "big"), bytes(4)
 
 
 @pytest.fixture
-def capture(tmp_path):
+def path(tmp_path):
+    return tmp_path / "captures" / "trace.jsonl"
+
+
+@pytest.fixture
+def capture(path):
     clock = count(1_000)
-    story = ({"routes": [{"broker": 1, "rack": "a"}]}, [("orders", bytes(16), [1, 2])])
-    found = Capture(tmp_path / "trace.jsonl", now_us=lambda: next(clock), describe=lambda: story, file_bytes=500)
+    found = Capture(path, now_us=lambda: next(clock), describe=lambda: PREAMBLE, file_bytes=500)
     yield found
     found.close()
 
@@ -31,55 +46,171 @@ def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_file_can_be_read_while_it_grows(capture):
+def events_of(path):
+    return [line.get("ev", line.get("dir")) for line in lines_of(path)]
+
+
+def wait_until(condition):
+    """Give way to the capture's thread until its work shows."""
+    deadline = monotonic() + PATIENCE_S
+    while not condition():
+        assert monotonic() < deadline
+        os.sched_yield()
+
+
+@pytest.fixture
+def failing_writes(monkeypatch):
+    """While it is set, the disk is full: what is written is cut off after its first ten bytes."""
+    full = threading.Event()
+    write_whole = module.write_whole
+
+    def write(file, lines):
+        if not full.is_set():
+            return write_whole(file, lines)
+        file.write("".join(lines).encode()[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "write_whole", write)
+    monkeypatch.setattr(module, "RETRY_S", 0.0)
+    return full
+
+
+def test_a_file_can_be_read_while_it_grows(capture, path):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    tap.received(frame(1))
-    lines = lines_of(capture.path)
+    tap.request(frame(1))
+    wait_until(lambda: path.read_bytes().count(b"\n") == 4)
+    lines = lines_of(path)
     assert [line.get("ev", line.get("dir")) for line in lines] == ["capture", "topic", "open", "req"]
     assert lines[0]["format"] == 1
     assert lines[3]["n"] == 20
 
 
-@pytest.mark.parametrize("cut", [1, 5, 24, 1000])
-def test_frames_are_the_same_however_bytes_are_cut(capture, cut):
+def test_the_end_of_a_capture_has_all_that_was_noted_in_its_order(path):
+    capture = Capture(path, now_us=lambda: 5, describe=lambda: PREAMBLE, file_bytes=1 << 20)
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    data = frame(1) + frame(2, 30)
-    for at in range(0, len(data), cut):
-        tap.received(data[at : at + cut])
-    assert [line["n"] for line in lines_of(capture.path) if "dir" in line] == [20, 30]
+    for number in range(1000):
+        tap.request(frame(number, 20 + number))
+        tap.response(*answer(number))
+    tap.closed(3, 0)
+    capture.close()
+    lines = lines_of(path)
+    assert [line["n"] for line in lines if line.get("dir") == "req"] == [20 + number for number in range(1000)]
+    assert [line["n"] for line in lines if line.get("dir") == "resp"] == [8] * 1000
+    assert lines[-2:] == [
+        {"t": 5, "ev": "close", "conn": 7, "partial_req": 3, "partial_resp": 0},
+        {"t": 5, "ev": "end"},
+    ]
 
 
 def test_a_full_file_is_followed_by_one_that_stands_alone(capture):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     for number in range(12):
-        tap.received(frame(number))
+        tap.request(frame(number))
         if number != 11:
-            tap.sent(answer(number))
+            tap.response(*answer(number))
+    capture.close()
     assert len(capture.files) > 2
-    for path in capture.files[1:]:
-        events = [line["ev"] for line in lines_of(path) if "ev" in line]
-        assert events[:3] == ["capture", "topic", "open"]
-    together = [line for path in capture.files for line in lines_of(path)]
+    for file in capture.files[1:]:
+        assert events_of(file)[:3] == ["capture", "topic", "open"]
+        assert len(file.read_text()) < 1000
+    together = [line for file in capture.files for line in lines_of(file)]
     assert sum(line.get("dir") == "req" for line in together) == 12
 
 
 def test_a_request_without_an_answer_is_carried_over_until_it_has_one(capture):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    tap.received(frame(1) + frame(2))
-    assert len(tap.unanswered()) == 2
-    tap.sent(answer(2))
-    assert tap.unanswered() == []
+    tap.request(frame(1))
+    tap.request(frame(2, 600))
+    tap.response(*answer(1))  # the second file begins here
+    tap.request(frame(3, 600))
+    tap.response(*answer(3))  # and here a third
+    tap.closed(0, 0)
+    capture.close()
+    asked = [[line["data"] for line in lines_of(file) if line.get("ev") == "asked"] for file in capture.files]
+    assert [len(data) for data in asked] == [0, 2, 2]
+    assert asked[2][0] == asked[1][1]
 
 
-def test_what_is_no_frame_ends_with_its_connection(capture):
+def test_a_connection_that_has_ended_is_in_no_later_file(capture):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    tap.received(b"GET / HTTP/1.1\r\n\r\n")
-    tap.closed()
-    assert [line.get("ev") for line in lines_of(capture.path)] == ["capture", "topic", "open", "close"]
-    assert capture.taps == {}
+    tap.request(frame(1, 600))
+    tap.closed(0, 0)
+    capture.connection(8, 1, "PLAINTEXT", "127.0.0.1:6").request(frame(1, 600))
+    capture.connection(9, 1, "PLAINTEXT", "127.0.0.1:7")
+    capture.close()
+    opened = [[line["conn"] for line in lines_of(file) if line.get("ev") == "open"] for file in capture.files]
+    assert opened == [[7], [7, 8], [8, 9]]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 24, 1000])
+def test_frames_are_the_same_however_bytes_are_cut(cut):
+    reader = FrameReader()
+    data = b"".join(len(each).to_bytes(4, "big") + each for each in (frame(1), frame(2, 30)))
+    cuts = [frames(reader, data[at : at + cut]) for at in range(0, len(data), cut)]
+    assert [len(each) for found in cuts for each in found] == [20, 30]
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"cannot write .*trace"):
-        Capture(tmp_path / "file" / "trace.jsonl", now_us=lambda: 0, describe=lambda: ({}, []))
+        Capture(tmp_path / "file" / "trace.jsonl", now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
+
+
+def test_a_full_disk_is_logged_once_and_leaves_a_gap_that_is_counted(capture, path, failing_writes, caplog):
+    tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
+    tap.request(frame(1))
+    wait_until(lambda: path.read_bytes().count(b"\n") == 4)
+    failing_writes.set()
+    tap.response(*answer(1))
+    wait_until(lambda: caplog.records)
+    for number in (2, 3):
+        tap.request(frame(number))
+        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes)
+    failing_writes.clear()
+    while len(capture.files) == 1:
+        number += 1
+        tap.request(frame(number))
+        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes)
+    capture.close()
+    assert events_of(path) == ["capture", "topic", "open", "req"]  # and no half line behind it
+    first_lines = lines_of(capture.files[1])
+    assert capture.files[1].name == "trace-0001.jsonl"
+    assert [line["ev"] for line in first_lines[:3]] == ["capture", "topic", "open"]
+    asked = sum(line.get("ev") == "asked" for line in first_lines)
+    gap = next(line for line in first_lines if line.get("ev") == "gap")
+    written = sum(line.get("dir") == "req" for file in capture.files for line in lines_of(file)) - 1
+    assert gap["lines"] - 1 + written == number - 1  # the answer, and each request since
+    assert asked == gap["lines"] - 1
+    assert [record.message.partition(":")[2][:9] for record in caplog.records] == [" cannot w", " goes on "]
+
+
+def test_a_folder_that_became_a_file_costs_the_capture_its_lines_and_nothing_else(capture, path, caplog):
+    tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
+    wait_until(lambda: path.read_bytes().count(b"\n") == 3)
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.write_text("")
+    for number in range(20):
+        tap.request(frame(number, 200))
+    capture.close()
+    first, last = (record.message for record in caplog.records)
+    assert first.startswith(f"capture: cannot write {path.with_name('trace-0001.jsonl')}: File exists; ")
+    assert last == "capture: 19 lines are missing at its end"
+
+
+def test_whoever_notes_more_than_the_queue_holds_waits_for_the_disk(path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_QUEUED_BYTES", 10_000)
+    capture = Capture(path, now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
+    tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
+    for number in range(50):
+        tap.request(frame(number, 5000))
+        assert capture._noted_bytes - capture._writer.done_bytes <= 10_000
+    capture.close()
+    assert sum(line.get("dir") == "req" for line in lines_of(path)) == 50
+
+
+def test_a_closed_capture_has_no_thread_left(capture):
+    capture.close()
+    capture.close()
+    assert not any(thread.name == "kafka-rack capture" for thread in threading.enumerate())
+    assert isinstance(capture.files[0], Path)

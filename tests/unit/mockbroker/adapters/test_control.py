@@ -89,9 +89,9 @@ async def test_a_rack_is_stopped_and_started_as_a_whole(http):
         ("POST", "/brokers/one/stop", 404, "there is no broker 'one'"),
         ("POST", "/racks/z/stop", 404, "there is no rack 'z'; the racks: a, b"),
         ("POST", "/racks/a/restart", 404, "nothing at /racks/a/restart"),
-        ("GET", "/racks/a/stop", 405, "GET is not possible here, POST is"),
-        ("POST", "/cluster", 405, "POST is not possible here, GET is"),
-        ("DELETE", "/healthz", 405, "DELETE is not possible here, GET is"),
+        ("GET", "/racks/a/stop", 405, "expected POST, got GET"),
+        ("POST", "/cluster", 405, "expected GET, got POST"),
+        ("DELETE", "/healthz", 405, "expected GET, got DELETE"),
         ("POST", "/brokers/1/start", 409, "broker 1 is running already"),
         ("POST", "/racks/a/start", 409, "rack a is running already"),
     ],
@@ -101,6 +101,27 @@ async def test_what_cannot_be_done_is_said_in_one_line(http, method, path, statu
     assert response.status_code == status
     assert words in response.json()["error"]
     assert "\n" not in response.json()["error"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/cluster", "/nowhere"])
+async def test_head_is_answered_as_get_without_the_body(http, path):
+    head, get = await http.head(path), await http.get(path)
+    assert (head.status_code, head.headers, head.content) == (get.status_code, get.headers, b"")
+    assert (await http.get("/healthz")).json() == {"status": "ok"}  # over the same connection
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/cluster", "GET, HEAD"),
+        ("DELETE", "/healthz", "GET, HEAD"),
+        ("GET", "/racks/a/stop", "POST"),
+        ("HEAD", "/brokers/1/lag", "POST"),
+    ],
+)
+async def test_the_wrong_method_is_answered_with_the_right_ones(http, method, path, allowed):
+    response = await http.request(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
 async def test_what_is_not_http_is_refused_and_the_next_is_served(http, control):

@@ -1,0 +1,84 @@
+"""What runs a cluster in real time: the engine's clock and timer, and what all sockets of the cluster share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from random import Random
+from typing import TYPE_CHECKING
+
+from mockbroker.core.engine import Engine
+from mockbroker.state.cluster import Cluster
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.capture import Capture
+    from mockbroker.adapters.controller_channels import ControllerChannels
+
+
+class Runtime:
+    """Drives the engine of one cluster.
+
+    Args:
+        state: the cluster.
+        rng: for what handlers draw.
+
+    ``capture`` and ``channels`` are there while the cluster runs, as far as it has any.
+    """
+
+    def __init__(self, state: Cluster, rng: Random) -> None:
+        self.engine = Engine(state, rng)
+        self.capture: Capture | None = None
+        self.channels: ControllerChannels | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._connections = 0
+        self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
+
+    def now_ms(self) -> int:
+        """The time, in ms since 1970, that never goes back."""
+        return self._epoch_ms + int(time.monotonic() * 1000)
+
+    def settle(self) -> None:
+        """Let the engine do what is due, and be called again when the next thing is."""
+        self.engine.advance(self.now_ms())
+        self.schedule()
+
+    def schedule(self) -> None:
+        """See to it that the engine is called at its next deadline, and that brokers are told what has changed."""
+        self.send_updates()
+        deadline = self.engine.next_deadline_ms()
+        if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = deadline
+        delay_ms = max(0, deadline - self.now_ms())
+        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_timer)
+
+    def send_updates(self) -> None:
+        """In ZooKeeper mode have the brokers told what has changed."""
+        if self.channels is not None:
+            self.channels.send()
+
+    async def metadata_propagated(self) -> None:
+        """Wait until they have been told."""
+        if self.channels is not None:
+            self.channels.send()
+            await self.channels.settled()
+
+    def next_connection_number(self) -> int:
+        """A number that no connection has had."""
+        self._connections += 1
+        return self._connections
+
+    def stop(self) -> None:
+        """End what runs by itself. The capture goes on, since connections have yet to end."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.channels is not None:
+            self.channels.close()
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.settle()
