@@ -12,9 +12,10 @@ from pathlib import Path
 
 from tests.interop.java_placement import JavaMissingError
 
-SOURCES = Path(__file__).parent / "java" / "broker"
-VERSION = "4.1.0"
-JARS = Path(__file__).resolve().parents[2] / "build" / "interop" / f"kafka-{VERSION}"
+SOURCES = Path(__file__).parent / "java"
+VERSION = "4.4.0"
+TOOLS_VERSION = "4.3.0"  # the last that has them as jars
+JARS = Path(__file__).resolve().parents[2] / "build" / "interop"
 FETCH_TIMEOUT_S = 240
 TOOL_TIMEOUT_S = 120
 LIGHT = ("-XX:TieredStopAtLevel=1", "-Xmx512m")
@@ -44,7 +45,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 
     Raises: JavaMissingError: Java, Maven or the jars are not there.
     """
-    command = ["java", *LIGHT, "-cp", f"{jars()}/*", str(SOURCES / "Brokers.java")]
+    command = ["java", *LIGHT, "-cp", f"{broker_jars()}/*", str(SOURCES / "broker" / "Brokers.java")]
     controller_port, *ports = free_ports(1 + len(racks))
     for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
@@ -76,7 +77,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 def kafka_tool(name: str, *arguments: str) -> str:
     """What one of Kafka's own tools prints: a class of org.apache.kafka.tools."""
     done = subprocess.run(
-        ["java", *LIGHT, "-cp", f"{jars()}/*", f"org.apache.kafka.tools.{name}", *arguments],
+        ["java", *LIGHT, "-cp", f"{tool_jars()}/*", f"org.apache.kafka.tools.{name}", *arguments],
         capture_output=True,
         text=True,
         timeout=TOOL_TIMEOUT_S,
@@ -94,16 +95,34 @@ def free_ports(count: int) -> list[int]:
 
 
 @cache
-def jars() -> Path:
+def broker_jars() -> Path:
     """The folder with a broker's jars, fetched once into build/."""
+    return fetched(JARS / f"kafka-{VERSION}", "broker", f"kafka_2.13-{VERSION}.jar")
+
+
+@cache
+def tool_jars() -> Path:
+    """The folder with the jars of Kafka's tools, fetched once into build/."""
+    return fetched(JARS / f"kafka-tools-{TOOLS_VERSION}", "tools", f"kafka-tools-{TOOLS_VERSION}.jar")
+
+
+def fetched(folder: Path, sources: str, jar: str) -> Path:
+    """A folder with the jars that a pom names; ``jar`` is one of them.
+
+    Raises: JavaMissingError: Java or Maven is not there, or Maven could not fetch them.
+    """
     for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
         if shutil.which(program) is None:
             raise JavaMissingError(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
-    if not (JARS / f"kafka_2.13-{VERSION}.jar").exists():
-        fetch = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:copy-dependencies"]
+    if not (folder / jar).exists():
+        fetch = ["mvn", "-q", "-B", "-f", SOURCES / sources / "pom.xml", "dependency:copy-dependencies"]
         done = subprocess.run(
-            [*fetch, f"-DoutputDirectory={JARS}"], capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
+            [*fetch, f"-DoutputDirectory={folder}"],
+            capture_output=True,
+            text=True,
+            timeout=FETCH_TIMEOUT_S,
+            check=False,
         )
         if done.returncode:
-            raise JavaMissingError(f"Maven could not fetch Kafka {VERSION}: {done.stdout.strip()[:200]}")
-    return JARS
+            raise JavaMissingError(f"Maven could not fetch {jar}: {done.stdout.strip()[:200]}")
+    return folder
