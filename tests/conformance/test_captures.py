@@ -21,7 +21,7 @@ def exceptions(name: str) -> set[int]:
 
 
 def newer_than_the_broker(name: str) -> set[int]:
-    """Requests of a version that the recorded broker did not know, and we do: franz-go's ApiVersions v5 to Kafka 4.1."""
+    """Requests of a version that the recorded broker did not know: franz-go's ApiVersions v5 to Kafka 4.1."""
     return {exception["frame"] for exception in capture_summary(name)["exceptions"]} - exceptions(name)
 
 

@@ -118,8 +118,8 @@ def declared_message(message: Any) -> Facts:
 
 
 def schema_field(field: Facts, within: VersionRange = ALWAYS) -> Facts:
-    """A field in the common form; ``within`` are the versions of the field that its struct is the type of, without which
-    it cannot be: a struct of version 1 and above may say "0+" or "1+" of its fields and mean the same.
+    """A field in the common form. ``within`` are the versions of the field around it: a struct of version 1 and above
+    may say "0+" or "1+" of its own fields and mean the same.
     """
     name, kind = field["name"], field["type"]
     item = kind.removeprefix("[]")
