@@ -99,9 +99,8 @@ def test_bodies_become_the_json_that_kafkas_converter_prints(name):
             _, message = protocol.read_request(frame.data, trailing=trailing)
         else:
             _, message = protocol.read_response(frame.data, frame.api_key, frame.version)
-        assert without_records(protocol.to_json(message, line["version"])) == json_of_today(type(message).__name__, line["json"]), (
-            f"frame {frame.index}"
-        )
+        printed = json_of_today(type(message).__name__, line["json"])
+        assert without_records(protocol.to_json(message, line["version"])) == printed, f"frame {frame.index}"
 
 
 def json_of_today(name: str, value: dict[str, Any]) -> dict[str, Any]:
