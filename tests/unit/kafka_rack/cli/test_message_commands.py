@@ -131,6 +131,11 @@ def test_messages_shows_how_two_versions_differ(kafka_rack):
     assert [line for line in out.splitlines() if line.startswith(("+r", "-r"))] == ["+rack_id: string, ignorable"]
 
 
+def test_messages_calls_a_struct_by_its_name_even_where_it_has_a_field_called_name(kafka_rack):
+    _, out, _ = kafka_rack("messages", "StreamsGroupTopologyDescriptionUpdateRequest")
+    assert "    source: TopologyNode, versions 0+" in out.splitlines()
+
+
 def test_messages_describes_fields_with_their_versions(kafka_rack):
     _, out, _ = kafka_rack("messages", "MetadataResponse")
     assert "  rack: string, versions 1+, nullable 1+, default None, ignorable" in out.splitlines()

@@ -155,6 +155,7 @@ def test_each_change_is_a_step_up():
         (None, None, "localhost:2181", True),
         (None, "0.9.0.1", None, True),
         ("4.0", None, None, False),
+        (None, "4.4.0", None, False),
     ],
 )
 def test_the_mode_follows_from_the_settings(protocol, release, zookeeper, expected):
