@@ -1,6 +1,6 @@
 """Every error that a Kafka response can carry: number, name, whether to try again, meaning.
 
-One table. Numbers, names and retriability are those of Apache Kafka 4.3.0's ``Errors`` class; a test holds them to
+One table. Numbers, names and retriability are those of Apache Kafka 4.4.0's ``Errors`` class; a test holds them to
 what that class prints. The meanings are ours, written as the end of a sentence that starts with the name.
 ``retriable`` is Kafka's: the exception behind the error extends RetriableException, so that a client may send the
 same request again, where other errors need a change first (REBALANCE_IN_PROGRESS, say, needs a new JoinGroup).
@@ -160,7 +160,7 @@ class ErrorCode(IntEnum):
     INVALID_RECORD_STATE = 121, FINAL, "a record to be acknowledged is not held by this share consumer"
     SHARE_SESSION_NOT_FOUND = 122, RETRIABLE, "the broker has forgotten the share session"
     INVALID_SHARE_SESSION_EPOCH = 123, RETRIABLE, "the share session is at another epoch"
-    FENCED_STATE_EPOCH = 124, FINAL, "the share group's state is at another epoch"
+    FENCED_STATE_EPOCH = 124, FINAL, "the coordinator refused the request, since the state is at another epoch"
     INVALID_VOTER_KEY = 125, FINAL, "the voter key is another replica's"
     DUPLICATE_VOTER = 126, FINAL, "the voter is one already"
     VOTER_NOT_FOUND = 127, FINAL, "there is no such voter"
@@ -170,6 +170,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, FINAL, "the Streams topology's epoch does not fit"
     STREAMS_TOPOLOGY_FENCED = 132, FINAL, "the Streams topology is older than the group's"
     SHARE_SESSION_LIMIT_REACHED = 133, RETRIABLE, "the broker holds as many share sessions as it may"
+    GROUP_DELETION_FAILED = 134, FINAL, "the group could not be deleted; the error message beside it says why"
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, FINAL, "the broker could not take the topology description"
+    CONTROLLER_ID_NOT_REGISTERED = 136, FINAL, "no controller of this id is registered"
 
     # KIP-660 never gave its error a number. This one stands far from Kafka's, which count upwards; a cluster whose
     # clients expect another one sets it, and sends that in this one's place.

@@ -103,6 +103,8 @@ APIS: dict[int, tuple[str, str]] = {
     90: ("share_offsets", "DescribeShareGroupOffsets"),
     91: ("share_offsets", "AlterShareGroupOffsets"),
     92: ("share_offsets", "DeleteShareGroupOffsets"),
+    93: ("streams_topology", "StreamsGroupTopologyDescriptionUpdate"),
+    94: ("brokers", "UnregisterController"),
 }
 
 # Messages without an API key of their own, or that share one: module under protocol, and the full names.
@@ -164,6 +166,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
         "UnfenceBrokerRecord",
         "BrokerRegistrationChangeRecord",
         "RegisterControllerRecord",
+        "UnregisterControllerRecord",
     ),
     "embedded.metadata_security": (
         "AccessControlEntryRecord",
@@ -236,6 +239,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
         "StreamsGroupCurrentMemberAssignmentKey",
         "StreamsGroupCurrentMemberAssignmentValue",
     ),
+    "embedded.transaction_index": ("AbortedTxn",),
     "embedded.transaction_log": (
         "TransactionLogKey",
         "TransactionLogValue",

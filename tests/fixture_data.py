@@ -73,7 +73,7 @@ def kafka_errors() -> list[dict[str, Any]]:
 
 @cache
 def golden_vectors(message: str | None = None) -> tuple[GoldenVector, ...]:
-    """The golden vectors of one message, or all 2,544."""
+    """The golden vectors of one message, or all 2,595."""
     if message is not None:
         return tuple(vector for vector in golden_vectors() if vector.message == message)
     return tuple(

@@ -109,7 +109,9 @@ def field_rows(message: Any, version: int | None, depth: int = 0) -> list[dict[s
 
 def kind_name(kind: Any) -> str:
     """``[]Broker`` for an array of records, ``Cursor`` for one."""
-    name: str = getattr(kind, "name", None) or kind.__name__
+    from protocol.wire import Array
+
+    name: str = kind.name if isinstance(kind, Array) else kind.__name__  # a record may have a field called name
     return name
 
 

@@ -9,7 +9,7 @@ when there are any. What is tried depends on --seed, not on how many tasks share
 Examples:
   kafka-rack pipeline fuzz --examples 1000 --out fuzz/
   kafka-rack pipeline fuzz --messages 'Metadata*' FetchRequest --versions 9+ --out fuzz/
-  kafka-rack pipeline fuzz --checks java --kafka-clients-jar kafka-clients-4.3.0.jar --out fuzz/
+  kafka-rack pipeline fuzz --checks java --kafka-clients-jar kafka-clients-4.4.0.jar --out fuzz/
   kafka-rack pipeline fuzz --codec my_codec.py:Codec --checks codec --out fuzz/
   kafka-rack pipeline fuzz --replay fuzz/failures/MetadataRequest-v12-codec-0a1b2c3d.json
 """

@@ -1,11 +1,16 @@
 """ApiVersions (key 18): every version of every API that has a handler; in Zookeeper mode those of the broker's release.
 
-Errors: UNSUPPORTED_VERSION, in version 0 form with this API's own range, for a version that is not known (KIP-511).
-Source: KIP-35, KIP-511, KIP-584; ApiVersionsRequest.getErrorResponse, Apache Kafka.
+Errors: UNSUPPORTED_VERSION, in version 0 form with this API's own range, for a version that is not known (KIP-511);
+INVALID_REQUEST for a client's name or version of other characters than Kafka takes, and for a cluster id without a node
+id or the reverse; REBOOTSTRAP_REQUIRED for a client that means another cluster or broker (KIP-1242). The last two come
+without any versions. On which listener a client came in makes no difference: a broker has one id on all of them.
+Source: KIP-35, KIP-511, KIP-584, KIP-1242; KafkaApis.handleApiVersionsRequest, ApiVersionsRequest.isValid and
+getErrorResponse, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from mockbroker.call import Call, handles
@@ -16,6 +21,10 @@ from protocol.registry import message_class
 
 API_VERSIONS_KEY = 18
 KIP_511_VERSION = 3
+KIP_1242_VERSION = 5
+UNKNOWN_NODE = -1
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+"""What a client's name and version may look like: ``SOFTWARE_NAME_VERSION_PATTERN`` of ApiVersionsRequest."""
 
 # Oldest and newest version by API, to answer a client's first question without importing every declaration. What is
 # not here is looked up; a test holds what is here equal to the declarations.
@@ -33,14 +42,14 @@ VERSIONS: dict[int, tuple[int, int]] = {
     14: (0, 5),
     15: (0, 6),
     16: (0, 5),
-    18: (0, 4),
+    18: (0, 5),
     19: (0, 7),
     20: (0, 6),
     22: (0, 6),
     23: (0, 4),
     32: (0, 4),
     37: (0, 3),
-    42: (0, 2),
+    42: (0, 3),
     45: (0, 1),
     46: (0, 0),
     47: (0, 0),
@@ -50,8 +59,12 @@ VERSIONS: dict[int, tuple[int, int]] = {
 
 
 @handles(ApiVersionsRequest)
-def api_versions(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """What the broker serves."""
+def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """What the broker serves, to a client that means it."""
+    if not is_valid(request, call.version):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if is_misdirected(call, request):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     limits = call.cluster.served_by(call.broker.id)
     if limits is None:
         return ApiVersionsResponse(api_keys=[served(api_key) for api_key in sorted(MODULE_OF_API)])
@@ -61,6 +74,22 @@ def api_versions(call: Call, _request: ApiVersionsRequest) -> ApiVersionsRespons
             for api_key, (lowest, highest) in limits.items()
         ]
     )
+
+
+def is_valid(request: ApiVersionsRequest, version: int) -> bool:
+    """Whether the client gives a name and a version as Kafka takes them, and both of cluster and node or neither."""
+    if version >= KIP_1242_VERSION and (request.cluster_id is None) != (request.node_id == UNKNOWN_NODE):
+        return False
+    return version < KIP_511_VERSION or all(
+        SOFTWARE.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
+    )
+
+
+def is_misdirected(call: Call, request: ApiVersionsRequest) -> bool:
+    """Whether the client means another cluster, or another broker of this one."""
+    if call.version < KIP_1242_VERSION or request.cluster_id is None:
+        return False
+    return (request.cluster_id, request.node_id) != (call.cluster.id, call.broker.id)
 
 
 def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVersionsResponse:

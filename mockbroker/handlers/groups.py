@@ -3,7 +3,9 @@
 Read cluster.groups; DeleteGroups writes it. A broker knows the groups that it coordinates.
 Errors: per group NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP; a group that does not exist is
 described as dead, without an error before v6.
-Source: KIP-229, KIP-430, KIP-518, KIP-848, KIP-1043; KafkaApis and GroupCoordinatorService, Apache Kafka 4.0.
+DeleteGroups v3 leaves error messages null, as Kafka 4.4 does for all but GROUP_DELETION_FAILED, which comes of Streams.
+Source: KIP-229, KIP-430, KIP-518, KIP-848, KIP-1043; KafkaApis and GroupCoordinatorService, Apache Kafka 4.0; of
+DeleteGroups v3, 4.4.
 """
 
 from __future__ import annotations

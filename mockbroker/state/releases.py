@@ -70,7 +70,7 @@ CHANGES: dict[str, dict[int, int]] = {
 }
 # fmt: on
 RELEASES = tuple(CHANGES)
-KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3")
+KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
 
 # Version of UpdateMetadata that a controller sends, by the first protocol that has it.
 UPDATE_METADATA_SINCE = (
@@ -212,7 +212,7 @@ def check_known(what: str, text: str) -> None:
     except ValueError as error:
         raise ValueError(f"{what}={text}: {error}") from None
     if line not in known:
-        raise ValueError(f"{what}={text}: 0.8.2 to 4.3 are known: {', '.join(known)}")
+        raise ValueError(f"{what}={text}: 0.8.2 to 4.4 are known: {', '.join(known)}")
 
 
 def software_of(release: str | None, protocol: str | None) -> Software:

@@ -4,18 +4,21 @@ from ..declare import field, record, request, response
 from ..wire import Array, Bool, Int16, Int32, Int64, String
 
 
-@request(key=18, versions="0-4", flexible="3+")
+@request(key=18, versions="0-5", flexible="3+")
 class ApiVersionsRequest:
-    """Who asks, since version 3 (KIP-511)."""
+    """Who asks, since version 3 (KIP-511), and since version 5 which broker of which cluster it means (KIP-1242)."""
 
     client_software_name: str = field(String, versions="3+", ignorable=True)
     client_software_version: str = field(String, versions="3+", ignorable=True)
+    # both or neither: null and -1 as long as the client does not know them
+    cluster_id: str | None = field(String, versions="5+", nullable="5+", default=None, ignorable=True)
+    node_id: int = field(Int32, versions="5+", default=-1, ignorable=True)
 
 
-@response(key=18, versions="0-4", flexible="3+")
+@response(key=18, versions="0-5", flexible="3+")
 class ApiVersionsResponse:
     """The versions of each API, and the features of the cluster (KIP-584). An asker of an unknown version gets version
-    0.
+    0. Since version 5 the error may be REBOOTSTRAP_REQUIRED: this is another broker or cluster than was meant.
     """
 
     @record

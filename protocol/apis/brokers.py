@@ -1,5 +1,5 @@
-"""BrokerRegistration (key 62), BrokerHeartbeat (63), ControllerRegistration (70): nodes report to the controller
-(KIP-500, KIP-631).
+"""BrokerRegistration (key 62), BrokerHeartbeat (63), ControllerRegistration (70), UnregisterController (94): nodes
+report to the controller (KIP-500, KIP-631), and are forgotten there.
 """
 
 from ..declare import field, record, request, response
@@ -95,6 +95,22 @@ class ControllerRegistrationRequest:
 
 @response(key=70, versions="0", flexible="0+")
 class ControllerRegistrationResponse:
+    """How that went."""
+
+    throttle_time_ms: int = field(Int32)
+    error_code: int = field(Int16)
+    error_message: str | None = field(String, nullable="0+")
+
+
+@request(key=94, versions="0", flexible="0+")
+class UnregisterControllerRequest:
+    """Forget a controller. Since metadata.version 4.4-IV2; brokers pass it on to the active controller."""
+
+    controller_id: int = field(Int32)
+
+
+@response(key=94, versions="0", flexible="0+")
+class UnregisterControllerResponse:
     """How that went."""
 
     throttle_time_ms: int = field(Int32)

@@ -65,21 +65,22 @@ class ListGroupsResponse:
     groups: list[Group] = field(Array(Group))
 
 
-@request(key=42, versions="0-2", flexible="2+")
+@request(key=42, versions="0-3", flexible="2+")
 class DeleteGroupsRequest:
     """Empty groups to forget, with their offsets (KIP-229)."""
 
     groups_names: list[str] = field(Array(String))
 
 
-@response(key=42, versions="0-2", flexible="2+")
+@response(key=42, versions="0-3", flexible="2+")
 class DeleteGroupsResponse:
-    """How that went, for each group."""
+    """How that went, for each group; since version 3 in words too."""
 
     @record
     class Group:
         group_id: str = field(String)
         error_code: int = field(Int16)
+        error_message: str | None = field(String, versions="3+", nullable="3+", default=None, ignorable=True)
 
     throttle_time_ms: int = field(Int32)
     results: list[Group] = field(Array(Group))

@@ -4,6 +4,7 @@
 
 from ..declare import field, record, request, response
 from ..wire import Array, Bool, Int8, Int16, Int32, Int64, String, UInt16
+from .streams_topology import TopologyDescription
 
 
 @record
@@ -14,7 +15,7 @@ class KeyValue:
     value: str = field(String)
 
 
-@request(key=88, versions="0", flexible="0+")
+@request(key=88, versions="0-1", flexible="0+")
 class StreamsGroupHeartbeatRequest:
     """Joins, stays and leaves; null says that a thing is as it was last time."""
 
@@ -83,7 +84,7 @@ class StreamsGroupHeartbeatRequest:
     shutdown_application: bool = field(Bool)
 
 
-@response(key=88, versions="0", flexible="0+")
+@response(key=88, versions="0-1", flexible="0+")
 class StreamsGroupHeartbeatResponse:
     """The epoch of the member, and its tasks where they changed."""
 
@@ -119,27 +120,32 @@ class StreamsGroupHeartbeatResponse:
     member_id: str = field(String)
     member_epoch: int = field(Int32)
     heartbeat_interval_ms: int = field(Int32)
-    acceptable_recovery_lag: int = field(Int32)
+    acceptable_recovery_lag_legacy: int = field(Int32, versions="0")
     task_offset_interval_ms: int = field(Int32)
+    # how far behind, in records, a standby may be to take over; -1: the broker does not say
+    acceptable_recovery_lag: int = field(Int64, versions="1+", default=-1, ignorable=True)
     status: list[Status] | None = field(Array(Status), nullable="0+")
     active_tasks: list[TaskIds] | None = field(Array(TaskIds), nullable="0+", default=None)
     standby_tasks: list[TaskIds] | None = field(Array(TaskIds), nullable="0+", default=None)
     warmup_tasks: list[TaskIds] | None = field(Array(TaskIds), nullable="0+", default=None)
+    # send StreamsGroupTopologyDescriptionUpdate (KIP-1331)
+    topology_description_required: bool = field(Bool, versions="1+")
     endpoint_information_epoch: int = field(Int32)
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = field(
         Array(EndpointToPartitions), nullable="0+", default=None
     )
 
 
-@request(key=89, versions="0", flexible="0+")
+@request(key=89, versions="0-1", flexible="0+")
 class StreamsGroupDescribeRequest:
     """Groups to describe."""
 
     group_ids: list[str] = field(Array(String))
     include_authorized_operations: bool = field(Bool)
+    include_topology_description: bool = field(Bool, versions="1+")
 
 
-@response(key=89, versions="0", flexible="0+")
+@response(key=89, versions="0-1", flexible="0+")
 class StreamsGroupDescribeResponse:
     """Their topology and members: which tasks each has and which it shall have."""
 
@@ -214,6 +220,11 @@ class StreamsGroupDescribeResponse:
         topology: Topology | None = field(Topology, nullable="0+", default=None)
         members: list[Member] = field(Array(Member))
         authorized_operations: int = field(Int32, default=-2147483648)
+        topology_description: TopologyDescription | None = field(
+            TopologyDescription, versions="1+", nullable="1+", default=None
+        )
+        topology_description_status: int = field(Int8, versions="1+")  # 0: not asked for; 1: none; 2: error; 3: there
+        assignor_name: str | None = field(String, versions="1+", nullable="1+", default=None, ignorable=True)
 
     throttle_time_ms: int = field(Int32)
     groups: list[Group] = field(Array(Group))

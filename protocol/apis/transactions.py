@@ -3,7 +3,7 @@ transactions (KIP-98).
 """
 
 from ..declare import field, record, request, response
-from ..wire import Array, Bool, Int8, Int16, Int32, Int64, String
+from ..wire import Array, Bool, Int8, Int16, Int32, Int64, String, Uuid
 
 
 @record
@@ -145,9 +145,11 @@ class WriteTxnMarkersResponse:
     markers: list[Marker] = field(Array(Marker))
 
 
-@request(key=28, versions="0-5", flexible="3+")
+@request(key=28, versions="0-6", flexible="3+")
 class TxnOffsetCommitRequest:
-    """Offsets of a group, valid once the transaction commits. Fenced by generation since version 3 (KIP-447)."""
+    """Offsets of a group, valid once the transaction commits. Fenced by generation since version 3 (KIP-447), of topics
+    by id since version 6 (KIP-1319).
+    """
 
     @record
     class Topic:
@@ -158,20 +160,22 @@ class TxnOffsetCommitRequest:
             committed_leader_epoch: int = field(Int32, versions="2+", default=-1, ignorable=True)
             committed_metadata: str | None = field(String, nullable="0+")
 
-        name: str = field(String)
+        name: str = field(String, versions="0-5", ignorable=True)
+        topic_id: bytes = field(Uuid, versions="6+", ignorable=True)
         partitions: list[Partition] = field(Array(Partition))
 
     transactional_id: str = field(String)
     group_id: str = field(String)
     producer_id: int = field(Int64)
     producer_epoch: int = field(Int16)
-    generation_id: int = field(Int32, versions="3+", default=-1)
+    # the generation of a classic group, or the epoch of the member in a group of the consumer protocol
+    generation_id_or_member_epoch: int = field(Int32, versions="3+", default=-1)
     member_id: str = field(String, versions="3+")
     group_instance_id: str | None = field(String, versions="3+", nullable="3+", default=None)
     topics: list[Topic] = field(Array(Topic))
 
 
-@response(key=28, versions="0-5", flexible="3+")
+@response(key=28, versions="0-6", flexible="3+")
 class TxnOffsetCommitResponse:
     """How that went, for each partition."""
 
@@ -182,7 +186,8 @@ class TxnOffsetCommitResponse:
             partition_index: int = field(Int32)
             error_code: int = field(Int16)
 
-        name: str = field(String)
+        name: str = field(String, versions="0-5", ignorable=True)
+        topic_id: bytes = field(Uuid, versions="6+", ignorable=True)
         partitions: list[Partition] = field(Array(Partition))
 
     throttle_time_ms: int = field(Int32)

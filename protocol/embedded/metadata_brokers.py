@@ -95,3 +95,10 @@ class RegisterControllerRecord:
     zk_migration_ready: bool = field(Bool)
     end_points: list[Endpoint] = field(Array(Endpoint))
     features: list[Feature] = field(Array(Feature))
+
+
+@data(versions="0", flexible="0+", key=29)
+class UnregisterControllerRecord:
+    """A controller is gone for good. Since metadata.version 4.4-IV2."""
+
+    controller_id: int = field(Int32)

@@ -29,6 +29,10 @@ class StreamsGroupMetadataValue:
     last_assignment_configs: list[LastAssignmentConfig] | None = field(
         Array(LastAssignmentConfig), nullable="0+", tag=1
     )
+    # topology epochs of the description that is stored and of the one that failed to be (KIP-1331); -1: none, -2: it is
+    # uncertain whether one is stored
+    stored_description_topology_epoch: int = field(Int32, default=-1, tag=2)
+    failed_description_topology_epoch: int = field(Int32, default=-1, tag=3)
 
 
 @data(versions="0", key=19)

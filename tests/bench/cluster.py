@@ -33,7 +33,12 @@ STARTS, ROUNDS = 9, 3
 VALUE_BYTES, VALUES = 1024, 200_000
 TOPIC, PARTITIONS = "orders", 6
 ASKS, IN_FLIGHT = 3000, 32
-API_VERSIONS = protocol.request_frame(ApiVersionsRequest(), 3, correlation_id=1, client_id="bench")
+API_VERSIONS = protocol.request_frame(
+    ApiVersionsRequest(client_software_name="bench", client_software_version="1"),
+    3,
+    correlation_id=1,
+    client_id="bench",
+)
 METADATA = protocol.request_frame(MetadataRequest(topics=None), 12, correlation_id=2, client_id="bench")
 
 

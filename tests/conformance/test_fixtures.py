@@ -19,18 +19,18 @@ from tests.fixture_data import (
 )
 
 
-def test_there_are_2544_golden_vectors_over_855_message_versions():
+def test_there_are_2595_golden_vectors_over_871_message_versions():
     vectors = golden_vectors()
-    assert len(vectors) == 2544
-    assert len({(vector.message, vector.version) for vector in vectors}) == 855
+    assert len(vectors) == 2595
+    assert len({(vector.message, vector.version) for vector in vectors}) == 871
 
 
 def test_each_golden_vector_is_of_a_message_in_the_schemas():
     assert {vector.message for vector in golden_vectors()} <= set(kafka_schemas())
 
 
-def test_there_are_284_schemas():
-    assert len(kafka_schemas()) == 284
+def test_there_are_290_schemas():
+    assert len(kafka_schemas()) == 290
 
 
 @pytest.mark.parametrize(

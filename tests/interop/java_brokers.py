@@ -11,8 +11,9 @@ from pathlib import Path
 from tests.interop.fetched import maven_jars
 from tests.progress import run
 
-SOURCES = Path(__file__).parent / "java" / "broker"
-VERSION = "4.1.0"
+SOURCES = Path(__file__).parent / "java"
+VERSION = "4.4.0"
+TOOLS_VERSION = "4.1.0"  # 4.4.0 has none as jars; 4.3.0 names log directories in the plan of now, where ours has "any"
 LIGHT = ("-XX:TieredStopAtLevel=1", "-Xmx512m")
 PROPERTIES = """\
 process.roles={roles}
@@ -40,7 +41,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 
     Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
-    command = ["java", *LIGHT, "-cp", f"{jars()}/*", str(SOURCES / "Brokers.java")]
+    command = ["java", *LIGHT, "-cp", f"{broker_jars()}/*", str(SOURCES / "broker" / "Brokers.java")]
     controller_port, *ports = free_ports(1 + len(racks))
     for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
@@ -71,7 +72,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 
 def kafka_tool(name: str, *arguments: str) -> str:
     """What one of Kafka's own tools prints: a class of org.apache.kafka.tools."""
-    done = run(["java", *LIGHT, "-cp", f"{jars()}/*", f"org.apache.kafka.tools.{name}", *arguments])
+    done = run(["java", *LIGHT, "-cp", f"{tool_jars()}/*", f"org.apache.kafka.tools.{name}", *arguments])
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
     return done.stdout
 
@@ -83,6 +84,11 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in taken]
 
 
-def jars() -> Path:
+def broker_jars() -> Path:
     """The folder with a broker's jars, fetched once into build/. Raises ToolMissingError."""
-    return maven_jars(f"kafka-{VERSION}", SOURCES / "pom.xml", f"kafka_2.13-{VERSION}.jar")
+    return maven_jars(f"kafka-{VERSION}", SOURCES / "broker" / "pom.xml", f"kafka_2.13-{VERSION}.jar")
+
+
+def tool_jars() -> Path:
+    """The folder with the jars of Kafka's tools, fetched once into build/. Raises ToolMissingError."""
+    return maven_jars(f"kafka-tools-{TOOLS_VERSION}", SOURCES / "tools" / "pom.xml", f"kafka-tools-{TOOLS_VERSION}.jar")

@@ -19,13 +19,13 @@ from tests.interop.fetched import maven_jars, skipped_without_tools
 SOURCES = Path(__file__).parent / "java"
 
 # Each release's folder of jars under build/interop, and what names them. 3.9.1 still had what 4.0 dropped.
-RELEASES = {"4.3.0": ("kafka-messages-4.3.0", "codec"), "3.9.1": ("kafka-metadata-3.9.1", "placement")}
-KNOWN = {"4.3.0": 728, "3.9.1": 702}  # message versions of ours that a release knows
+RELEASES = {"4.4.0": ("kafka-messages-4.4.0", "codec"), "3.9.1": ("kafka-metadata-3.9.1", "placement")}
+KNOWN = {"4.4.0": 744, "3.9.1": 702}  # message versions of ours that a release knows
 REVIEWED = {
     ("3.9.1", "ReadShareGroupStateSummaryResponse"): ("0", "an early draft; 4.1 released version 0 with other fields"),
 }
 WITH_RECORDS = {"FetchResponse", "FetchSnapshotResponse", "ProduceRequest", "ShareFetchResponse"}
-NAMES_OF_TODAY = "4.3.0"  # 3.9.1 has the same bytes, but some fields had other names; only those of today are ours
+NAMES_OF_TODAY = "4.4.0"  # 3.9.1 has the same bytes, but some fields had other names; only those of today are ours
 FINITE = Draws(floats=st.floats(allow_nan=False, allow_infinity=False))  # JSON has no others
 FEW = settings(
     max_examples=max(2, settings.default.max_examples // 50),

@@ -1,4 +1,4 @@
-"""The drop-in assignors on a real Kafka 4.1 of three brokers in three racks: what its coordinator is told and gives.
+"""The drop-in assignors on a real Kafka 4.4 of three brokers in three racks: what its coordinator is told and gives.
 
 The subscriptions are read off DescribeGroups as bytes and decoded by our own codec, so they are what the coordinator
 holds, not what a client believes to have sent. Where replicas lie comes from Kafka's own answer too.
@@ -56,7 +56,7 @@ class Kafka:
         with LiveCluster(self.bootstrap_servers) as cluster:
             assert cluster.reassign((topic, number, row) for number, row in rows.items()) == []
 
-    def told(self, group_id: str) -> Told:
+    def described(self, group_id: str) -> Told:
         """What the coordinator holds of a group."""
         with LiveCluster(self.bootstrap_servers) as cluster:
             connection = cluster.connection_to(coordinator(cluster, group_id))
@@ -124,7 +124,7 @@ async def test_kafka_holds_each_members_rack_and_each_reads_the_partitions_of_it
     members = members_of(kafka, name, *((client, kind, rack) for rack in ("c", "a", "b")))
     async with group(*members):
         await all_settled(members, [kafka.partitions_in(name, rack) for rack in ("c", "a", "b")])
-        told = kafka.told(name)
+        told = kafka.described(name)
     assert told.assignor == ASSIGNORS[kind]
     assert told.racks() == [(client_id(rack), VERSION_WITH_RACKS, rack) for rack in RACKS]
     by_client = {told.client_ids[member]: pairs for member, pairs in told.assigned(name).items()}
@@ -175,7 +175,7 @@ async def test_a_live_group_with_a_member_without_rack_gets_what_assign_forecast
     members = members_of(kafka, "forecast", *((AioMember, "Range", rack) for rack in racks))
     async with group(*members):
         await settled(lambda: sorted(len(member.partitions()) for member in members), [2, 2, 2, 3, 3])
-        told = kafka.told("forecast")
+        told = kafka.described("forecast")
         described = {
             member.member_id(): {"topics": ["forecast"], "rack": rack}
             for member, rack in zip(members, racks, strict=True)
@@ -228,7 +228,7 @@ async def test_plain_range_reads_elsewhere_what_ours_reads_at_home(kafka):
     try:
         await asyncio.gather(*(consumer.start() for consumer in consumers))
         await settled(lambda: sorted(len(one.assignment()) for one in consumers), [4, 4, 4])
-        told = kafka.told("plain")
+        told = kafka.described("plain")
         home = [
             part.partition in kafka.partitions_in("plain", rack)
             for one, rack in zip(consumers, RACKS, strict=True)

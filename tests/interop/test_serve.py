@@ -172,7 +172,7 @@ async def test_a_version_of_api_versions_that_is_to_come_is_answered_in_version_
     async with serving(tmp_path, "--port", "0", "--brokers", "1") as served:
         host, port = served.servers.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        for version in (5, 99, 32767):
+        for version in (6, 99, 32767):
             start = b"\x00\x12" + version.to_bytes(2, "big") + version.to_bytes(4, "big")
             writer.write(frame_of(start + b"\x00\x03abc\x00\x08whatever\x00"))
             async with while_it_works("the answer to ApiVersions"):
@@ -181,7 +181,7 @@ async def test_a_version_of_api_versions_that_is_to_come_is_answered_in_version_
             assert header.correlation_id == version
             assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
             (served_versions,) = [one for one in response.api_keys if one.api_key == 18]
-            assert (served_versions.min_version, served_versions.max_version) == (0, 4)
+            assert (served_versions.min_version, served_versions.max_version) == (0, 5)
         writer.write(request_frame(ApiVersionsRequest(), 0, correlation_id=7, client_id="abc"))
         async with while_it_works("the answer to ApiVersions"):
             answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))

@@ -48,8 +48,8 @@ def wanted(name, key):
     told = capture_summary(name)[key]
     if key == "connections":
         return told - SILENT.get(name, 0)
-    if key == "exceptions":
-        return [{part: line[part] for part in line if part != "what"} for line in told]
+    if key == "exceptions":  # a version that the recorded Kafka did not know is read here
+        return [{part: line[part] for part in line if part != "what"} for line in told if "left_over" in line]
     return told
 
 

@@ -31,7 +31,7 @@ CONVERTER = "JsonConverter.class"
 # Kafka prints records as an empty string and reads none.
 WITH_RECORDS = {"FetchResponse", "FetchSnapshotResponse", "ProduceRequest", "ShareFetchResponse"}
 RECORDS = ("records", "unalignedRecords")
-NAMES_OF_TODAY = (4, 3)  # before this, some fields had other names in JSON; the bytes are the same
+NAMES_OF_TODAY = (4, 4)  # before this, some fields had other names in JSON; the bytes are the same
 # Message versions that Kafka had before this release as a draft with other fields.
 DRAFTS = {"ReadShareGroupStateSummaryResponse": (VersionRange(0, 0), (4, 1))}
 
@@ -44,7 +44,7 @@ class KafkaSide:
     """Kafka's classes as a session has them.
 
     Attributes:
-        release: as ``4.3.0``.
+        release: as ``4.4.0``.
         classes: message -> its Java class.
         versions: message -> the versions that it knows.
     """
@@ -144,7 +144,7 @@ def jars_at(path: Path) -> list[Path]:
     found = sorted(path.glob("*.jar")) if path.is_dir() else [path]
     kept = [jar for jar in found if list(message_classes([jar]))]
     if not kept:
-        raise KafkaMissing(f"{path} has none of Kafka's message classes; kafka-clients-4.3.0.jar has")
+        raise KafkaMissing(f"{path} has none of Kafka's message classes; kafka-clients-4.4.0.jar has")
     return kept
 
 
@@ -215,7 +215,7 @@ def class_path_jar(loader: Any) -> Path:
         kind = loader.loadClass("org.apache.kafka.common.message.MetadataRequestData")
     except Py4JJavaError:
         raise KafkaMissing(
-            "Kafka's classes are not on Spark's class path: give --kafka-clients-jar kafka-clients-4.3.0.jar"
+            "Kafka's classes are not on Spark's class path: give --kafka-clients-jar kafka-clients-4.4.0.jar"
         ) from None
     place = kind.getProtectionDomain().getCodeSource().getLocation().toString()
     return Path(unquote(urlparse(str(place)).path))

@@ -222,7 +222,7 @@ async def test_the_zookeeper_era_is_shown_and_upgraded():
         )
         for body, words in (
             ({protocol: "2.0"}, "2.0 is not known to Kafka 0.10.0"),
-            ({"release": "5.0"}, "release=5.0: 0.8.2 to 4.3 are known"),
+            ({"release": "5.0"}, "release=5.0: 0.8.2 to 4.4 are known"),
             ({"release": "4.1"}, "Kafka 4.1 has no ZooKeeper mode"),
         ):
             response = await http.post("/brokers/1/software", json=body)

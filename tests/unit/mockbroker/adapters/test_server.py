@@ -130,7 +130,8 @@ async def test_bad_input_costs_its_sender_the_connection_and_nobody_else():
             async with WireClient(address(cluster, 0)) as sender:
                 sender.writer.write(bad)
                 assert await sender.is_hung_up()
-            assert (await witness.ask(ApiVersionsRequest(), 3)).api_keys
+            request = ApiVersionsRequest(client_software_name="witness", client_software_version="1")
+            assert (await witness.ask(request, 3)).api_keys
 
 
 async def test_many_requests_written_at_once_are_all_answered_in_order():

@@ -17,6 +17,8 @@ from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
 
+API_VERSIONS = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+
 
 def test_requests_are_answered_however_they_are_cut(sim):
     whole = b"".join(Client(sim).frame(METADATA, version) for version in (1, 9, 12))
@@ -102,18 +104,18 @@ def test_acks_0_with_an_error_ends_the_connection(client):
 
 
 def test_a_newer_version_of_api_versions_is_told_the_range_in_version_0_form(client):
-    frame = bytearray(client.frame(ApiVersionsRequest(), 4))
-    frame[6:8] = (5).to_bytes(2, "big")
+    frame = bytearray(client.frame(API_VERSIONS, 5))
+    frame[6:8] = (6).to_bytes(2, "big")
     client.write(bytes(frame))
     (answer,) = client.frames()
     _, response = protocol.read_response(answer, 18, 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert [(one.api_key, one.min_version, one.max_version) for one in response.api_keys] == [(18, 0, 4)]
-    assert client.ask(ApiVersionsRequest(), 4).error_code == ErrorCode.NONE
+    assert [(one.api_key, one.min_version, one.max_version) for one in response.api_keys] == [(18, 0, 5)]
+    assert client.ask(API_VERSIONS, 5).error_code == ErrorCode.NONE
 
 
 def test_api_versions_answers_have_header_0_and_others_that_of_their_version(client):
-    client.write(client.frame(ApiVersionsRequest(), 4) + client.frame(METADATA, 12))
+    client.write(client.frame(API_VERSIONS, 5) + client.frame(METADATA, 12))
     first, second = client.frames()
     assert first[4:6] == b"\0\0", "the error code stands right behind the correlation id"
     assert second[4] == 0, "here the header's tags come first"

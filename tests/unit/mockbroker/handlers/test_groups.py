@@ -109,12 +109,12 @@ def test_groups_are_filtered_by_state_and_type(sim):
     assert listed(sim, types_filter=["consumer", "share"]) == []
 
 
-@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("version", range(4))
 def test_groups_are_deleted_each_by_itself_in_every_version(sim, version):
     def delete(group_id):
         request = DeleteGroupsRequest(groups_names=[group_id, group_id])
         (result,) = sim.ask(request, version=version, broker=coordinator(sim, group_id)).results
-        assert result.group_id == group_id
+        assert (result.group_id, result.error_message) == (group_id, None)  # as Kafka 4.4.0 leaves it for these errors
         return result.error_code
 
     assert delete(SIMPLE) == ErrorCode.NONE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 import protocol
 from mockbroker.handlers import MODULE_OF_API, handler_of
@@ -20,9 +21,11 @@ from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, D
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 
+NAMED = ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.4.0")
+
 
 def test_every_version_of_every_api_with_a_handler_is_advertised(sim):
-    shown = {one.api_key: (one.min_version, one.max_version) for one in sim.ask(ApiVersionsRequest()).api_keys}
+    shown = {one.api_key: (one.min_version, one.max_version) for one in sim.ask(NAMED).api_keys}
     assert sorted(shown) == sorted(MODULE_OF_API)
     assert (shown[0], shown[1], shown[3], shown[75]) == ((0, 13), (0, 18), (0, 14), (0, 1))
     assert all(handler_of(api_key) is not None for api_key in shown)
@@ -33,6 +36,48 @@ def test_the_advertised_versions_are_the_declared_ones():
     assert set(VERSIONS) <= set(MODULE_OF_API)
     for api_key, versions in VERSIONS.items():
         assert versions == declared_versions(api_key), api_key
+
+
+def meaning(cluster_id, node_id):
+    """An ApiVersionsRequest for this broker of this cluster."""
+    return structs.replace(NAMED, cluster_id=cluster_id, node_id=node_id)
+
+
+@pytest.mark.parametrize("node_id", [0, 1, 2])
+def test_a_client_that_means_this_broker_of_this_cluster_is_told_its_versions(sim, node_id):
+    response = sim.ask(meaning(sim.cluster.id, node_id), version=5, broker=node_id)
+    assert (response.error_code, len(response.api_keys)) == (ErrorCode.NONE, len(MODULE_OF_API))
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id"), [(None, 1), (None, 7), (None, -2), ("other", 0), ("", 0), ("other", 7)]
+)
+@pytest.mark.parametrize("listener", ["PLAINTEXT", "CLIENT-a"])
+def test_a_client_that_means_another_broker_or_cluster_must_bootstrap_anew_on_every_listener(
+    sim, cluster_id, node_id, listener
+):
+    asked = meaning(sim.cluster.id if cluster_id is None else cluster_id, node_id)
+    response = sim.ask(asked, version=5, broker=0, listener=listener)
+    assert protocol.encode(response, 5).hex() == "0081010000000000"  # as Kafka 4.4.0 writes it: no versions beside it
+
+
+@pytest.mark.parametrize(("cluster_id", "node_id"), [(None, 0), (None, -2), ("other", -1), ("", -1)])
+def test_cluster_and_node_are_given_together_or_not_at_all(sim, cluster_id, node_id):
+    response = sim.ask(meaning(cluster_id, node_id), version=5)
+    assert protocol.encode(response, 5).hex() == "002a010000000000"
+
+
+def test_versions_before_5_cannot_say_which_broker_is_meant(sim):
+    for version in range(5):
+        assert sim.ask(meaning("other", 7), version=version).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-kgo", "kgo.", "naïve"])
+def test_a_clients_name_or_version_of_odd_characters_is_an_invalid_request_since_version_3(sim, name):
+    for odd in ({"client_software_name": name}, {"client_software_version": name}):
+        request = structs.replace(NAMED, **odd, cluster_id="other", node_id=7)
+        codes = [sim.ask(request, version=version).error_code for version in range(6)]
+        assert codes == [ErrorCode.NONE] * 3 + [ErrorCode.INVALID_REQUEST] * 3
 
 
 def test_a_stopped_broker_is_described_only_where_fenced_ones_are_asked_for(sim):
@@ -54,6 +99,7 @@ def test_controllers_have_no_endpoints_here(sim):
 
 REQUESTS = [
     ApiVersionsRequest(),
+    NAMED,
     CreatePartitionsRequest(topics=[CreatePartitionsRequest.Topic(name=TOPIC, count=1, assignments=None)]),
     CreateTopicsRequest(topics=[CreateTopicsRequest.Topic(name="new", num_partitions=1, replication_factor=1)]),
     DeleteTopicsRequest(topic_names=["none"]),

@@ -155,6 +155,7 @@ def test_each_change_is_a_step_up():
         (None, None, "localhost:2181", True),
         (None, "0.9.0.1", None, True),
         ("4.0", None, None, False),
+        (None, "4.4.0", None, False),
     ],
 )
 def test_the_mode_follows_from_the_settings(protocol, release, zookeeper, expected):
@@ -165,8 +166,8 @@ def test_the_mode_follows_from_the_settings(protocol, release, zookeeper, expect
     ("protocol", "release", "words"),
     [
         ("newest", None, "inter.broker.protocol.version=newest: 'newest' is no version of Kafka"),
-        ("0.7.0", None, "inter.broker.protocol.version=0.7.0: 0.8.2 to 4.3 are known"),
-        (None, "5.0", "release=5.0: 0.8.2 to 4.3 are known"),
+        ("0.7.0", None, "inter.broker.protocol.version=0.7.0: 0.8.2 to 4.4 are known"),
+        (None, "5.0", "release=5.0: 0.8.2 to 4.4 are known"),
         ("0.10.0", "0.9.0.1", "inter.broker.protocol.version=0.10.0 is not known to Kafka 0.9.0.1, whose newest"),
         ("2.0", "1.1", "upgrade the broker first"),
         (None, "4.0", "Kafka 4.0 has no ZooKeeper mode; 3.9 is the last"),
