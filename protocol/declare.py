@@ -97,12 +97,11 @@ def field(
 class Declaration:
     """What a typed class was declared as; ``fields`` in the order of the wire, ``layouts`` by version."""
 
-    __slots__ = ("codecs", "fields", "record", "message", "layouts")
+    __slots__ = ("fields", "layouts", "message", "record")
 
     def __init__(self, record: type, fields: tuple[Field, ...], message: "Message | None") -> None:
         self.record, self.fields, self.message = record, fields, message
         self.layouts: dict[int, Record] = {}
-        self.codecs: dict[int, Any] = {}
 
 
 class Message:
@@ -179,6 +178,8 @@ def build(declared: type, message: Message | None) -> Any:
     namespace["__qualname__"] = declared.__qualname__  # or nested records would not pickle
     namespace[TAGS] = ()
     meta = msgspec.StructMeta if message is None else MessageType
+    # gc=False: instances are no business of the garbage collector, which makes them cheaper. A message is a tree; only
+    # one that was made to contain itself would never be freed.
     made: Any = meta(declared.__name__, (msgspec.Struct,), namespace, gc=False, repr_omit_defaults=True)
     made.__declaration__ = Declaration(made, tuple(fields), message)
     return made

@@ -3,6 +3,35 @@
 Neighbouring fields of fixed width, with the first byte or bytes of a length behind them, become one ``unpack_from``.
 Slices are taken without looking whether the bytes are there: a cut-off input leaves the position behind the end, which
 every later read and the last line notice. Only counts are checked at once, as they would be believed by a loop.
+
+For a Metadata v0 request, which is an array of topic names::
+
+    def decode(b, p=0):
+        start = p
+        size = len(b)
+        try:
+            (n2,) = unpack_from(b, p)  # ">l", the count
+            p += 4
+            if n2 == 0:
+                n2 = 0
+                a1 = []
+            else:
+                if n2 < 0 or n2 * 2 > size - p:
+                    raise Refused
+                ...  # as many topics: a string each, or a loop of specialized_decode where many repeat one shape
+            if p > size:
+                raise Refused
+            return MetadataRequest(a1, True, False, False, ""), p  # what version 0 lacks has its default
+        except Exception:
+            return explain(b, start)
+
+A message with lists in lists makes thousands of them, all alive until it is read. The garbage collector would set out
+at every 700th, find nothing, and now and then walk over all else that lives in the process: three times the work where
+that is much. So the decoder of such a message holds the collector off while it reads one of more than ``PAUSE_FROM``
+bytes. The collector is a process's, not a thread's: other threads' garbage waits those milliseconds, too; while several
+threads decode it may be on; and if one thread switches it off while another decodes, it is on again afterwards. Making
+the records untracked (``gc=False``, see :func:`protocol.declare.build`) does not suffice, as lists cannot be;
+``gc.freeze`` and thresholds would have to be undone as well, over what other code has set.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,11 +53,12 @@ from ..wire import (
     UuidConstruct,
 )
 from . import reading
-from .alike_decode import FEWEST, alike_reader, repeats
 from .sizes import least_size, width
 from .source import Source
+from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
 
-SPARING_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
+INTERN_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
+PAUSE_FROM = 4096  # bytes of a message from which on the garbage collector waits until it is read
 
 
 def decoder_source(construct: Record) -> Source:
@@ -38,7 +68,7 @@ def decoder_source(construct: Record) -> Source:
     as the same object wherever it stands: the ids of brokers are small in number and sometimes large in value, and
     could else take more memory than all the rest.
     """
-    writer = DecoderWriter()
+    writer = DecoderWriter(pausing=has_nested_arrays(construct))
     if has_numbers(construct):
         writer.large = writer.source.refer("large", large_decoder(writer.source, construct))
     return writer.whole(construct)
@@ -50,9 +80,9 @@ def large_decoder(source: Source, construct: Record) -> Callable[[bytes, int], A
 
     def decode_large(b: bytes, p: int) -> Any:
         if not made:
-            sparing = DecoderWriter(sparing=True).whole(construct)
-            sparing.namespace["explain"] = source.namespace["explain"]
-            made.append(sparing.run("decode_large"))
+            interning = DecoderWriter(interning=True, pausing=True).whole(construct)
+            interning.namespace["explain"] = source.namespace["explain"]
+            made.append(interning.run("decode_large"))
         return made[0](b, p)
 
     return decode_large
@@ -70,20 +100,37 @@ def has_numbers(construct: Construct) -> bool:
     )
 
 
+def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bool:
+    """Whether there are arrays in arrays, so that one message can hold very many lists."""
+    if isinstance(construct, CountedArray):
+        return within_array or has_nested_arrays(construct.subcon, within_array=True)
+    if isinstance(construct, Record):
+        parts = [sub.subcon for sub in construct.subcons]
+    elif isinstance(construct, TaggedFields):
+        parts = [field.subcon for field in construct.known.values()]
+    elif isinstance(construct, NullableRecord):
+        parts = [construct.subcon]
+    else:
+        return False
+    return any(has_nested_arrays(part, within_array=within_array) for part in parts)
+
+
 class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
-    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array. The
-    position is the variable ``base`` plus ``offset``; before a loop or a branch it is settled into ``p``.
+    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array, and
+    ``blob_lengths`` those that tell how long its bytes fields are. The position is the variable ``base`` plus
+    ``offset``; before a loop or a branch it is settled into ``p``.
     """
 
-    def __init__(self, *, sparing: bool = False) -> None:
-        self.sparing = sparing
+    def __init__(self, *, interning: bool = False, pausing: bool = False) -> None:
+        self.interning, self.pausing = interning, pausing
         self.large = ""
         self.source = Source("decode")
         self.source.namespace |= reading.NAMES
         self.run: list[tuple[str, str]] = []
         self.lengths: list[str] = []
+        self.blob_lengths: list[str] = []
         self.base, self.offset = "p", 0
 
     def whole(self, construct: Record) -> Source:
@@ -92,14 +139,23 @@ class DecoderWriter:
         with source.block("def decode(b, p=0):"):
             source.add("start = p", "size = len(b)")
             if self.large:
-                source.add(f"if size > {SPARING_FROM}:", f"    return {self.large}(b, p)")
-            if self.sparing:
-                source.add("same.clear()")
+                source.add(f"if size > {INTERN_FROM}:", f"    return {self.large}(b, p)")
+            if self.interning:
+                source.add("interned.clear()")
+            if self.pausing:
+                source.add(f"paused = size > {PAUSE_FROM} and gc_isenabled()")
             with source.block("try:"):
+                if self.pausing:
+                    source.add("if paused:", "    gc_disable()")
                 made = self.record(construct)
                 self.settle()
                 source.add("if p > size:", "    raise Refused", f"return {made}, p")
-            source.add("except Exception:", "    return explain(b, start)")
+            with source.block("except Exception:"):
+                if self.pausing:
+                    source.add("if paused:", "    gc_enable()", "    paused = False")
+                source.add("return explain(b, start)")
+            if self.pausing:
+                source.add("finally:", "    if paused:", "        gc_enable()")
         return source
 
     # -- positions and runs ------------------------------------------------------------------------------------------
@@ -147,7 +203,7 @@ class DecoderWriter:
                 return self.fixed("?")
             case Fixed():
                 name = self.fixed(construct.code)
-                return f"same[{name}]" if self.sparing and construct.code in reading.SHARED else name
+                return f"interned[{name}]" if self.interning and construct.code in reading.INTERNED_CODES else name
             case UuidConstruct():
                 return self.fixed("16s")
             case Absent():
@@ -187,6 +243,7 @@ class DecoderWriter:
         """Bytes behind their length."""
         found = self.source.fresh("s")
         count = self.fixed("B" if construct.length.compact else construct.length.subcon.code, "n")
+        self.blob_lengths.append(count)
         self.settle()
         self.source.add(*reading.blob_lines(construct.length, found, count, "p"), "    raise Refused")
         return found
@@ -212,9 +269,10 @@ class DecoderWriter:
     @contextmanager
     def own_lengths(self) -> Iterator[None]:
         """Keep the lengths met within apart from those of the record outside."""
-        outer, self.lengths = self.lengths, []
+        outer = self.lengths, self.blob_lengths
+        self.lengths, self.blob_lengths = [], []
         yield
-        self.lengths = outer
+        self.lengths, self.blob_lengths = outer
 
     def items(self, item: Construct, found: str, count: str) -> None:
         """Read ``count`` items, at least one, into the list ``found``."""
@@ -224,8 +282,8 @@ class DecoderWriter:
             unpackers = source.refer("unpackers", reading.UNPACKERS[code])
             numbers = f"{unpackers}[{count}](b, p)"
             kept = f"list({numbers})"
-            if self.sparing and item.code in reading.SHARED:
-                kept = f"[*map(same.__getitem__, {numbers})][:]"  # the copy has no room to grow
+            if self.interning and item.code in reading.INTERNED_CODES:
+                kept = f"[*map(interned.__getitem__, {numbers})][:]"  # the copy has no room to grow
             source.add(f"{found} = {kept}", f"p += {count} * {item.length}")
             return  # an impossible count is refused by struct
         source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
@@ -240,7 +298,7 @@ class DecoderWriter:
         append = source.fresh("append")
         source.add(f"{found} = []", f"{append} = {found}.append")
         if isinstance(item, Record) and repeats(item):
-            self.alike_items(item, found, append, count)
+            self.specialized_items(item, found, append, count)
             return
         with source.block(f"for _ in range({count}):"):
             source.add(f"{append}({self.item(item)})")
@@ -251,21 +309,31 @@ class DecoderWriter:
         self.settle()
         return made
 
-    def alike_items(self, item: Record, found: str, append: str, count: str) -> None:
+    def specialized_items(self, item: Record, found: str, append: str, count: str) -> None:
         """Read records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
         source = self.source
         left, last, shape = source.fresh("left"), source.fresh("last"), source.fresh("shape")
-        read = source.refer("alike", alike_reader(item, sparing=self.sparing))
+        read = source.refer("specialized", specialized_reader(item, interning=self.interning))
         source.add(f"{left} = {count}", f"{last} = None")
-        with source.block(f"if {left} > {FEWEST}:"):
-            source.add(f"{left}, p = {read}(None, b, p, {left}, {found})")
+        with source.block(f"if {left} > {MIN_RECORDS}:"):
+            source.add(f"{left}, p = {read}(None, None, b, p, {left}, {found})")
+        with_blobs = has_blobs(item)
+        if with_blobs:
+            last_blobs, blobs = source.fresh("last_blobs"), source.fresh("blobs")
+            source.add(f"{last_blobs} = None")
         with source.block(f"while {left}:"):
             source.add(f"{append}({self.item(item)})", f"{left} -= 1")
-            with source.block(f"if {left} > {FEWEST}:"):
+            with source.block(f"if {left} > {MIN_RECORDS}:"):
                 source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
+                repeated = "None"
+                if with_blobs:
+                    source.add(f"{blobs} = ({''.join(f'{length}, ' for length in self.blob_lengths)})")
+                    repeated = f"{blobs} if {blobs} == {last_blobs} else None"
                 with source.block(f"if {shape} == {last}:"):
-                    source.add(f"{left}, p = {read}({shape}, b, p, {left}, {found})")
+                    source.add(f"{left}, p = {read}({shape}, {repeated}, b, p, {left}, {found})")
                 source.add(f"{last} = {shape}")
+                if with_blobs:
+                    source.add(f"{last_blobs} = {blobs}")
 
     # -- records -----------------------------------------------------------------------------------------------------
 
