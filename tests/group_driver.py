@@ -11,6 +11,7 @@ from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnsw
 from mockbroker.state.groups.classic.group import Group
 from mockbroker.state.groups.classic.members import Joining, Protocols
 from mockbroker.state.groups.coordinator import Groups
+from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.settings import Settings
 from protocol.error_codes import ErrorCode
 
@@ -25,7 +26,8 @@ class GroupDriver:
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         self.notified: list[Hashable] = []
-        self.groups = Groups(Settings(settings), self.notified.append)
+        self.writer = ImageWriter()
+        self.groups = Groups(Settings(settings), self.notified.append, self.writer)
         self.now_ms = 0
         self.rng = Random(0)
 

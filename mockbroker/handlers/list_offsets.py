@@ -10,7 +10,8 @@ from __future__ import annotations
 from mockbroker.call import Call, handles
 from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log import Batch, Log
+from mockbroker.state.logs.log import Batch
+from mockbroker.state.logs.store import PartitionLog
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 
@@ -58,7 +59,7 @@ def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Part
     return entry
 
 
-def offset_for(log: Log, timestamp: int, version: int) -> tuple[int, int, int]:
+def offset_for(log: PartitionLog, timestamp: int, version: int) -> tuple[int, int, int]:
     """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for."""
     if version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {version}")
@@ -80,7 +81,7 @@ def offset_for(log: Log, timestamp: int, version: int) -> tuple[int, int, int]:
     return (found_timestamp, max(offset, log.start_offset), batch.leader_epoch)
 
 
-def old_offsets(log: Log, timestamp: int) -> list[int]:
+def old_offsets(log: PartitionLog, timestamp: int) -> list[int]:
     """What v0 gives: offsets where segments start, newest first. There is one segment, and the end counts too."""
     if timestamp == EARLIEST:
         return [log.start_offset]

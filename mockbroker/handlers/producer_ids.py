@@ -26,7 +26,13 @@ def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducer
             if not 0 < request.transaction_timeout_ms <= most:
                 raise ApiError(ErrorCode.INVALID_TRANSACTION_TIMEOUT, f"at most {most} ms")
         producer_id, epoch = call.cluster.producers.initialise(
-            request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
+            request.transactional_id,
+            request.transaction_timeout_ms,
+            request.producer_id,
+            request.producer_epoch,
+            broker_id=call.broker.id,
+            broker_epoch=call.broker.epoch,
+            now_ms=call.now_ms,
         )
     except ApiError as error:
         code = error.code

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections import Counter
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
+from mockbroker.handlers.configs import TOPIC_OVERRIDE, topic_config_source
 from mockbroker.handlers.controlled import check_controller, when_told
 from mockbroker.state.errors import ApiError
+from mockbroker.state.settings import as_text
 from mockbroker.state.topics.topic import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID
 from protocol.apis.topics import (

@@ -1,7 +1,9 @@
 """The cluster: brokers in racks, topics, groups and producers, and the commands that change them.
 
-Control API, command line and tests all call the commands here. What changes and may wake a waiting call is put down
-by ``notify``; the engine collects it.
+Control API, command line and tests all call the commands here. A command checks, makes records of what changes, and has
+them written: the image, which is what a restart finds again, is changed by records alone. What stands here beside it is
+forgotten: fetch sessions, timers, followers' lags, whose turn it is. What may wake a waiting call is put down by
+``notify``; the engine collects it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.liveness import Liveness
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import TOPIC_RESOURCE, Image
+from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
@@ -25,20 +30,30 @@ from mockbroker.state.topics.placing import (
     make_placer,
     place_partitions,
 )
-from mockbroker.state.topics.topic import Partition, Topic, check_topic_name, random_uuid, typed_configs
+from mockbroker.state.topics.topic import (
+    INTERNAL_TOPICS,
+    Partition,
+    Topic,
+    check_topic_name,
+    random_uuid,
+    topic_config,
+    typed_configs,
+)
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.state.image.record_log import RecordLog
+    from mockbroker.state.logs.store import LogStore
     from mockbroker.state.zookeeper.controller import Update, Zookeeper
 
 NO_CONTROLLER = -1
 
 
 @dataclass(slots=True, eq=False)
-class Cluster(Liveness):
+class Cluster:
     """Brokers by id, topics by name, groups, producers, settings.
 
     ``version`` grows with whatever Metadata shows, so that answers can be kept until it does.
@@ -47,9 +62,12 @@ class Cluster(Liveness):
     settings: Settings
     rng: Random
     id: str
+    liveness: Liveness
+    writer: ImageWriter
+    log_store: LogStore
+    producers: Producers
     topics: dict[str, Topic] = field(default_factory=dict)
     topic_by_id: dict[bytes, Topic] = field(default_factory=dict)
-    producers: Producers = field(default_factory=Producers)
     version: int = 0
     woken: list[Hashable] = field(default_factory=list)
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
@@ -68,12 +86,20 @@ class Cluster(Liveness):
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
         release: str | None = None,
+        image: Image | None = None,
+        log_store: LogStore | None = None,
+        record_log: RecordLog | None = None,
+        now_ms: int = 0,
     ) -> Cluster:
-        """A cluster whose brokers are all online and that has no topics.
+        """A cluster whose brokers are all online; without an image it has no topics.
 
         Args:
+            seed: what ids are drawn from; one that goes on from an image is given another than before.
             release: the Kafka of ZooKeeper's time that brokers emulate, where ``inter.broker.protocol.version``
                 does not say it already.
+            image: what a cluster before this one left, as replaying its records gives it; this one writes on in it.
+            log_store: where logs are kept, in memory unless given; beside an image the store of the cluster before.
+            record_log: who keeps the records that change the image; nobody unless given.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
             ValueError: versions that are unknown or contradict each other.
@@ -85,13 +111,17 @@ class Cluster(Liveness):
         rng = Random(seed)
         all_settings = settings if isinstance(settings, Settings) else Settings(settings)
         by_id = {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
+        writer = ImageWriter(Image() if image is None else image, record_log)
         cluster = cls(
-            brokers=by_id,
             settings=all_settings,
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
-            _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
+            liveness=Liveness(by_id),
+            writer=writer,
+            log_store=MemoryLogStore() if log_store is None else log_store,
+            producers=Producers(writer),
         )
+        cluster._register(by_id.values())
         if (
             release
             or any(broker.release or broker.protocol for broker in by_id.values())
@@ -102,6 +132,8 @@ class Cluster(Liveness):
             cluster.zookeeper = zookeeper_of(by_id.values(), all_settings, release)
             cluster.register_brokers(0)
         cluster.check_plugins()
+        if image is not None:
+            cluster._restore(now_ms)
         return cluster
 
     def check_plugins(self) -> None:
@@ -114,7 +146,45 @@ class Cluster(Liveness):
         if self.settings["replica.selector.class"]:
             _ = self.selector
 
+    @property
+    def image(self) -> Image:
+        """What a restart finds again."""
+        return self.writer.image
+
     # brokers and racks
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        """All brokers by id, whether up or not."""
+        return self.liveness.brokers
+
+    def online_brokers(self) -> list[Broker]:
+        """The brokers that are up, by id."""
+        return self.liveness.online_brokers()
+
+    def online_ids(self) -> frozenset[int]:
+        """The ids of the brokers that are up, to look one up in."""
+        return self.liveness.online_ids()
+
+    def racks(self) -> list[str]:
+        """The racks that brokers name, sorted."""
+        return self.liveness.racks()
+
+    def brokers_in(self, rack: str) -> list[Broker]:
+        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
+        return self.liveness.brokers_in(rack)
+
+    def coordinator_for(self, group_id: str) -> Broker:
+        """The broker that coordinates a group or a transactional id. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+        return self.liveness.coordinator_for(group_id)
+
+    def diskless_broker(self, rack: str | None) -> int:
+        """The broker whose turn it is for clients of this rack, -1 while none is up."""
+        return self.liveness.diskless_broker(rack)
+
+    def take_turn(self, rack: str | None) -> None:
+        """The next answer to a client of this rack names the next broker."""
+        self.liveness.take_turn(rack)
 
     def controller_id(self) -> int:
         """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""
@@ -135,13 +205,15 @@ class Cluster(Liveness):
         broker = self.brokers[broker_id]
         if not broker.online:
             return False
-        broker.online = False
+        self._fence([broker_id], fenced=True)
         if self.zookeeper is not None:
             self.zookeeper.unregister(broker, now_ms)
         self.fetch_sessions.pop(broker_id, None)
+        self.producers.forget_block(broker_id)
         self._brokers_changed()
         if self._groups is not None:
-            self._groups.restart_sessions([key for key, at in self.coordinators.items() if at == broker_id], now_ms)
+            coordinators = self.liveness.coordinators
+            self._groups.restart_sessions([key for key, at in coordinators.items() if at == broker_id], now_ms)
         return True
 
     def start_broker(self, broker_id: int, now_ms: int) -> bool:
@@ -150,20 +222,21 @@ class Cluster(Liveness):
         if broker.online:
             return False
         first = not self.online_brokers()
-        broker.online = True
-        broker.epoch += 1
+        self._register([broker])
         if self.zookeeper is not None:
             self.zookeeper.register(broker, now_ms)
         self._brokers_changed()
         if first and self._groups is not None:
-            self._groups.restart_sessions(self.coordinators, now_ms)
+            self._groups.restart_sessions(self.liveness.coordinators, now_ms)
         return True
 
     def register_brokers(self, now_ms: int) -> None:
-        """In ZooKeeper mode have all brokers that are up register anew and elect a controller; else nothing.
+        """Have the brokers that are up register anew where their addresses have changed; in ZooKeeper mode all of them,
+        and elect a controller.
 
         Raises ValueError: a broker has listeners that its version has no names for.
         """
+        self._register(broker for broker in self.online_brokers() if broker.has_moved())
         if self.zookeeper is not None:
             self.zookeeper = type(self.zookeeper)(self.zookeeper.configured)
             for broker in self.online_brokers():
@@ -192,7 +265,7 @@ class Cluster(Liveness):
         if self._groups is None:
             from mockbroker.state.groups.coordinator import Groups
 
-            self._groups = Groups(self.settings, self.woken.append)
+            self._groups = Groups(self.settings, self.woken.append, self.writer)
         return self._groups
 
     @property
@@ -282,9 +355,8 @@ class Cluster(Liveness):
         if name in self.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         values = typed_configs(configs or {})
-        topic = Topic(name, b"", False, values, self.settings)
-        topic.diskless = bool(topic.config("diskless.enable")) and not topic.is_internal
-        if topic.diskless and self.zookeeper is not None:
+        diskless = bool(topic_config("diskless.enable", values, self.settings)) and name not in INTERNAL_TOPICS
+        if diskless and self.zookeeper is not None:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"topic {name} is diskless, which needs KRaft mode")
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
@@ -292,14 +364,23 @@ class Cluster(Liveness):
         else:
             if partitions == -1:
                 partitions = self.settings["num.partitions"]
-            rows = self._new_rows(topic, partitions, replication_factor, requesting_broker_id, all_have_racks)
-        topic.id = random_uuid(self.rng)
-        topic.add_partitions(rows)
-        self._elect(topic)
-        if not validate_only:
-            self.topics[name] = topic
-            self.topic_by_id[topic.id] = topic
-            self._changed()
+            check_partitions(partitions)
+            rows = [()] * partitions
+            if not diskless:
+                rows = self._place(0, partitions, replication_factor, requesting_broker_id, all_have_racks)
+        if diskless:
+            rows = [()] * len(rows)
+        topic_id = self._new_topic_id()
+        from mockbroker.state.topics.records import topic_records
+
+        records = topic_records(name, topic_id, values, rows, self.online_ids())
+        if validate_only:
+            scratch = ImageWriter()
+            scratch.commit(records)
+            return self._topic(scratch.image, topic_id)
+        self._commit(records)
+        topic = self._run(topic_id)
+        self._changed()
         return topic
 
     def add_partitions(
@@ -325,12 +406,19 @@ class Cluster(Liveness):
                     f"{more} partitions are added, but {len(rows)} assignments were given",
                 )
             check_assignment(rows, self.brokers)
+        elif topic.diskless:
+            check_partitions(more)
+            rows = [()] * more
         else:
-            rows = self._new_rows(topic, more, topic.replication_factor or -1)
+            rows = self._place(len(topic.partitions), more, topic.replication_factor or -1)
         if validate_only:
             return
-        topic.add_partitions([() for _ in rows] if topic.diskless else rows)
-        self._elect(topic)
+        if topic.diskless:
+            rows = [()] * more
+        from mockbroker.state.topics.records import partition_records
+
+        self._commit(partition_records(topic.id, len(topic.partitions), rows, self.online_ids()))
+        topic.add_partitions()
         self._changed()
 
     def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
@@ -347,14 +435,20 @@ class Cluster(Liveness):
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
             )
-        partition.move(tuple(replicas), self.online_ids())
+        from mockbroker.state.topics.election import reassignment
+
+        self._commit([reassignment(partition, tuple(replicas), self.online_ids())])
         self.woken.append(partition)
         self._changed()
 
     def delete_topic(self, topic: Topic) -> None:
-        """Remove a topic; whoever waits for its records is woken."""
+        """Remove a topic and its records; whoever waits for those is woken."""
+        from mockbroker.state.topics.records import removal
+
+        self._commit([removal(topic.id)])
         del self.topics[topic.name]
         del self.topic_by_id[topic.id]
+        self.log_store.delete(topic.id)
         if self._groups is not None:
             self._groups.forget_topic(topic.name)
         self.woken.extend(topic.partitions)
@@ -388,34 +482,79 @@ class Cluster(Liveness):
 
     # inside
 
+    def _commit(self, records: Iterable[object]) -> None:
+        self.writer.commit(records)
+
     def _changed(self) -> None:
         self.version += 1
 
+    def _register(self, brokers: Iterable[Broker]) -> None:
+        """Have brokers begin a life, each in an epoch above its last, and serve."""
+        from mockbroker.state.brokers.records import registration
+
+        registered = self.image.brokers
+        for broker in brokers:
+            epoch = registered[broker.id].epoch + 1 if broker.id in registered else 0
+            self._commit([registration(broker, epoch)])
+            broker.registration = registered[broker.id]
+            self._fence([broker.id], fenced=False)
+
+    def _fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
+        """Have brokers serve no longer, or from now on."""
+        from mockbroker.state.brokers.records import fencing
+
+        self._commit([fencing(self.image.brokers[broker_id], fenced=fenced) for broker_id in broker_ids])
+
+    def _restore(self, now_ms: int) -> None:
+        """Go on from an image: fence the brokers that are gone, run its topics and groups."""
+        gone = [one.id for one in self.image.brokers.values() if one.id not in self.brokers and not one.fenced]
+        self._fence(gone, fenced=True)
+        for topic_id in self.image.topics:
+            self._elect(self._run(topic_id))
+        if self.zookeeper is not None:
+            self.zookeeper.topics_changed(self.topics)
+        if self.image.groups or self.image.offsets:
+            self.groups.restore(now_ms)
+
+    def _new_topic_id(self) -> bytes:
+        while (topic_id := random_uuid(self.rng)) in self.image.topics:
+            pass
+        return topic_id
+
+    def _topic(self, image: Image, topic_id: bytes) -> Topic:
+        found = image.topics[topic_id]
+        configs = typed_configs(image.configs.get((TOPIC_RESOURCE, found.name), {}))
+        return Topic(found, configs, self.settings, self.log_store)
+
+    def _run(self, topic_id: bytes) -> Topic:
+        """Run a topic that is in the image."""
+        topic = self._topic(self.image, topic_id)
+        self.topics[topic.name] = self.topic_by_id[topic_id] = topic
+        return topic
+
     def _brokers_changed(self) -> None:
-        self._forget_liveness()
+        self.liveness.brokers_changed()
         for topic in self.topics.values():
             self._elect(topic)
         if self.zookeeper is not None:
             self.zookeeper.brokers_changed(self.topics)
         self._changed()
 
-    def _new_rows(
+    def _place(
         self,
-        topic: Topic,
+        first: int,
         partitions: int,
         replication_factor: int,
         requesting_broker_id: int | None = None,
         all_have_racks: bool = False,
     ) -> list[tuple[int, ...]]:
+        """Replicas for new partitions from number ``first`` on."""
         check_partitions(partitions)
-        if topic.diskless:
-            return [()] * partitions
         online = self.online_brokers()
         if replication_factor == -1:
             replication_factor = min(self.settings["default.replication.factor"], len(online))
         check_replication_factor(replication_factor, len(online))
         racks = None if self.zookeeper is None else self.zookeeper.racks(requesting_broker_id)
-        first = len(topic.partitions)
         refuses = all_have_racks and self.zookeeper is not None
         return place_partitions(
             self.placer, online, first, partitions, replication_factor, racks, all_have_racks=refuses
@@ -424,11 +563,17 @@ class Cluster(Liveness):
     def _elect(self, topic: Topic) -> None:
         if topic.diskless:
             return
+        from mockbroker.state.topics.election import election
+
         online = self.online_ids()
         unclean = topic.config("unclean.leader.election.enable")
+        changes = []
         for partition in topic.partitions:
-            if partition.elect(online, unclean=unclean):
+            change = election(partition, online, unclean=unclean)
+            if change is not None:
+                changes.append(change)
                 self.woken.append(partition)
+        self._commit(changes)
 
 
 def names_release(settings: Settings) -> bool:

@@ -85,3 +85,16 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
         return int(value)
     except ValueError:
         raise ValueError(f"{name}={value}: a whole number is wanted") from None
+
+
+def as_text(value: Any) -> str | None:
+    """A value as Kafka writes it.
+
+    >>> as_text(True), as_text(3), as_text(None)
+    ('true', '3', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

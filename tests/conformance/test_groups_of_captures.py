@@ -122,6 +122,7 @@ class Replay:
                 request.member_id,
                 request.group_instance_id,
                 offsets,
+                self.sim.now_ms,
             )
 
     def create_topics(self, request: Any) -> None:

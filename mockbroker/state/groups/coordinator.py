@@ -17,8 +17,11 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
 from mockbroker.state.groups.classic.group import Group
 from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.records import new_group, tombstone
 from mockbroker.state.groups.classic.states import State
-from mockbroker.state.groups.offsets import Committed, GroupOffsets, TopicPartition
+from mockbroker.state.groups.offsets import Committed, GroupOffsets, commits, deletions, transaction_end
+from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.timers import TimerKey, Timers
 from protocol.error_codes import ErrorCode
 
@@ -30,13 +33,24 @@ TopicsOf = Callable[[bytes], Collection[str] | None]
 
 @dataclass(slots=True, eq=False)
 class Groups:
-    """Groups and their offsets. ``notify`` is called with a parked call once it has its answer."""
+    """Groups and their offsets. ``notify`` is called with a parked call once it has its answer.
+
+    What a restart finds again, offsets and stable generations, goes to the image; the groups that run are kept here.
+    """
 
     settings: Mapping[str, Any]
     notify: Callable[[Hashable], None]
+    writer: ImageWriter
     _groups: dict[str, Group] = field(default_factory=dict)
-    _offsets: dict[str, GroupOffsets] = field(default_factory=dict)
     _timers: Timers[TimerKey] = field(default_factory=Timers)
+
+    def restore(self, now_ms: int) -> None:
+        """Run the groups that are in the image: those with a generation, and those that only have offsets."""
+        image = self.writer.image
+        for group_id in sorted(image.groups.keys() | image.offsets.keys()):
+            group = self._get_or_create(group_id, now_ms)
+            if group_id in image.groups:
+                group.restore(image.groups[group_id], now_ms)
 
     # members
 
@@ -55,7 +69,10 @@ class Groups:
         if joining.member_id:
             group = self._group_of_member(group_id)
         else:
-            group = self._get_or_create(group_id)
+            is_new = group_id not in self._groups
+            group = self._get_or_create(group_id, now_ms)
+            if is_new:
+                self.writer.commit([new_group(group_id, now_ms)])
         return group.join(joining, now_ms, rng)
 
     def sync(
@@ -109,11 +126,11 @@ class Groups:
         if group is None:
             if generation >= 0:
                 raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-            group = self._get_or_create(group_id)
+            group = self._get_or_create(group_id, now_ms)
         group.accept_commit(member_id, instance_id, generation, now_ms)
         longest = self.settings["offset.metadata.max.bytes"]
         fitting = {partition: offset for partition, offset in offsets.items() if len(offset.metadata) <= longest}
-        self._offsets.setdefault(group_id, GroupOffsets()).commit(fitting)
+        self.writer.commit(commits(group_id, fitting, now_ms))
         return {
             partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
             for partition in offsets
@@ -127,6 +144,7 @@ class Groups:
         member_id: str,
         instance_id: str | None,
         offsets: Mapping[TopicPartition, Committed],
+        now_ms: int,
     ) -> None:
         """Keep offsets that a producer's transaction is to commit; a group that does not exist is created.
 
@@ -135,17 +153,16 @@ class Groups:
         """
         if generation >= 0 and group_id not in self._groups:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION, f"Group {group_id} not found.")
-        self._get_or_create(group_id).accept_transactional_commit(member_id, instance_id, generation)
-        self._offsets.setdefault(group_id, GroupOffsets()).stage(producer_id, offsets)
+        self._get_or_create(group_id, now_ms).accept_transactional_commit(member_id, instance_id, generation)
+        self.writer.commit(commits(group_id, offsets, now_ms, producer_id))
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """Commit or drop what the producer's transaction staged, in every group."""
-        for offsets in self._offsets.values():
-            offsets.end_transaction(producer_id, committed=committed)
+        self.writer.commit([transaction_end(producer_id, committed=committed)])
 
     def offsets(self, group_id: str) -> GroupOffsets:
         """A group's offsets, to read; none for a group that does not exist."""
-        return self._offsets.get(group_id) or GroupOffsets()
+        return GroupOffsets(self.writer.image, group_id)
 
     def delete_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], topics_of: TopicsOf
@@ -168,13 +185,16 @@ class Groups:
         for topic, partition in partitions:
             subscribed = any(topics is None or topic in topics for topics in subscriptions)
             errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
-        self.offsets(group_id).delete(partition for partition, error in errors.items() if error is ErrorCode.NONE)
+        known = self.offsets(group_id).all_partitions()
+        gone = [partition for partition, error in errors.items() if error is ErrorCode.NONE and partition in known]
+        self.writer.commit(deletions(group_id, gone))
         return errors
 
     def forget_topic(self, topic: str) -> None:
         """Drop every group's offsets of a deleted topic."""
-        for offsets in self._offsets.values():
-            offsets.forget_topic(topic)
+        for group_id in self._groups:
+            known = self.offsets(group_id).all_partitions()
+            self.writer.commit(deletions(group_id, [partition for partition in known if partition[0] == topic]))
 
     # admins
 
@@ -204,7 +224,8 @@ class Groups:
         check_group_id(group_id)
         self.get(group_id).delete()
         del self._groups[group_id]
-        self._offsets.pop(group_id, None)
+        known = self.offsets(group_id).all_partitions()
+        self.writer.commit([*deletions(group_id, known), tombstone(group_id)])
 
     # time
 
@@ -232,10 +253,12 @@ class Groups:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
         return group
 
-    def _get_or_create(self, group_id: str) -> Group:
+    def _get_or_create(self, group_id: str, now_ms: int) -> Group:
         group = self._groups.get(group_id)
         if group is None:
-            group = self._groups[group_id] = Group(group_id, self.settings, self._timers, self.notify)
+            group = self._groups[group_id] = Group(
+                group_id, self.settings, self._timers, self.notify, self.writer.commit, state_since_ms=now_ms
+            )
         return group
 
 

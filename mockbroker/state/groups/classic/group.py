@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic import records
 from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, Parked, SyncAnswer
 from mockbroker.state.groups.classic.generation import Generation
 from mockbroker.state.groups.classic.members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
@@ -24,12 +25,15 @@ from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
 from mockbroker.state.timers import Timer, TimerKey, Timers
 from protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from protocol.embedded.group_log import GroupMetadataValue
+
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
 
 
 @dataclass(slots=True, eq=False)
 class Group(Generation):
-    """A classic group.
+    """A classic group as it runs; ``commit`` writes what a restart is to find again of it.
 
     ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
     them, ``unsynced`` the members of this generation that have yet to ask for an assignment. ``_initial_delay`` is set
@@ -40,12 +44,25 @@ class Group(Generation):
     settings: Mapping[str, Any]
     timers: Timers[TimerKey]
     notify: Callable[[Hashable], None]
+    commit: Callable[[Sequence[object]], None]
     previous: State = State.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
+
+    def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
+        """Go on from the generation that the image has: its members know of nothing, and have a whole session."""
+        self.generation = value.generation
+        self.protocol_type, self.protocol_name = value.protocol_type or None, value.protocol
+        self.leader_id = value.leader
+        self.state_since_ms = value.current_state_timestamp
+        self.members = {member.id: member for member in records.members(value)}
+        self.static_ids = {one.instance_id: one.id for one in self.members.values() if one.instance_id is not None}
+        if self.members:
+            self.state = State.STABLE
+        self.restart_sessions(now_ms)
 
     # joining
 
@@ -138,6 +155,7 @@ class Group(Generation):
         elif self.state is State.STABLE and vote(self.members.values()) != self.protocol_name:
             self._rebalance(now_ms)
         elif self.state is State.STABLE:
+            self._commit_generation()
             self._answer_join(member, self._same_generation_for(member, old_leader, joining.skips_assignment))
         else:
             self._try_complete_join(now_ms)
@@ -188,7 +206,8 @@ class Group(Generation):
         if member_id == self.leader_id:
             for each in self.members.values():
                 each.assignment = assignments.get(each.id, b"")
-            self._enter(Event.LEADER_ASSIGNED)
+            self._enter(Event.LEADER_ASSIGNED, now_ms)
+            self._commit_generation()
             self._answer_syncs(now_ms)
         return parked
 
@@ -255,7 +274,7 @@ class Group(Generation):
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         for member_id in sorted(self.pending):
             self._remove(member_id)
-        self._enter(Event.DELETED)
+        self._enter(Event.DELETED, self.state_since_ms)
 
     def member(self, member_id: str, instance_id: str | None) -> Member:
         """The member of this id.
@@ -324,7 +343,7 @@ class Group(Generation):
         self.unsynced.clear()
         self._cancel_timer(Timer.SYNC)
         first = self.state is State.EMPTY
-        self._enter(Event.REBALANCE_NEEDED)
+        self._enter(Event.REBALANCE_NEEDED, now_ms)
         delay_ms = self.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # give the others of a new group time to come
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
@@ -358,10 +377,11 @@ class Group(Generation):
         self.unsynced.clear()
         if not self.members:
             self.protocol_name = None
-            self._enter(Event.NOBODY_LEFT)
+            self._enter(Event.NOBODY_LEFT, now_ms)
+            self._commit_generation()
             return
         self.protocol_name = vote(self.members.values())
-        self._enter(Event.MEMBERS_JOINED)
+        self._enter(Event.MEMBERS_JOINED, now_ms)
         for member in self.members.values():
             self._answer_join(member, self.answer_for(member))
             self._put_off_session(member, now_ms)
@@ -379,8 +399,13 @@ class Group(Generation):
             self.leader_id = joined[0]
         return True
 
-    def _enter(self, event: Event) -> None:
+    def _enter(self, event: Event, now_ms: int) -> None:
         self.previous, self.state = self.state, NEXT_STATE[self.state, event]
+        self.state_since_ms = now_ms
+
+    def _commit_generation(self) -> None:
+        """Have the present generation written."""
+        self.commit([records.generation(self.id, self)])
 
     # members
 

@@ -37,10 +37,16 @@ def test_a_moved_partition_is_led_and_served_from_its_new_brokers(sim):
     assert fetch(sim, broker=0).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_a_leader_that_stays_first_keeps_its_epoch(sim):
+def test_a_leader_that_stays_first_keeps_its_epoch_while_no_replica_is_dropped(sim):
+    move(sim, [0, 3, 1, 2])
+    partition = sim.cluster.topics["orders"].partitions[0]
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (0, 0, (0, 3, 1, 2))
+
+
+def test_a_dropped_replica_begins_a_leader_epoch_even_if_the_leader_stays(sim):
     move(sim, [0, 3])
     partition = sim.cluster.topics["orders"].partitions[0]
-    assert (partition.leader, partition.leader_epoch, partition.isr) == (0, 0, (0, 3))
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (0, 1, (0, 3))
 
 
 def test_a_move_to_brokers_that_are_down_leaves_the_leader_to_one_that_is_up(sim):

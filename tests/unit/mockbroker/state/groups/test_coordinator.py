@@ -179,7 +179,7 @@ def test_metadata_too_long_spoils_only_its_own_partition(driver):
 
 
 def stage(driver, generation=-1, member_id="", offset=9):
-    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)})
+    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)}, driver.now_ms)
 
 
 def test_a_transactions_offsets_count_once_it_commits(driver):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.producers import PartitionProducers, Producers, WrittenBatch
 from protocol.error_codes import ErrorCode
 
@@ -11,7 +12,7 @@ LAST_SEQUENCE = 2**31 - 1
 
 def wrote(producers: PartitionProducers, first: int, last: int, offset: int, epoch: int = 0) -> None:
     assert producers.check(7, epoch, first, last) is None
-    producers.note(7, epoch, WrittenBatch(first, last, offset, -1), now_ms=offset)
+    producers.note(7, epoch, WrittenBatch(first, last, offset, -1), timestamp_ms=offset)
 
 
 def refused(producers: PartitionProducers, epoch: int, first: int, last: int) -> int:
@@ -68,27 +69,27 @@ def test_idle_producers_are_forgotten(producers):
 
 
 def test_every_producer_without_a_transactional_id_gets_an_id_of_its_own():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     pairs = [producers.initialise(None, 0) for _ in range(3)]
     assert len({producer_id for producer_id, _ in pairs}) == 3
     assert {epoch for _, epoch in pairs} == {0}
 
 
 def test_a_transactional_id_keeps_its_producer_id_and_fences_by_epoch():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     first = producers.initialise("billing", 1000)
     second = producers.initialise("billing", 1000)
     assert second == (first[0], first[1] + 1)
 
 
 def test_a_new_transactional_id_may_come_with_zeros_in_place_of_none():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, epoch = producers.initialise("billing", 1000, producer_id=0, epoch=0)
     assert (producer_id > 0, epoch) == (True, 0)
 
 
 def test_a_client_that_names_an_old_epoch_is_fenced():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, epoch = producers.initialise("billing", 1000)
     assert producers.initialise("billing", 1000, producer_id, epoch) == (producer_id, 1)
     with pytest.raises(ApiError) as caught:
@@ -100,7 +101,8 @@ def test_a_client_that_names_an_old_epoch_is_fenced():
 
 
 def test_an_exhausted_epoch_brings_a_new_producer_id():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, _ = producers.initialise("billing", 1000)
-    producers.by_transactional_id["billing"].epoch = 2**15 - 2
+    for _ in range(2**15 - 2):
+        producers.initialise("billing", 1000)
     assert producers.initialise("billing", 1000) == (producer_id + 1, 0)
