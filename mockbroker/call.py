@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.view import MetadataView
+    from mockbroker.state.metadata.kraft import DeposedPartition
+    from mockbroker.state.metadata.view import KnownPartition, MetadataView
+    from mockbroker.state.topics.topic import Partition
 
 Response = Any
 Handler = Callable[["Call", Any], Any]
@@ -67,6 +69,14 @@ class Call:
     def view(self) -> MetadataView:
         """What the broker that was called knows of the cluster."""
         return self.cluster.support.view(self.session.broker.id)
+
+    def leadership(self, partition: Partition) -> KnownPartition:
+        """Who leads a partition, as the broker that was called knows."""
+        return self.cluster.support.leadership(self.session.broker.id, partition)
+
+    def deposed(self, partition: Partition) -> DeposedPartition | None:
+        """The partition, where the broker that was called leads it in its own eyes alone."""
+        return self.cluster.support.deposed(self.session.broker.id, partition)
 
     @property
     def request(self) -> Any:

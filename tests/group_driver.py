@@ -7,10 +7,11 @@ from random import Random
 from typing import Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
-from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import Joining, Protocols
 from mockbroker.state.groups.coordinator import Groups
+from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.settings import Settings
 from protocol.error_codes import ErrorCode
 
@@ -25,20 +26,23 @@ class GroupDriver:
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         self.notified: list[Hashable] = []
-        self.groups = Groups(Settings(settings), self.notified.append)
+        self.writer = ImageWriter()
+        self.groups = Groups(Settings(settings), self.notified.append, self.writer)
         self.now_ms = 0
         self.rng = Random(0)
 
     @property
-    def group(self) -> Group:
-        return self.groups.get(GROUP)
+    def group(self) -> ClassicGroup:
+        found = self.groups.get(GROUP)
+        assert isinstance(found, ClassicGroup)
+        return found
 
     def advance(self, ms: int) -> None:
         """Let time pass, carrying out what falls due at its own time."""
         target_ms = self.now_ms + ms
-        while (deadline_ms := self.groups.next_deadline_ms()) is not None and deadline_ms <= target_ms:
+        while (deadline_ms := self.groups.timers.next_ms()) is not None and deadline_ms <= target_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
-            self.groups.tick(self.now_ms)
+            self.groups.timers.advance(self.now_ms)
         self.now_ms = target_ms
 
     def join(
@@ -52,7 +56,7 @@ class GroupDriver:
         protocol_type: str = "consumer",
         requires_member_id: bool = True,
         skips_assignment: bool = True,
-    ) -> Parked[JoinAnswer]:
+    ) -> PendingAnswer[JoinAnswer]:
         joining = Joining(
             member_id,
             instance_id,
@@ -67,7 +71,7 @@ class GroupDriver:
         )
         return self.groups.join(GROUP, joining, self.now_ms, self.rng)
 
-    def enter(self, **how: Any) -> tuple[str, Parked[JoinAnswer]]:
+    def enter(self, **how: Any) -> tuple[str, PendingAnswer[JoinAnswer]]:
         """Join as a new member, with the second JoinGroup that a dynamic one needs; its id and that join."""
         parked = self.join(**how)
         if parked.answer is not None and parked.answer.error is ErrorCode.MEMBER_ID_REQUIRED:
@@ -87,7 +91,7 @@ class GroupDriver:
         instance_id: str | None = None,
         protocol_type: str | None = "consumer",
         protocol_name: str | None = None,
-    ) -> Parked[SyncAnswer]:
+    ) -> PendingAnswer[SyncAnswer]:
         return self.groups.sync(
             GROUP,
             member_id,

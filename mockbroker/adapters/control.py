@@ -277,7 +277,7 @@ def broker_as_json(state: Cluster, broker: Broker) -> dict[str, Any]:
         "id": broker.id,
         "rack": broker.rack,
         "online": broker.online,
-        "follower_lag": state.follower_lags.get(broker.id, 0),
+        "follower_lag": state.replication.lags.get(broker.id, 0),
         "listeners": [
             {"name": listener.name, "host": listener.host, "port": listener.port, "rack": listener.rack}
             for listener in broker.listeners
@@ -307,7 +307,7 @@ def topic_as_json(topic: Topic) -> dict[str, Any]:
                 "replicas": list(partition.replicas),
                 "isr": list(partition.isr),
                 "start_offset": partition.log.start_offset,
-                "high_watermark": partition.log.high_watermark,
+                "high_watermark": partition.high_watermark,
                 "size_bytes": partition.log.size_bytes,
             }
             for partition in topic.partitions

@@ -124,10 +124,10 @@ class MockCluster:
             for node in nodes:
                 if node.broker.online:
                     await node.accept()
+            self.state.register_brokers(self.now_ms())
             if self.state.zookeeper is not None:
                 from mockbroker.adapters.controller_channels import ControllerChannels
 
-                self.state.register_brokers(self.now_ms())
                 self._runtime.channels = ControllerChannels(self.state)
                 await self.metadata_propagated()
         except BaseException:

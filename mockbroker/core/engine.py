@@ -31,7 +31,7 @@ class Engine:
         listener_rack: str | None = None,
     ) -> Session:
         """The session of a connection that a broker has accepted."""
-        served = self.cluster.served_by(broker.id)
+        served = self.cluster.support.served_versions(broker.id)
         return Session(broker, address, connection, listener, listener_rack, served)
 
     def advance(self, now_ms: int) -> None:

@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
     ``output`` is the response as it goes onto the wire, its length in front, in pieces; empty where there is none.
     ``response`` is the message behind it, None where there is none or the answer came from the cache. ``reason`` says
-    why the connection was closed, and ``error`` what was raised, if that was the cause.
+    why the connection was closed, and ``error`` is what our own code raised, where it failed.
     """
 
     call: Call
@@ -51,14 +51,16 @@ class Observer(Protocol):
 
 
 class FailureLog:
-    """Writes one line for each connection that a call closed, with a traceback where a handler failed."""
+    """Writes one line for each connection that a call closed, and a traceback where our own code failed."""
 
     def call_ended(self, outcome: Outcome) -> None:
-        """Log it, if its connection is closed."""
-        if outcome.ending is not Ending.CLOSED:
+        """Log what went wrong, if anything did."""
+        if outcome.ending is not Ending.CLOSED and outcome.error is None:
             return
         call = outcome.call
         session = call.session
         if outcome.error is not None:
             log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
+        if outcome.ending is not Ending.CLOSED:
+            return
         log.warning("broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)

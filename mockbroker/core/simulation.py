@@ -30,8 +30,8 @@ class Simulation:
 
     Requests go as frames along the path that those of real clients take, each on a connection of its own. ``send``
     gives a ticket. ``replies[ticket]`` is its answer once there is one, read from its frame, None where the protocol
-    has none; ``calls[ticket]`` is the call. A connection that is closed in place of an answer raises from ``send`` or
-    ``advance``: what our own code raised, else ConnectionClosedError.
+    has none; ``calls[ticket]`` is the call. ``send`` and ``advance`` raise what our own code raised, and
+    ConnectionClosedError where the connection was closed in place of an answer.
     """
 
     def __init__(
@@ -83,8 +83,10 @@ class Simulation:
         call = outcome.call
         ticket = call.session.connection
         self.calls[ticket] = call
-        if outcome.ending is Ending.CLOSED:
-            self._failures.append(outcome.error or ConnectionClosedError(outcome.reason))
+        if outcome.error is not None:
+            self._failures.append(outcome.error)
+        elif outcome.ending is Ending.CLOSED:
+            self._failures.append(ConnectionClosedError(outcome.reason))
         elif outcome.output:
             _, self.replies[ticket] = read_response(b"".join(outcome.output)[4:], call.api_key, call.version)
         else:

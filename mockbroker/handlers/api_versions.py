@@ -65,7 +65,7 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    limits = call.cluster.served_by(call.broker.id)
+    limits = call.cluster.support.served_versions(call.broker.id)
     if limits is None:
         return ApiVersionsResponse(api_keys=[served(api_key) for api_key in sorted(MODULE_OF_API)])
     return ApiVersionsResponse(

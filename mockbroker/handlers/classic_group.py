@@ -15,7 +15,7 @@ from typing import TypeVar
 from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.members import Joining
 from protocol.apis.classic_group import (
     HeartbeatRequest,
@@ -149,7 +149,7 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     )
 
 
-def when_answered(parked: Parked[Answer], respond: Callable[[Answer], Reply]) -> Reply | Wait:
+def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Reply]) -> Reply | Wait:
     """The response to a parked call, or a Wait for the group's answer."""
     if parked.answer is None:
         return Wait(until_ms=None, on=(parked,), then=lambda _: when_answered(parked, respond))

@@ -10,7 +10,7 @@ from typing import Any
 
 from mockbroker.call import Call, handles
 from mockbroker.state.errors import ApiError
-from mockbroker.state.settings import DEFAULTS
+from mockbroker.state.settings import DEFAULTS, as_text
 from mockbroker.state.topics.topic import TOPIC_DEFAULTS, TOPIC_SETTINGS, Topic
 from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from protocol.error_codes import ErrorCode
@@ -121,16 +121,3 @@ def config_type(default: Any) -> int:
     if isinstance(default, int):
         return INT if abs(default) < LARGEST_INT else LONG
     return STRING
-
-
-def as_text(value: Any) -> str | None:
-    """A value as Kafka writes it.
-
-    >>> as_text(True), as_text(3), as_text(None)
-    ('true', '3', None)
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -10,7 +10,8 @@ KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mockbroker.call import Call, Wait, handles
@@ -22,7 +23,8 @@ from mockbroker.handlers.leadership import (
 )
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import UNDEFINED_EPOCH
-from mockbroker.state.replicas.preferred import check_follower_has, follower_end_offset, preferred_replica
+from mockbroker.state.logs.store import PartitionLog
+from mockbroker.state.replicas.preferred import check_follower_has, preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
@@ -61,14 +63,21 @@ class Reading(NamedTuple):
     rack: str
 
 
-class Read(NamedTuple):
-    """What one partition gives: its entry, the partition if there is one, the bytes before conversion."""
+@dataclass(slots=True)
+class PartitionRead:
+    """What one partition gives.
+
+    ``entry`` is its share of the answer where that is no records: an error, or the way to another replica. ``seen`` is
+    what the broker had of it, by which a later look knows whether there is anything new.
+    """
 
     wanted: FetchPartition
-    entry: PartitionResponse
     partition: Partition | None
-    size: int
-    urgent: bool
+    high_watermark: int = UNKNOWN_OFFSET
+    batches: Sequence[bytes] = ()
+    size: int = 0
+    entry: PartitionResponse | None = None
+    seen: tuple[int, int] | None = None
 
 
 @handles(FetchRequest)
@@ -89,22 +98,36 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     return read(call, reading)
 
 
-def read(call: Call, reading: Reading) -> FetchResponse | Wait:
-    """Read every partition; wait where that gives less than ``min_bytes`` and there is time left."""
-    reads: list[Read] = []
+def read(call: Call, reading: Reading, before: Sequence[PartitionRead] = (), version: int = -1) -> FetchResponse | Wait:
+    """Read every partition; wait where that gives less than ``min_bytes`` and there is time left.
+
+    Args:
+        before: what the last look gave, which stands for partitions that had nothing and have nothing new.
+        version: the cluster's at that look; with another one every partition is read anew.
+    """
+    reads: list[PartitionRead] = []
     size = 0
     urgent = not reading.wanted
     room = reading.max_bytes
-    for wanted in reading.wanted:
-        one = read_partition(call, wanted, reading.rack, room, at_least_one=size == 0)
+    known = before if version == call.cluster.version else ()
+    for index, wanted in enumerate(reading.wanted):
+        one = known[index] if known else None
+        if one is None or one.size or one.partition is None or one.seen != seen_of(call, one.partition):
+            one = read_partition(call, wanted, reading.rack, room, at_least_one=size == 0)
         reads.append(one)
         size += one.size
         room = max(0, room - one.size)
-        urgent = urgent or one.urgent
+        urgent = urgent or one.entry is not None
     if not urgent and size < reading.min_bytes and call.now_ms < reading.until_ms:
         keys = tuple(one.partition for one in reads if one.partition is not None)
-        return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading))
+        now = call.cluster.version
+        return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))
     return respond(call, reading, reads)
+
+
+def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
+    """How far a broker's replica can be read, and from where."""
+    return (call.cluster.replication.readable_end(partition, call.broker.id), partition.log.start_offset)
 
 
 def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
@@ -145,19 +168,19 @@ def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicK
             yield (topic.topic_id if by_topic_id else topic.topic, index)
 
 
-def read_partition(call: Call, wanted: FetchPartition, rack: str, room: int, at_least_one: bool) -> Read:
+def read_partition(call: Call, wanted: FetchPartition, rack: str, room: int, at_least_one: bool) -> PartitionRead:
     """One partition's share of the answer; an error is a share too, and so is the way to a replica near the reader."""
     partition = None
     try:
         partition = find_partition(call, wanted.topic, wanted.index)
         served_by(call, partition, followers_too=call.version >= FOLLOWER_VERSION)
-        check_leader_epoch(partition, wanted.current_leader_epoch)
+        check_leader_epoch(call, partition, wanted.current_leader_epoch)
         if rack and partition.leader == call.broker.id:
             near = near_replica(call, partition, rack, wanted.fetch_offset)
             if near is not None:
-                entry = empty_entry(partition, wanted, partition.log.high_watermark)
+                entry = entry_of(partition, wanted, partition.high_watermark)
                 entry.preferred_read_replica = near
-                return Read(wanted, entry, partition, 0, urgent=True)
+                return PartitionRead(wanted, partition, entry=entry)
         return read_log(call, partition, wanted, room, at_least_one)
     except ApiError as error:
         entry = PartitionResponse(
@@ -165,53 +188,81 @@ def read_partition(call: Call, wanted: FetchPartition, rack: str, room: int, at_
         )
         moved = error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
         if moved and partition is not None and call.version >= ENDPOINTS_VERSION:
+            known = call.leadership(partition)
             entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
-                leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                leader_id=known.leader, leader_epoch=known.leader_epoch
             )
-        return Read(wanted, entry, partition, 0, urgent=True)
+        return PartitionRead(wanted, partition, entry=entry)
 
 
-def read_log(call: Call, partition: Partition, wanted: FetchPartition, room: int, at_least_one: bool) -> Read:
+def read_log(call: Call, partition: Partition, wanted: FetchPartition, room: int, at_least_one: bool) -> PartitionRead:
     log = partition.log
-    end_offset = log.end_offset
-    follower = not partition.topic.diskless and partition.leader != call.broker.id
-    if follower:
-        end_offset = follower_end_offset(partition, call.cluster.follower_lags.get(call.broker.id, 0))
-        check_follower_has(partition, wanted.fetch_offset, end_offset)
-    entry = empty_entry(partition, wanted, end_offset)
+    seen = seen_of(call, partition)
+    readable_end = seen[0]
+    if not partition.topic.diskless and partition.leader != call.broker.id:
+        deposed = call.deposed(partition)
+        if deposed is not None:
+            readable_end = deposed.high_watermark
+        check_follower_has(partition, wanted.fetch_offset, readable_end)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
-        epoch, epoch_end = log.leader_epochs.end_offset_for(wanted.last_fetched_epoch, end_offset)
-        if epoch == UNDEFINED_EPOCH:
-            raise ApiError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"last fetched epoch {wanted.last_fetched_epoch}, but {log.leader_epochs.latest_epoch()} is the latest",
-            )
-        if wanted.fetch_offset < log.start_offset:
-            raise ApiError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {wanted.fetch_offset}, but the log starts at {log.start_offset}",
-            )
-        if epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset:
-            entry.diverging_epoch = PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=epoch_end)
-            return Read(wanted, entry, partition, 0, urgent=True)
-    batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one, before=end_offset)
-    if not batches:
-        return Read(wanted, entry, partition, 0, urgent=False)
-    records = batches[0] if len(batches) == 1 else b"".join(batches)
-    entry.records = records_for(call.version, records, wanted.fetch_offset)
-    return Read(wanted, entry, partition, len(records), urgent=False)
+        diverging = diverging_epoch(log, wanted, readable_end)
+        if diverging is not None:
+            entry = entry_of(partition, wanted, readable_end)
+            entry.diverging_epoch = diverging
+            return PartitionRead(wanted, partition, entry=entry)
+    batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one, before=readable_end)
+    return PartitionRead(wanted, partition, readable_end, batches, sum(map(len, batches)), None, seen)
 
 
-def empty_entry(partition: Partition, wanted: FetchPartition, high_watermark: int) -> PartitionResponse:
-    """A partition's share without records; ``high_watermark`` as this replica knows it."""
+def diverging_epoch(
+    log: PartitionLog, wanted: FetchPartition, end_offset: int
+) -> PartitionResponse.EpochEndOffset | None:
+    """Where a reader has to go back to, None where its last epoch ends no earlier than it has read.
+
+    Raises ApiError: OFFSET_OUT_OF_RANGE. Source: Partition.readRecords, Apache Kafka 4.4.
+    """
+    epoch, epoch_end = log.leader_epochs.end_offset_for(wanted.last_fetched_epoch, end_offset)
+    if epoch == UNDEFINED_EPOCH:
+        raise ApiError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"last fetched epoch {wanted.last_fetched_epoch}, but {log.leader_epochs.latest_epoch()} is the latest",
+        )
+    if wanted.fetch_offset < log.start_offset:
+        raise ApiError(
+            ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {wanted.fetch_offset}, but the log starts at {log.start_offset}"
+        )
+    if epoch < wanted.last_fetched_epoch or epoch_end < wanted.fetch_offset:
+        return PartitionResponse.EpochEndOffset(epoch=epoch, end_offset=epoch_end)
+    return None
+
+
+def entry_of(
+    partition: Partition, wanted: FetchPartition, high_watermark: int, records: bytes = b""
+) -> PartitionResponse:
+    """A partition's share; ``high_watermark`` as this replica knows it."""
     return PartitionResponse(
         partition_index=wanted.index,
         high_watermark=high_watermark,
         last_stable_offset=high_watermark,
         log_start_offset=partition.log.start_offset,
         aborted_transactions=None,
-        records=b"",
+        records=records,
     )
+
+
+def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
+    """A partition's share with its records, as this version's clients read them."""
+    assert one.partition is not None
+    records = one.batches[0] if len(one.batches) == 1 else b"".join(one.batches)
+    if not records:
+        return entry_of(one.partition, one.wanted, one.high_watermark)
+    try:
+        converted = records_for(call.version, records, one.wanted.fetch_offset)
+    except ApiError as error:
+        return PartitionResponse(
+            partition_index=one.wanted.index, error_code=error.code, high_watermark=UNKNOWN_OFFSET, records=b""
+        )
+    return entry_of(one.partition, one.wanted, one.high_watermark, converted)
 
 
 def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
@@ -220,50 +271,39 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
         return None
     cluster = call.cluster
     racks = cluster.rack_by_online_broker()
-    return preferred_replica(partition, rack, fetch_offset, racks, cluster.follower_lags, cluster.selector)
+    return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 
-def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
+def respond(call: Call, reading: Reading, reads: Sequence[PartitionRead]) -> FetchResponse:
     """The response: everything in a full fetch, else what has changed since the client was told."""
     session = reading.session
-    shown: list[Read] = []
-    for one in reads:
-        entry, wanted = one.entry, one.wanted
-        if session is not None:
-            changed = (
-                bool(entry.records)
-                or entry.error_code != ErrorCode.NONE
-                or one.urgent
-                or wanted.sent_high_watermark != entry.high_watermark
-                or wanted.sent_start_offset != entry.log_start_offset
-            )
-            wanted.sent_high_watermark = entry.high_watermark
-            wanted.sent_start_offset = entry.log_start_offset
-            if not changed and not reading.full:
-                continue
-            if entry.records and not reading.full:
-                session.move_to_end(wanted.key)
-        shown.append(one)
     topics: dict[TopicKey, FetchResponse.Topic] = {}
     endpoints = NodeEndpoints(call)
     traffic: dict[str, int] = {}
     redirects: dict[str, list[int]] = {}
-    for one in shown:
-        key = one.wanted.topic
-        topic = topics.get(key)
+    for one in reads:
+        if session is not None and not is_news(reading, one):
+            continue
+        entry = one.entry or records_entry(call, one)
+        wanted = one.wanted
+        wanted.sent_high_watermark, wanted.sent_start_offset = entry.high_watermark, entry.log_start_offset
+        if session is not None and entry.records and not reading.full:
+            session.move_to_end(wanted.key)
+        topic = topics.get(wanted.topic)
         if topic is None:
+            key = wanted.topic
             topic = topics[key] = (
                 FetchResponse.Topic(topic_id=key) if isinstance(key, bytes) else FetchResponse.Topic(topic=key)
             )
-        topic.partitions.append(one.entry)
+        topic.partitions.append(entry)
         if one.partition is not None:
             name = one.partition.topic.name
-            if one.entry.preferred_read_replica != NO_REPLICA:
-                redirects.setdefault(name, []).append(one.entry.preferred_read_replica)
-            elif one.entry.error_code == ErrorCode.NONE:
-                traffic[name] = traffic.get(name, 0) + len(one.entry.records or b"")
-            elif one.entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                endpoints.add(one.partition.leader)
+            if entry.preferred_read_replica != NO_REPLICA:
+                redirects.setdefault(name, []).append(entry.preferred_read_replica)
+            elif entry.error_code == ErrorCode.NONE:
+                traffic[name] = traffic.get(name, 0) + len(entry.records or b"")
+            elif entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                endpoints.add(call.leadership(one.partition).leader)
     call.traffic, call.redirects = traffic, redirects or None
     response = FetchResponse(
         session_id=session.id if session is not None else NO_SESSION, responses=list(topics.values())
@@ -271,6 +311,18 @@ def respond(call: Call, reading: Reading, reads: list[Read]) -> FetchResponse:
     if call.version >= ENDPOINTS_VERSION:
         response.node_endpoints = endpoints.entries(FetchResponse.NodeEndpoint)
     return response
+
+
+def is_news(reading: Reading, one: PartitionRead) -> bool:
+    """Whether a client is to be told of a partition: in a full fetch, and where anything has changed."""
+    return (
+        reading.full
+        or one.entry is not None
+        or one.size > 0
+        or one.partition is None
+        or one.wanted.sent_high_watermark != one.high_watermark
+        or one.wanted.sent_start_offset != one.partition.log.start_offset
+    )
 
 
 def records_for(version: int, records: bytes, first_offset: int) -> bytes:

@@ -19,7 +19,8 @@ from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets import NOTHING_COMMITTED, Committed, TopicPartition
+from mockbroker.state.groups.offsets import NOTHING_COMMITTED, Committed
+from mockbroker.state.image.image import TopicPartition
 from protocol.apis.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,

@@ -13,9 +13,8 @@ from __future__ import annotations
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.states import State
-from mockbroker.state.groups.coordinator import CLASSIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -46,6 +45,8 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
     try:
         check_coordinator(call, group_id)
         group = call.cluster.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
     except ApiError as error:
         entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=error.code)
         if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
@@ -64,7 +65,7 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
     )
 
 
-def described_members(group: Group) -> list[DescribeGroupsResponse.Group.Member]:
+def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.Member]:
     """The members by id; what they subscribe to shows only once the group has settled."""
     settled = group.state is State.STABLE
     return [
@@ -90,8 +91,8 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
             ListGroupsResponse.Group(
                 group_id=group.id,
                 protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC,
+                group_state=group.state_name,
+                group_type=group.kind,
             )
             for group in call.cluster.groups.select(states, types)
             if coordinates(call, group.id)

@@ -34,7 +34,7 @@ def end_of_epoch(
     try:
         partition = find_partition(call, topic, asked.partition)
         served_by(call, partition)
-        check_leader_epoch(partition, asked.current_leader_epoch)
+        check_leader_epoch(call, partition, asked.current_leader_epoch)
         log = partition.log
         entry.leader_epoch, entry.end_offset = log.leader_epochs.end_offset_for(asked.leader_epoch, log.end_offset)
     except ApiError as error:

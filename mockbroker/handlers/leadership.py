@@ -35,34 +35,35 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
 
 
 def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
-    """Nothing where this broker serves the partition: any broker a diskless one, the leader a classic one.
+    """Nothing where this broker serves the partition, as far as it knows: any broker a diskless one, else the leader.
 
     Args:
-        followers_too: a broker with another replica in sync will do, as for consumers since KIP-392.
+        followers_too: a broker with another replica will do, as for consumers since KIP-392.
 
     Raises ApiError: NOT_LEADER_OR_FOLLOWER.
     """
-    if partition.topic.diskless or partition.leader == call.broker.id:
+    known = call.leadership(partition)
+    if partition.topic.diskless or known.leader == call.broker.id:
         return
-    if followers_too and call.broker.id in partition.isr and partition.leader != NO_LEADER:
+    if followers_too and call.broker.id in known.replicas and known.leader != NO_LEADER:
         return
     raise ApiError(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {partition.leader} does",
+        f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {known.leader} does",
     )
 
 
-def check_leader_epoch(partition: Partition, given: int) -> None:
+def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
     """Compare the leader epoch that a client knows, -1 if none (KIP-320).
 
     Raises ApiError: FENCED_LEADER_EPOCH for an older one, UNKNOWN_LEADER_EPOCH for a newer one.
     """
-    if given in (NO_EPOCH, partition.leader_epoch):
+    present = call.leadership(partition).leader_epoch
+    if given in (NO_EPOCH, present):
         return
-    older = given < partition.leader_epoch
     raise ApiError(
-        ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
-        f"leader epoch {given}, but {partition.leader_epoch} is the present one",
+        ErrorCode.FENCED_LEADER_EPOCH if given < present else ErrorCode.UNKNOWN_LEADER_EPOCH,
+        f"leader epoch {given}, but {present} is the present one",
     )
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from mockbroker.call import Call, handles
 from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log import Batch, Log
+from mockbroker.state.logs.log import Batch
+from mockbroker.state.logs.store import PartitionLog
+from mockbroker.state.topics.topic import Partition
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 
@@ -46,11 +48,11 @@ def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Part
     try:
         partition = find_partition(call, topic, asked.partition_index)
         served_by(call, partition)
-        check_leader_epoch(partition, asked.current_leader_epoch)
+        check_leader_epoch(call, partition, asked.current_leader_epoch)
         if call.version == 0:
-            entry.old_style_offsets = old_offsets(partition.log, asked.timestamp)[: max(0, asked.max_num_offsets)]
+            entry.old_style_offsets = old_offsets(partition, asked.timestamp)[: max(0, asked.max_num_offsets)]
         else:
-            entry.timestamp, entry.offset, epoch = offset_for(partition.log, asked.timestamp, call.version)
+            entry.timestamp, entry.offset, epoch = offset_for(partition, asked.timestamp, call.version)
             if call.version >= 4:
                 entry.leader_epoch = partition.leader_epoch if asked.timestamp == LATEST else epoch
     except ApiError as error:
@@ -58,31 +60,35 @@ def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Part
     return entry
 
 
-def offset_for(log: Log, timestamp: int, version: int) -> tuple[int, int, int]:
+def offset_for(partition: Partition, timestamp: int, version: int) -> tuple[int, int, int]:
     """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for."""
     if version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {version}")
+    log = partition.log
     if timestamp == LATEST:
-        return (NO_TIMESTAMP, log.high_watermark, log.leader_epochs.latest_epoch())
+        return (NO_TIMESTAMP, partition.high_watermark, log.leader_epochs.latest_epoch())
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return (NO_TIMESTAMP, log.start_offset, log.leader_epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)  # nothing is tiered
     found = newest_record(log) if timestamp == MAX_TIMESTAMP else first_record_since(log, timestamp)
-    return found or (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
+    if found is None or found[1] >= partition.high_watermark:
+        return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
+    return found
 
 
-def old_offsets(log: Log, timestamp: int) -> list[int]:
+def old_offsets(partition: Partition, timestamp: int) -> list[int]:
     """What v0 gives: offsets where segments start, newest first. There is one segment, and the end counts too."""
+    log, end_offset = partition.log, partition.high_watermark
     if timestamp == EARLIEST:
         return [log.start_offset]
     if timestamp == LATEST:
-        return [log.end_offset, log.start_offset] if log.end_offset > log.start_offset else [log.end_offset]
+        return [end_offset, log.start_offset] if end_offset > log.start_offset else [end_offset]
     oldest = next(log.batches(log.start_offset), None)
     return [log.start_offset] if oldest is not None and oldest.max_timestamp <= timestamp else []
 
 
-def newest_record(log: Log) -> tuple[int, int, int] | None:
+def newest_record(log: PartitionLog) -> tuple[int, int, int] | None:
     """Timestamp, offset and leader epoch of the log's newest record, the first of several; None in an empty log.
 
     As in Kafka it may be a record before the log's start, as long as the batch is kept that it is in.
@@ -94,7 +100,7 @@ def newest_record(log: Log) -> tuple[int, int, int] | None:
     return (newest, offset, batch.leader_epoch)
 
 
-def first_record_since(log: Log, timestamp: int) -> tuple[int, int, int] | None:
+def first_record_since(log: PartitionLog, timestamp: int) -> tuple[int, int, int] | None:
     """Timestamp, offset and leader epoch of the first record that is not older than this, if there is any.
 
     Records before the log's start are passed over, as LogSegment.findOffsetByTimestamp does.

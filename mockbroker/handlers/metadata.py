@@ -142,17 +142,13 @@ def wanted_topics(call: Call, request: MetadataRequest) -> Iterator[KnownTopic |
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
     for wanted in request.topics:
         topic = view.topic(wanted.name) if wanted.name else view.topic_of_id(wanted.topic_id)
-        if topic is None and wanted.name:
-            topic = topic_on_demand(call, wanted.name, may_create)
-        yield (
-            topic
-            if topic is not None
-            else MetadataResponse.Topic(
-                name=None if call.version >= NULL_NAME_VERSION else "",
-                topic_id=wanted.topic_id,
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
-            )
-        )
+        if topic is not None:
+            yield topic
+        elif wanted.name:
+            yield topic_on_demand(call, wanted.name, may_create)
+        else:
+            no_name = None if call.version >= NULL_NAME_VERSION else ""
+            yield MetadataResponse.Topic(name=no_name, topic_id=wanted.topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 def topic_on_demand(call: Call, name: str, may_create: bool) -> KnownTopic | MetadataResponse.Topic:

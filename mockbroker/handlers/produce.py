@@ -1,15 +1,19 @@
 """Produce (key 0): append record batches to partitions.
 
-Writes partitions' logs and what they know of producers; wakes fetches that wait.
+Writes partitions' logs and what they know of producers; wakes fetches that wait. With acks=all the answer waits until
+every in-sync replica has the records, for as long as the request's timeout.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
-INVALID_REQUIRED_ACKS, and those of ``appends.append``. With acks=0 there is no answer, and
-an error closes the connection.
-Source: KIP-98, KIP-467, KIP-516, KIP-951; KafkaApis.handleProduceRequest, Apache Kafka.
+INVALID_REQUIRED_ACKS, those of ``appending.append``, and after a wait REQUEST_TIMED_OUT and
+NOT_ENOUGH_REPLICAS_AFTER_APPEND. With acks=0 there is no answer, and an error closes the connection.
+Source: KIP-98, KIP-467, KIP-516, KIP-951; KafkaApis.handleProduceRequest, DelayedProduce and
+Partition.checkEnoughReplicasReachOffset, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from typing import NamedTuple
+
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append
@@ -23,18 +27,27 @@ CURRENT_LEADER_VERSION = 10
 TOPIC_ID_VERSION = 13
 ALL_IN_SYNC, NONE, LEADER = -1, 0, 1
 NO_OFFSET = -1
+NO_TIME = -1
 
 PartitionResponse = ProduceResponse.Topic.Partition
 
 
+class Appended(NamedTuple):
+    """Records that were appended: the partition, the offset behind them, and the entry of the answer."""
+
+    partition: Partition
+    end_offset: int
+    entry: PartitionResponse
+
+
 @handles(ProduceRequest)
-def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
+def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | None:
     """Append to each partition by itself."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     endpoints = NodeEndpoints(call)
-    traffic: dict[str, int] = {}
-    call.traffic = traffic
+    call.traffic = {}
     response = ProduceResponse()
+    written: list[Appended] = []
     failure: str | None = None
     for topic in request.topic_data:
         entries = []
@@ -42,17 +55,15 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
             partition: Partition | None = None
             try:
                 partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
-                entries.append(appended(call, partition, wanted, request.acks))
+                done = appended(call, partition, wanted, request.acks)
+                written.append(done)
+                entries.append(done.entry)
                 name = partition.topic.name
-                traffic[name] = traffic.get(name, 0) + len(wanted.records or b"")
+                call.traffic[name] = call.traffic.get(name, 0) + len(wanted.records or b"")
             except ApiError as error:
                 entry = refused(wanted.index, error)
-                moved = error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-                if moved and partition is not None and call.version >= CURRENT_LEADER_VERSION:
-                    entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
-                        leader_id=partition.leader, leader_epoch=partition.leader_epoch
-                    )
-                    endpoints.add(partition.leader)
+                if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
+                    name_leader(call, entry, partition, endpoints)
                 entries.append(entry)
                 failure = failure or f"produce with acks=0 failed: {error_name(error.code)}"
         response.responses.append(
@@ -65,35 +76,85 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
         return None
     if call.version >= CURRENT_LEADER_VERSION:
         response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
+    if request.acks == ALL_IN_SYNC:
+        return when_replicated(call, response, written, call.now_ms + max(0, request.timeout_ms))
     return response
 
 
-def appended(call: Call, partition: Partition, wanted: ProduceRequest.Topic.Partition, acks: int) -> PartitionResponse:
+def when_replicated(
+    call: Call, response: ProduceResponse, written: list[Appended], until_ms: int
+) -> ProduceResponse | Wait:
+    """The response once all that was written is replicated, or once the time is over, which is an error then."""
+    missing = [one for one in written if not is_replicated(call, one)]
+    if not missing:
+        return response
+    if call.now_ms < until_ms:
+        keys = tuple(one.partition for one in missing)
+        return Wait(until_ms, keys, lambda later: when_replicated(later, response, missing, until_ms))
+    for one in missing:
+        fail(one.entry, ErrorCode.REQUEST_TIMED_OUT)
+    return response
+
+
+def is_replicated(call: Call, one: Appended) -> bool:
+    """Whether the wait for one partition is over: every in-sync replica has the records, or its leader has changed."""
+    partition = one.partition
+    if partition.topic.diskless:
+        return True
+    if partition.leader != call.broker.id:
+        if call.deposed(partition) is not None:
+            return False  # the broker does not know, and nobody fetches from it
+        fail(one.entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return True
+    if partition.high_watermark < one.end_offset:
+        return False
+    if len(partition.isr) < partition.effective_min_isr():
+        fail(one.entry, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    return True
+
+
+def fail(entry: PartitionResponse, code: ErrorCode) -> None:
+    entry.error_code, entry.base_offset, entry.log_append_time_ms = code, NO_OFFSET, NO_TIME
+
+
+def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endpoints: NodeEndpoints) -> None:
+    """Say who leads a partition, to whom it can be said (KIP-951)."""
+    if call.version >= CURRENT_LEADER_VERSION:
+        known = call.leadership(partition)
+        entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
+            leader_id=known.leader, leader_epoch=known.leader_epoch
+        )
+        endpoints.add(known.leader)
+
+
+def appended(call: Call, partition: Partition, wanted: ProduceRequest.Topic.Partition, acks: int) -> Appended:
     """Append one partition's records. Raises ApiError."""
     if acks not in (ALL_IN_SYNC, NONE, LEADER):
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks {acks}, but -1, 0 and 1 are possible")
     served_by(call, partition)
     if acks == ALL_IN_SYNC and not partition.topic.diskless:
         min_isr = partition.effective_min_isr()
-        if len(partition.isr) < min_isr:
-            raise ApiError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"expected {min_isr} or more replicas in sync, got {len(partition.isr)}",
-            )
+        in_sync = len(call.leadership(partition).isr)
+        if in_sync < min_isr:
+            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"expected {min_isr} or more replicas in sync, got {in_sync}")
+    deposed = call.deposed(partition)
+    log_owner = partition if deposed is None else deposed.fork
     written = append(
-        partition,
+        log_owner,
         wanted.records or b"",
         call.now_ms,
         one_batch=call.version >= BATCH_VERSION,
         allow_zstd=call.version >= ZSTD_VERSION,
     )
-    call.cluster.woken.append(partition)
-    return PartitionResponse(
+    if deposed is None:
+        call.cluster.replication.appended(partition, call.now_ms)
+    entry = PartitionResponse(
         index=wanted.index,
         base_offset=written.base_offset,
         log_append_time_ms=written.append_time_ms,
         log_start_offset=partition.log.start_offset,
     )
+    return Appended(partition, log_owner.log.end_offset, entry)
 
 
 def refused(index: int, error: ApiError) -> PartitionResponse:

@@ -27,7 +27,12 @@ def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducer
         if request.transactional_id is not None:
             check_transactional(call, request.transactional_id, request.transaction_timeout_ms)
         producer_id, epoch = call.cluster.producers.initialise(
-            request.transactional_id, request.transaction_timeout_ms, present
+            request.transactional_id,
+            request.transaction_timeout_ms,
+            present,
+            broker_id=call.broker.id,
+            broker_epoch=call.broker.epoch,
+            now_ms=call.now_ms,
         )
     except ApiError as error:
         code = error.code

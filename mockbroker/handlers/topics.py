@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections import Counter
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.configs import TOPIC_OVERRIDE, as_text, topic_config_source
+from mockbroker.handlers.configs import TOPIC_OVERRIDE, topic_config_source
 from mockbroker.handlers.controlled import check_controller, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import MetadataView
+from mockbroker.state.settings import as_text
 from mockbroker.state.topics.placing import MISSING_RACKS
 from mockbroker.state.topics.topic import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID

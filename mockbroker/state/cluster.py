@@ -1,65 +1,90 @@
 """The cluster: brokers in racks, topics, groups and producers, and the commands that change them.
 
-Control API, command line and tests all call the commands here. What changes and may wake a waiting call is put down
-by ``notify``; the engine collects it.
+Control API, command line and tests all call the commands here. A command checks, makes records of what changes, and has
+them written: the image, which is what a restart finds again, is changed by records alone. What stands here beside it is
+forgotten: fetch sessions, timers, how far followers are, links that are cut, whose turn it is. What may wake a waiting
+call is put down by ``notify``; the engine collects it.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.liveness import Liveness
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import Image
+from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
+from mockbroker.state.metadata.kraft import CurrentView, KRaft
+from mockbroker.state.replicas.network import CONTROLLER, Network
+from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
-from mockbroker.state.topics.placing import (
-    check_assignment,
-    check_in_sync,
-    check_partitions,
-    check_replication_factor,
-    make_placer,
-    place_partitions,
-)
-from mockbroker.state.topics.topic import Partition, Topic, check_topic_name, random_uuid, typed_configs
+from mockbroker.state.timers import Timers, TimerService
+from mockbroker.state.topics.placing import make_placer
+from mockbroker.state.topics.replication_control import ReplicationControl
+from mockbroker.state.topics.topic import Partition, Topic, random_uuid
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.state.image.record_log import RecordLog
+    from mockbroker.state.logs.store import LogStore
+    from mockbroker.state.metadata.view import MetadataSupport
     from mockbroker.state.zookeeper.controller import Update, Zookeeper
-
-NO_CONTROLLER = -1
 
 
 @dataclass(slots=True, eq=False)
-class Cluster(Liveness):
+class Cluster:
     """Brokers by id, topics by name, groups, producers, settings.
 
-    ``version`` grows with whatever Metadata shows, so that answers can be kept until it does.
+    ``version`` grows with whatever Metadata shows, so that answers can be kept until it does. ``now_ms`` is the time
+    that a command or a call named last.
     """
 
     settings: Settings
     rng: Random
     id: str
+    liveness: Liveness
+    writer: ImageWriter
+    log_store: LogStore
+    producers: Producers
     topics: dict[str, Topic] = field(default_factory=dict)
     topic_by_id: dict[bytes, Topic] = field(default_factory=dict)
-    producers: Producers = field(default_factory=Producers)
     version: int = 0
     woken: list[Hashable] = field(default_factory=list)
+    now_ms: int = 0
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
-    follower_lags: dict[int, int] = field(default_factory=dict)  # records behind the leader, by broker
-    zookeeper: Zookeeper | None = None  # in ZooKeeper mode; None in KRaft mode
-    _told_version: int = 0
+    timers: TimerService = field(default_factory=TimerService)
+    network: Network = field(default_factory=Network)
+    support: MetadataSupport = field(init=False)
+    control: ReplicationControl = field(init=False)
+    replication: Replication = field(init=False)
+    _broker_sessions: Timers[int] = field(init=False)  # of brokers that do not reach the controller
+    _propagated_version: int = 0
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
+
+    def __post_init__(self) -> None:
+        self.support = KRaft(CurrentView(self.liveness, self.topics, self.topic_by_id))
+        self.control = ReplicationControl(self)
+        self._broker_sessions = self.timers.subsystem("broker sessions", self._session_expired)
+        self.replication = Replication(
+            self.network,
+            self.timers.subsystem("replication", self._check_in_sync),
+            self.settings["replica.lag.time.max.ms"],
+            self.control.shrink_isr,
+            self.woken.append,
+        )
 
     @classmethod
     def create(
@@ -69,12 +94,20 @@ class Cluster(Liveness):
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
         release: str | None = None,
+        image: Image | None = None,
+        log_store: LogStore | None = None,
+        record_log: RecordLog | None = None,
+        now_ms: int = 0,
     ) -> Cluster:
-        """A cluster whose brokers are all online and that has no topics.
+        """A cluster whose brokers are all online; without an image it has no topics.
 
         Args:
+            seed: what ids are drawn from; one that goes on from an image is given another than before.
             release: the Kafka of ZooKeeper's time that brokers emulate, where ``inter.broker.protocol.version``
                 does not say it already.
+            image: what a cluster before this one left, as replaying its records gives it; this one writes on in it.
+            log_store: where logs are kept, in memory unless given; beside an image the store of the cluster before.
+            record_log: who keeps the records that change the image; nobody unless given.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
             ValueError: versions that are unknown or contradict each other.
@@ -86,13 +119,18 @@ class Cluster(Liveness):
         rng = Random(seed)
         all_settings = settings if isinstance(settings, Settings) else Settings(settings)
         by_id = {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
+        writer = ImageWriter(Image() if image is None else image, record_log)
+        store: LogStore = MemoryLogStore() if log_store is None else log_store
         cluster = cls(
-            brokers=by_id,
             settings=all_settings,
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
-            _racks=frozenset(broker.rack for broker in by_id.values() if broker.rack),
+            liveness=Liveness(by_id),
+            writer=writer,
+            log_store=store,
+            producers=Producers(writer),
         )
+        cluster._register(by_id.values())
         if (
             release
             or any(broker.release or broker.protocol for broker in by_id.values())
@@ -100,9 +138,13 @@ class Cluster(Liveness):
         ):
             from mockbroker.state.zookeeper.controller import zookeeper_of
 
-            cluster.zookeeper = zookeeper_of(by_id.values(), all_settings, release)
+            zookeeper = zookeeper_of(by_id.values(), all_settings, release)
+            if zookeeper is not None:
+                cluster.support = zookeeper
             cluster.register_brokers(0)
         cluster.check_plugins()
+        if image is not None:
+            cluster._restore(now_ms)
         return cluster
 
     def check_plugins(self) -> None:
@@ -115,61 +157,116 @@ class Cluster(Liveness):
         if self.settings["replica.selector.class"]:
             _ = self.selector
 
+    @property
+    def image(self) -> Image:
+        """What a restart finds again."""
+        return self.writer.image
+
     # brokers and racks
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        """All brokers by id, whether up or not."""
+        return self.liveness.brokers
+
+    def online_brokers(self) -> list[Broker]:
+        """The brokers that are up, by id."""
+        return self.liveness.online_brokers()
+
+    def online_ids(self) -> frozenset[int]:
+        """The ids of the brokers that are up, to look one up in."""
+        return self.liveness.online_ids()
+
+    def racks(self) -> list[str]:
+        """The racks that brokers name, sorted."""
+        return self.liveness.racks()
+
+    def brokers_in(self, rack: str) -> list[Broker]:
+        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
+        return self.liveness.brokers_in(rack)
+
+    def rack_by_online_broker(self) -> Mapping[int, str | None]:
+        """The rack of each broker that is up, by its id; None for a broker without one."""
+        return self.liveness.rack_by_online_broker()
+
+    def coordinator_for(self, group_id: str) -> Broker:
+        """The broker that coordinates a group or a transactional id. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+        return self.liveness.coordinator_for(group_id)
+
+    def diskless_broker(self, rack: str | None) -> int:
+        """The broker whose turn it is for clients of this rack, -1 while none is up."""
+        return self.liveness.diskless_broker(rack)
+
+    def take_turn(self, rack: str | None) -> None:
+        """The next answer to a client of this rack names the next broker."""
+        self.liveness.take_turn(rack)
+
+    @property
+    def zookeeper(self) -> Zookeeper | None:
+        """The mode, where it is ZooKeeper mode; None in KRaft mode."""
+        if self.support.is_kraft:
+            return None
+        return cast("Zookeeper", self.support)
 
     def controller_id(self) -> int:
         """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""
-        if self.zookeeper is not None:
-            return self.zookeeper.controller_id
-        online = self.online_brokers()
-        return online[0].id if online else NO_CONTROLLER
-
-    def served_by(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
-        """API key -> lowest and highest version of what a broker's release serves; None: all that there is."""
-        return None if self.zookeeper is None else self.zookeeper.running[broker_id].served
+        return self.support.controller_id
 
     def stop_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Take a broker out of the cluster; its partitions elect leaders. False if it was down.
+        """Take a broker out of the cluster, as a controlled shutdown does: its partitions elect leaders at once.
 
-        Raises KeyError: no such broker.
+        Gives False if it was down. Raises KeyError: no such broker.
         """
         broker = self.brokers[broker_id]
-        if not broker.online:
+        if not broker.is_running:
             return False
-        broker.online = False
-        if self.zookeeper is not None:
-            self.zookeeper.unregister(broker, now_ms)
+        self.now_ms = now_ms
+        broker.is_running = False
+        self._broker_sessions.cancel(broker_id)
+        if broker.online:
+            self._fence([broker_id], fenced=True)
+        self.support.broker_stopped(broker, now_ms)
         self.fetch_sessions.pop(broker_id, None)
+        self.producers.forget_block(broker_id)
         self._brokers_changed()
         if self._groups is not None:
-            self._groups.restart_sessions([key for key, at in self.coordinators.items() if at == broker_id], now_ms)
+            coordinators = self.liveness.coordinators
+            self._groups.restart_sessions([key for key, at in coordinators.items() if at == broker_id], now_ms)
         return True
 
     def start_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Bring a broker back: it rejoins ISRs and leads what it is the preferred leader of. False if it was up."""
+        """Bring a broker back: it rejoins ISRs and leads what it is the preferred leader of. False if it was up.
+
+        One that does not reach the controller stays fenced until it does.
+        """
         broker = self.brokers[broker_id]
-        if broker.online:
+        if broker.is_running:
             return False
+        self.now_ms = now_ms
         first = not self.online_brokers()
-        broker.online = True
-        broker.epoch += 1
-        if self.zookeeper is not None:
-            self.zookeeper.register(broker, now_ms)
+        broker.is_running = True
+        if self.network.connects(broker_id, CONTROLLER):
+            self._register([broker])
+            self.support.broker_started(broker, now_ms)
+        else:
+            self.support.lost_controller(broker_id)
         self._brokers_changed()
         if first and self._groups is not None:
-            self._groups.restart_sessions(self.coordinators, now_ms)
+            self._groups.restart_sessions(self.liveness.coordinators, now_ms)
         return True
 
     def register_brokers(self, now_ms: int) -> None:
-        """In ZooKeeper mode have all brokers that are up register anew and elect a controller; else nothing.
+        """Have the brokers that are up register anew where their addresses have changed; in ZooKeeper mode all of them,
+        and elect a controller.
 
         Raises ValueError: a broker has listeners that its version has no names for.
         """
-        if self.zookeeper is not None:
-            self.zookeeper = type(self.zookeeper)(self.zookeeper.configured)
-            for broker in self.online_brokers():
-                self.zookeeper.register(broker, now_ms)
-            self.zookeeper.brokers_changed(self.topics)
+        self.now_ms = now_ms
+        self._register(broker for broker in self.online_brokers() if broker.has_moved())
+        self.support = self.support.restarted()
+        for broker in self.online_brokers():
+            self.support.broker_started(broker, now_ms)
+        self.support.brokers_changed(self.topics)
 
     def stop_rack(self, rack: str, now_ms: int) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
@@ -178,6 +275,76 @@ class Cluster(Liveness):
     def start_rack(self, rack: str, now_ms: int) -> list[int]:
         """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
         return [broker.id for broker in self.brokers_in(rack) if self.start_broker(broker.id, now_ms)]
+
+    # links
+
+    def cut_link(self, node: int, other: int, now_ms: int) -> None:
+        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other, though both are up.
+
+        A follower that does not reach its leader stays where it is, and falls out of the ISR once it has lacked
+        records for ``replica.lag.time.max.ms``. A broker that does not reach the controller hears of no change, and
+        counts as gone after ``broker.session.timeout.ms``, in ZooKeeper mode ``zookeeper.session.timeout.ms``.
+        """
+        self._cut([(node, other)], now_ms)
+
+    def mend_link(self, node: int, other: int, now_ms: int) -> None:
+        """Have two nodes reach each other again: followers catch up, and a broker hears of all that has changed."""
+        self.network.mend(node, other)
+        self._mended({node, other}, now_ms)
+
+    def isolate_broker(self, broker_id: int, now_ms: int) -> None:
+        """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
+        broker = self.brokers[broker_id]
+        self._cut([(broker.id, other) for other in (*self.brokers, CONTROLLER) if other != broker.id], now_ms)
+
+    def rejoin_broker(self, broker_id: int, now_ms: int) -> None:
+        """Mend every link of a broker. Raises KeyError."""
+        self.network.mend_all(self.brokers[broker_id].id)
+        self._mended({broker_id, CONTROLLER}, now_ms)
+
+    def _cut(self, links: Iterable[tuple[int, int]], now_ms: int) -> None:
+        self.now_ms = now_ms
+        for node, other in links:
+            self.network.cut(node, other)
+            broker = self.brokers.get(max(node, other))
+            if CONTROLLER in (node, other) and broker is not None and broker.online:
+                self.support.lost_controller(broker.id)
+                self._broker_sessions.set(broker.id, now_ms + self._session_timeout_ms())
+        self.replication.refresh(self._partitions(), now_ms)
+        self.changed()
+
+    def _mended(self, nodes: set[int], now_ms: int) -> None:
+        self.now_ms = now_ms
+        broker = self.brokers.get(max(nodes))
+        if CONTROLLER in nodes and broker is not None and broker.is_running:
+            self._broker_sessions.cancel(broker.id)
+            if not broker.online:
+                self._register([broker])
+            self.support.found_controller(broker, now_ms)
+        self.replication.refresh(self._partitions(), now_ms)
+        self._brokers_changed()
+
+    def _session_expired(self, broker_id: int, now_ms: int) -> None:
+        """A broker has not been heard of for too long: it is fenced, though its clients still reach it."""
+        self.now_ms = now_ms
+        self.support.session_expired(broker_id, now_ms)
+        self._fence([broker_id], fenced=True)
+        self._brokers_changed()
+
+    def _check_in_sync(self, partition: Partition, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.replication.check_in_sync(partition, now_ms)
+
+    def _session_timeout_ms(self) -> int:
+        name = "broker.session.timeout.ms" if self.support.is_kraft else "zookeeper.session.timeout.ms"
+        return int(self.settings[name])
+
+    def _partitions(self) -> Iterator[Partition]:
+        for topic in self.topics.values():
+            if not topic.diskless:
+                yield from topic.partitions
+
+    # what brokers keep
 
     def fetch_sessions_of(self, broker_id: int) -> FetchSessions:
         """The fetch sessions of a broker; they end when it stops."""
@@ -193,8 +360,17 @@ class Cluster(Liveness):
         if self._groups is None:
             from mockbroker.state.groups.coordinator import Groups
 
-            self._groups = Groups(self.settings, self.woken.append)
+            self._groups = Groups(self.settings, self.woken.append, self.writer, self.timers, self._has_brokers)
         return self._groups
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether anybody has asked for groups yet."""
+        return self._groups is not None
+
+    def _has_brokers(self) -> bool:
+        """Whether a broker is up; without one nobody minds the groups."""
+        return bool(self.online_brokers())
 
     @property
     def placer(self) -> ReplicaPlacer:
@@ -203,7 +379,7 @@ class Cluster(Liveness):
         In ZooKeeper mode always KIP-36's placement: KIP-660 is for KRaft.
         """
         if self._placer is None:
-            self._placer = make_placer(self.settings, kip_36=self.zookeeper is not None)
+            self._placer = make_placer(self.settings, kip_36=not self.support.is_kraft)
         return self._placer
 
     def close(self) -> None:
@@ -226,16 +402,24 @@ class Cluster(Liveness):
             self._selector = find_selector(self.settings["replica.selector.class"])
         return self._selector
 
-    def set_follower_lag(self, broker_id: int, records: int) -> None:
-        """Have the followers on a broker be so many records behind their leaders, still in sync; 0 ends it.
+    def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None = None) -> None:
+        """Have the followers on a broker be so many records behind their leaders; 0 ends it.
+
+        They serve their own readers that much less. As long as they are in sync the high watermark waits for them, and
+        so does a Produce with acks=all, until they fall out of the ISR after ``replica.lag.time.max.ms``.
 
         Raises KeyError: no such broker. ValueError: a lag below 0.
         """
         if records < 0:
             raise ValueError(f"a lag of {records} records, but 0 is the least")
-        self.follower_lags[self.brokers[broker_id].id] = records
-        for topic in self.topics.values():
-            self.woken.extend(partition for partition in topic.partitions if broker_id in partition.isr)
+        if now_ms is not None:
+            self.now_ms = now_ms
+        self.replication.set_lag(self.brokers[broker_id].id, records)
+        partitions = [partition for partition in self._partitions() if broker_id in partition.replicas]
+        self.replication.refresh(partitions, self.now_ms)
+        self.woken.extend(partitions)
+        self.control.elect(self.topics.values())
+        self.changed()
 
     # topics
 
@@ -276,103 +460,31 @@ class Cluster(Liveness):
         requesting_broker_id: int | None = None,
         all_have_racks: bool = False,
     ) -> Topic:
-        """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
-
-        A diskless topic (``diskless.enable`` among the configs) has no replicas, and any replication factor will do.
-
-        Args:
-            assignment: replicas of each partition, in place of both numbers.
-            validate_only: check everything, create nothing.
-            requesting_broker_id: the broker that creates it; one in ZooKeeper mode may not know of racks yet.
-            all_have_racks: in ZooKeeper mode refuse where only some brokers have a rack, as AdminManager did, with
-                UNKNOWN_SERVER_ERROR; KafkaApis, which created topics that clients asked for, left racks out.
-
-        Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
-            INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, REPLICA_PLACEMENT_FAILED.
-        """
-        check_topic_name(name)
-        if name in self.topics:
-            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        values = typed_configs(configs or {})
-        topic = Topic(name, b"", False, values, self.settings)
-        topic.diskless = bool(topic.config("diskless.enable")) and not topic.is_internal
-        if topic.diskless and self.zookeeper is not None:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"topic {name} is diskless, which needs KRaft mode")
-        if assignment is not None:
-            rows = [tuple(row) for row in assignment]
-            check_assignment(rows, self.brokers)
-            if self.zookeeper is None:
-                check_in_sync(rows, self.online_ids())
-        else:
-            if partitions == -1:
-                partitions = self.settings["num.partitions"]
-            rows = self._new_rows(topic, partitions, replication_factor, requesting_broker_id, all_have_racks)
-        topic.id = random_uuid(self.rng)
-        topic.add_partitions(rows, self.online_ids())
-        if not validate_only:
-            self.topics[name] = topic
-            self.topic_by_id[topic.id] = topic
-            self._changed()
-        return topic
+        """Create a topic; see ``ReplicationControl.create``. Raises ApiError."""
+        return self.control.create(
+            name,
+            partitions,
+            replication_factor,
+            assignment=assignment,
+            configs=configs,
+            validate_only=validate_only,
+            requesting_broker_id=requesting_broker_id,
+            all_have_racks=all_have_racks,
+        )
 
     def add_partitions(
         self, name: str, count: int, *, assignment: list[list[int]] | None = None, validate_only: bool = False
     ) -> None:
-        """Widen a topic to ``count`` partitions in all.
-
-        Raises ApiError: INVALID_PARTITIONS and those of create_topic.
-        """
-        topic = self.find_topic(name)
-        more = count - len(topic.partitions)
-        if more <= 0:
-            has = len(topic.partitions)
-            raise ApiError(
-                ErrorCode.INVALID_PARTITIONS,
-                f"The topic {name} currently has {has} partition(s); {count} would not be an increase.",
-            )
-        if assignment is not None:
-            rows = [tuple(row) for row in assignment]
-            if len(rows) != more:
-                raise ApiError(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"{more} partitions are added, but {len(rows)} assignments were given",
-                )
-            check_assignment(rows, self.brokers)
-            if self.zookeeper is None:
-                check_in_sync(rows, self.online_ids())
-        else:
-            rows = self._new_rows(topic, more, topic.replication_factor or -1)
-        if validate_only:
-            return
-        topic.add_partitions([() for _ in rows] if topic.diskless else rows, self.online_ids())
-        self._changed()
+        """Widen a topic to ``count`` partitions in all; see ``ReplicationControl.widen``. Raises ApiError."""
+        self.control.widen(name, count, assignment=assignment, validate_only=validate_only)
 
     def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
-        """Move a partition to other brokers, the preferred leader first. The move is done at once.
-
-        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
-        """
-        partition = self.find_partition(name, index)
-        if partition.topic.diskless:
-            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
-        check_assignment([tuple(replicas)], self.brokers)
-        if len(replicas) != len(partition.replicas) and not may_resize:
-            raise ApiError(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
-            )
-        partition.move(tuple(replicas), self.online_ids())
-        self.woken.append(partition)
-        self._changed()
+        """Move a partition to other brokers; see ``ReplicationControl.reassign``. Raises ApiError."""
+        self.control.reassign(name, index, replicas, may_resize=may_resize)
 
     def delete_topic(self, topic: Topic) -> None:
-        """Remove a topic; whoever waits for its records is woken."""
-        del self.topics[topic.name]
-        del self.topic_by_id[topic.id]
-        if self._groups is not None:
-            self._groups.forget_topic(topic.name)
-        self.woken.extend(topic.partitions)
-        self._changed()
+        """Remove a topic and its records; whoever waits for those is woken."""
+        self.control.delete(topic)
 
     # what waits, and time
 
@@ -381,69 +493,65 @@ class Cluster(Liveness):
         self.woken.append(key)
 
     def next_deadline_ms(self) -> int | None:
-        """When ``tick`` has to run next, None if nothing is due. Without a broker nobody minds the groups."""
-        if self._groups is None or not self.online_brokers():
-            return None
-        return self._groups.next_deadline_ms()
+        """When ``tick`` has to run next, None if nothing is due."""
+        return self.timers.next_ms()
 
     def tick(self, now_ms: int) -> None:
         """Carry out what is due at this time."""
-        if self._groups is not None and self.online_brokers():
-            self._groups.tick(now_ms)
+        self.now_ms = now_ms
+        self.timers.advance(now_ms)
 
     def take_updates(self) -> list[Update]:
         """What the controller in ZooKeeper mode has to tell which broker since this was last called, in order."""
-        if self.zookeeper is None:
+        zookeeper = self.zookeeper
+        if zookeeper is None:
             return []
-        if self.version != self._told_version:
-            self._told_version = self.version
-            self.zookeeper.topics_changed(self.topics)
-        return self.zookeeper.take_updates()
+        if self.version != self._propagated_version:
+            self._propagated_version = self.version
+            zookeeper.topics_changed(self.topics)
+        return zookeeper.take_updates()
+
+    def changed(self) -> None:
+        """What Metadata shows has changed."""
+        self.version += 1
 
     # inside
 
-    def _changed(self) -> None:
-        self.version += 1
+    def _commit(self, records: Iterable[object]) -> None:
+        self.writer.commit(records)
+
+    def _register(self, brokers: Iterable[Broker]) -> None:
+        """Have brokers begin a life, each in an epoch above its last, and serve."""
+        from mockbroker.state.brokers.records import registration
+
+        registered = self.image.brokers
+        for broker in brokers:
+            epoch = registered[broker.id].epoch + 1 if broker.id in registered else 0
+            self._commit([registration(broker, epoch)])
+            broker.registration = registered[broker.id]
+            self._fence([broker.id], fenced=False)
+
+    def _fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
+        """Have brokers serve no longer, or from now on."""
+        from mockbroker.state.brokers.records import fencing
+
+        self._commit([fencing(self.image.brokers[broker_id], fenced=fenced) for broker_id in broker_ids])
+
+    def _restore(self, now_ms: int) -> None:
+        """Go on from an image: fence the brokers that are gone, run its topics and groups."""
+        gone = [one.id for one in self.image.brokers.values() if one.id not in self.brokers and not one.fenced]
+        self._fence(gone, fenced=True)
+        self.control.elect([self.control.run(topic_id) for topic_id in self.image.topics])
+        self.support.brokers_changed(self.topics)
+        if self.image.groups or self.image.offsets:
+            self.groups.restore(now_ms)
 
     def _brokers_changed(self) -> None:
-        self._forget_liveness()
-        for topic in self.topics.values():
-            self._elect(topic)
-        if self.zookeeper is not None:
-            self.zookeeper.brokers_changed(self.topics)
-        self._changed()
-
-    def _new_rows(
-        self,
-        topic: Topic,
-        partitions: int,
-        replication_factor: int,
-        requesting_broker_id: int | None = None,
-        all_have_racks: bool = False,
-    ) -> list[tuple[int, ...]]:
-        check_partitions(partitions)
-        if topic.diskless:
-            return [()] * partitions
-        # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
-        registered = list(self.brokers.values()) if self.zookeeper is None else self.online_brokers()
-        if replication_factor == -1:
-            replication_factor = min(self.settings["default.replication.factor"], len(registered))
-        check_replication_factor(replication_factor, len(registered))
-        racks = None if self.zookeeper is None else self.zookeeper.racks(requesting_broker_id)
-        first = len(topic.partitions)
-        refuses = all_have_racks and self.zookeeper is not None
-        return place_partitions(
-            self.placer, registered, first, partitions, replication_factor, racks, all_have_racks=refuses
-        )
-
-    def _elect(self, topic: Topic) -> None:
-        if topic.diskless:
-            return
-        online = self.online_ids()
-        unclean = topic.config("unclean.leader.election.enable")
-        for partition in topic.partitions:
-            if partition.elect(online, unclean=unclean):
-                self.woken.append(partition)
+        self.liveness.brokers_changed()
+        self.control.elect(self.topics.values())
+        self.replication.refresh(self._partitions(), self.now_ms)
+        self.support.brokers_changed(self.topics)
+        self.changed()
 
 
 def names_release(settings: Settings) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 DEFAULTS: dict[str, Any] = {
     "auto.create.topics.enable": True,
+    "broker.session.timeout.ms": 9000,
     "compression.type": "producer",
     "default.replication.factor": 3,  # Kafka: 1; here a topic spreads over racks, as wide as there are brokers
     "diskless.enable": False,
@@ -28,12 +29,14 @@ DEFAULTS: dict[str, Any] = {
     "offset.metadata.max.bytes": 4096,
     "offsets.retention.minutes": 10080,
     "producer.id.expiration.ms": 86400000,
+    "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
     "socket.request.max.bytes": 104857600,
     "transactional.id.expiration.ms": 604800000,
     "transaction.max.timeout.ms": 900000,
     "unclean.leader.election.enable": False,
+    "zookeeper.session.timeout.ms": 18000,
     "zookeeper.connect": "",  # anything here makes it Zookeeper mode, up to 3.9; there is no other Zookeeper than ours
 }
 TRUE_AND_FALSE = {"true": True, "false": False}
@@ -85,3 +88,16 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
         return int(value)
     except ValueError:
         raise ValueError(f"{name}={value}: a whole number is wanted") from None
+
+
+def as_text(value: Any) -> str | None:
+    """A value as Kafka writes it.
+
+    >>> as_text(True), as_text(3), as_text(None)
+    ('true', '3', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

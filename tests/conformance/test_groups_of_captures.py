@@ -118,10 +118,11 @@ class Replay:
             groups.stage(
                 request.group_id,
                 request.producer_id,
-                request.generation_id,
+                request.generation_id_or_member_epoch,
                 request.member_id,
                 request.group_instance_id,
                 offsets,
+                self.sim.now_ms,
             )
 
     def create_topics(self, request: Any) -> None:

@@ -129,9 +129,14 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 @pytest.mark.parametrize("module", [module for module in modules() if is_under(module, ("mockbroker.state",))])
-def test_state_knows_no_messages(module):
-    messages = ("protocol.apis", "protocol.embedded")
-    assert [str(found) for found in imports_of(module) if is_under(imported_module(found), messages)] == []
+def test_state_knows_records_but_no_requests(module):
+    assert [str(found) for found in imports_of(module) if is_under(imported_module(found), ("protocol.apis",))] == []
+
+
+@pytest.mark.parametrize("module", [module for module in modules() if is_under(module, ("mockbroker.state.image",))])
+def test_the_image_knows_nothing_of_what_a_restart_forgets(module):
+    ours = [found for found in imports_of(module) if is_under(found.module, ("mockbroker", "kafka_rack"))]
+    assert [str(found) for found in ours if not is_under(found.module, ("mockbroker.state.image",))] == []
 
 
 def test_each_module_stands_on_the_ladder():

@@ -153,7 +153,7 @@ async def play(
 def settled(cluster: MockCluster, workers: list[Worker]) -> bool:
     """Whether every consumer has joined its group, the groups are stable, and the clients know it."""
     members = Counter(worker.plan.group for worker in workers)
-    stable = {group.id: len(group.members) for group in cluster.state.groups.select(states=["Stable"])}
+    stable = {group.id: group.member_count for group in cluster.state.groups.select(states=["Stable"])}
     return stable == members and all(worker.progress["assigned"] for worker in workers)
 
 

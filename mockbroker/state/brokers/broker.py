@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.brokers import BrokerRegistration
 
 DEFAULT_LISTENER = "PLAINTEXT"
 
@@ -25,7 +29,7 @@ class Listener:
 
 @dataclass(slots=True, eq=False)
 class Broker:
-    """One broker. ``epoch`` grows with each start, as the registration epoch of KIP-631 does.
+    """One broker: what its process was given, and the registration that the image has of it once it has started.
 
     ``release`` and ``protocol`` are what it is to emulate and its ``inter.broker.protocol.version`` where they differ
     from the cluster's; see ``mockbroker.state.releases``.
@@ -34,10 +38,26 @@ class Broker:
     id: int
     rack: str | None
     listeners: list[Listener] = field(default_factory=lambda: [Listener()])
-    online: bool = True
-    epoch: int = 0
     release: str | None = None
     protocol: str | None = None
+    registration: BrokerRegistration | None = None
+    is_running: bool = True
+    """Whether its process is up; one that is cut off from the controller runs but is not online."""
+
+    @property
+    def online(self) -> bool:
+        """Whether it is up as the controller sees it: registered, and not fenced."""
+        return self.registration is not None and not self.registration.fenced
+
+    @property
+    def epoch(self) -> int:
+        """It grows with each start, as the registration epoch of KIP-631 does."""
+        return -1 if self.registration is None else self.registration.epoch
+
+    def has_moved(self) -> bool:
+        """Whether its addresses are others than those that it registered with."""
+        registered = () if self.registration is None else self.registration.end_points
+        return [(one.name, one.host, one.port) for one in self.listeners] != [one[:3] for one in registered]
 
     @property
     def host(self) -> str:

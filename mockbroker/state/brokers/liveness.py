@@ -15,18 +15,21 @@ from protocol.error_codes import ErrorCode
 MAX_RACKS_KEPT = 1000  # clients may claim any rack
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Liveness:
     """Brokers by id, and what follows from which of them are up; that is worked out once until it changes."""
 
     brokers: dict[int, Broker]
     turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
     coordinators: dict[str, int] = field(default_factory=dict)
-    _racks: frozenset[str] = frozenset()
+    _racks: frozenset[str] = field(init=False)
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
     _rack_by_online_broker: Mapping[int, str | None] | None = None
     _candidates: dict[str | None, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._racks = frozenset(broker.rack for broker in self.brokers.values() if broker.rack)
 
     def online_brokers(self) -> list[Broker]:
         """The brokers that are up, by id."""
@@ -92,7 +95,8 @@ class Liveness:
         counted = rack if rack in self._racks else None
         self.turns[counted] = self.turns.get(counted, 0) + 1
 
-    def _forget_liveness(self) -> None:
+    def brokers_changed(self) -> None:
+        """Work everything out anew: brokers have come or gone."""
         self._online = None
         self._online_ids = None
         self._rack_by_online_broker = None

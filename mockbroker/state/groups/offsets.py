@@ -1,4 +1,4 @@
-"""The offsets that a group has committed, and those that open transactions would commit.
+"""The offsets that a group has committed, and those that open transactions would commit: read, and as records.
 
 Source: OffsetMetadataManager, Apache Kafka 4.0.
 """
@@ -6,12 +6,16 @@ Source: OffsetMetadataManager, Apache Kafka 4.0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
+from mockbroker.state.image.image import Image, TopicPartition
+from protocol.embedded.control_records import ControlRecordTypeSchema, EndTxnMarker
+from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
+from protocol.records import ControlType
 
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
-
-TopicPartition = tuple[str, int]
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,50 +32,70 @@ NOTHING_COMMITTED = Committed(NO_OFFSET)
 
 @dataclass(slots=True, eq=False)
 class GroupOffsets:
-    """Offsets of one group by topic and partition.
+    """Offsets of one group by topic and partition, as the image has them.
 
-    >>> offsets = GroupOffsets()
-    >>> offsets.commit({("orders", 0): Committed(7)})
+    >>> image = Image()
+    >>> for record in commits("readers", {("orders", 0): Committed(7)}, now_ms=0):
+    ...     image.apply(record)
+    >>> offsets = GroupOffsets(image, "readers")
     >>> offsets.get(("orders", 0)).offset, offsets.get(("orders", 1)).offset
     (7, -1)
     """
 
-    _committed: dict[TopicPartition, Committed] = field(default_factory=dict)
-    _staged: dict[int, dict[TopicPartition, Committed]] = field(default_factory=dict)  # by producer id
+    image: Image
+    group_id: str
 
     def get(self, partition: TopicPartition) -> Committed:
         """What is committed for a partition, ``NOTHING_COMMITTED`` if nothing is."""
-        return self._committed.get(partition, NOTHING_COMMITTED)
+        value = self._committed.get(partition)
+        return NOTHING_COMMITTED if value is None else Committed(value.offset, value.leader_epoch, value.metadata)
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have an offset, sorted."""
         return sorted(self._committed)
 
-    def commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
-        self._committed.update(offsets)
-
-    def delete(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
-            self._committed.pop(partition, None)
-
-    def forget_topic(self, topic: str) -> None:
-        """Drop everything about a deleted topic, so that a new one of its name starts afresh."""
-        for offsets in (self._committed, *self._staged.values()):
-            for partition in [partition for partition in offsets if partition[0] == topic]:
-                del offsets[partition]
-
-    # transactions
-
-    def stage(self, producer_id: int, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """Keep offsets until the producer's transaction ends."""
-        self._staged.setdefault(producer_id, {}).update(offsets)
-
-    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """Commit or drop what the producer's transaction staged."""
-        staged = self._staged.pop(producer_id, {})
-        if committed:
-            self._committed.update(staged)
+    def all_partitions(self) -> list[TopicPartition]:
+        """The partitions that have an offset or may get one from an open transaction, sorted."""
+        pending = (by_group.get(self.group_id, {}) for by_group in self.image.pending_offsets.values())
+        return sorted(set(self._committed).union(*pending))
 
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Whether an open transaction may yet commit another offset for the partition."""
-        return any(partition in staged for staged in self._staged.values())
+        return any(partition in by_group.get(self.group_id, ()) for by_group in self.image.pending_offsets.values())
+
+    @property
+    def _committed(self) -> Mapping[TopicPartition, OffsetCommitValue]:
+        return self.image.offsets.get(self.group_id, {})
+
+
+def commits(
+    group_id: str, offsets: Mapping[TopicPartition, Committed], now_ms: int, producer_id: int = NO_PRODUCER_ID
+) -> list[CoordinatorRecord]:
+    """A group commits offsets; with a producer id they count once its transaction is committed."""
+    return [
+        CoordinatorRecord(
+            OffsetCommitKey(group=group_id, topic=topic, partition=index),
+            OffsetCommitValue(
+                offset=committed.offset,
+                leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                commit_timestamp=now_ms,
+            ),
+            producer_id,
+        )
+        for (topic, index), committed in offsets.items()
+    ]
+
+
+def deletions(group_id: str, partitions: Iterable[TopicPartition]) -> list[CoordinatorRecord]:
+    """A group loses offsets, those that are pending too."""
+    return [
+        CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
+        for topic, index in partitions
+    ]
+
+
+def transaction_end(producer_id: int, *, committed: bool) -> CoordinatorRecord:
+    """The marker that ends a producer's transaction."""
+    control = ControlType.COMMIT if committed else ControlType.ABORT
+    return CoordinatorRecord(ControlRecordTypeSchema(type=control), EndTxnMarker(), producer_id)

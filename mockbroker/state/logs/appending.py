@@ -78,7 +78,7 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
             first.producer_id,
             first.producer_epoch,
             WrittenBatch(first.base_sequence, first.last_sequence, written.base_offset, written.append_time_ms),
-            now_ms,
+            appended.max_timestamp,
         )
     keep_bytes = topic.config("retention.bytes")
     if keep_bytes >= 0 and topic.config("cleanup.policy") == "delete":

@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 class Log:
     """Batches in offset order. ``end_offset`` is the next offset; ``size_bytes`` counts what is kept.
 
-    Every replica has what its leader has, at once, so the high watermark is the end of the log.
+    One log serves all replicas of a partition: each of them has it up to its own log end offset.
     """
 
     start_offset: int = 0
@@ -42,10 +42,6 @@ class Log:
     _newest_so_far: list[int] = field(default_factory=list)  # running maximum of the timestamps, so that they bisect
     _epoch_of: list[int] = field(default_factory=list)
     _data: list[bytes] = field(default_factory=list)
-
-    @property
-    def high_watermark(self) -> int:
-        return self.end_offset
 
     def __len__(self) -> int:
         """How many batches are kept."""
@@ -138,6 +134,15 @@ class Log:
                 del column[:gone]
             self._newest_so_far = running_maximum(self._max_timestamps)
         return self.start_offset
+
+    def truncate(self, offset: int) -> None:
+        """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
+        kept = bisect_left(self._base_offsets, offset)
+        self.size_bytes -= sum(map(len, self._data[kept:]))
+        for column in (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data):
+            del column[kept:]
+        self.end_offset = min(self.end_offset, max(offset, self.start_offset))
+        self.leader_epochs.truncate_from_end(self.end_offset)
 
     def keep_at_most(self, size_bytes: int) -> None:
         """Forget the oldest batches while more than ``size_bytes`` are kept; the last one always stays."""

@@ -41,7 +41,8 @@ class LiveBroker(NamedTuple):
         return next((one for one in self.addresses if one.listener == name), self.addresses[0])
 
 
-class PartitionState(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PartitionState:
     """Who leads a partition, and with whom. ``zk_version`` counts the changes of its state in Zookeeper."""
 
     controller_epoch: int

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mockbroker.state.metadata.cache import Address, LiveBroker, MetadataCache, PartitionState, ToldPartition
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.brokers.liveness import Liveness
-    from mockbroker.state.metadata.view import KnownPartition
-    from mockbroker.state.topics.topic import Topic
+    from mockbroker.state.metadata.view import KnownPartition, MetadataSupport, MetadataView
+    from mockbroker.state.topics.topic import Partition, Topic
 
 NO_CONTROLLER = -1
+UNKNOWN_PARTITION = PartitionState(0, -1, 0, (), 0, ())
+"""What a broker knows of a partition that came after it was cut off."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +54,17 @@ class CurrentView:
         return [replica for replica in partition.replicas if replica not in online]
 
 
+class DeposedPartition(NamedTuple):
+    """A partition in the eyes of a leader that was deposed while it was cut off.
+
+    It serves readers up to ``high_watermark``. ``fork`` takes what it goes on to write, which nobody replicates, no
+    consumer reads, and which is truncated once it hears of the leader that there is.
+    """
+
+    high_watermark: int
+    fork: Partition
+
+
 @dataclass(slots=True, eq=False)
 class KRaft:
     """The mode of Kafka since 3.3. ``cut_off`` has what brokers knew when they lost the controller, by id.
@@ -61,6 +74,7 @@ class KRaft:
 
     current: CurrentView
     cut_off: dict[int, MetadataCache] = field(default_factory=dict)
+    _deposed: dict[int, dict[Partition, DeposedPartition]] = field(default_factory=dict)
     forwards: ClassVar[bool] = True
     is_kraft: ClassVar[bool] = True
 
@@ -71,20 +85,26 @@ class KRaft:
     def served_versions(self, broker_id: int) -> None:
         return None
 
-    def view(self, broker_id: int) -> CurrentView | MetadataCache:
-        return self.cut_off.get(broker_id, self.current) if self.cut_off else self.current
+    def view(self, broker_id: int) -> MetadataView:
+        return self.cut_off.get(broker_id) or self.current
+
+    def leadership(self, broker_id: int, partition: Partition) -> KnownPartition:
+        cache = self.cut_off.get(broker_id) if self.cut_off else None
+        if cache is None:
+            return partition
+        return cache.topics.get(partition.topic.name, {}).get(partition.index, UNKNOWN_PARTITION)
 
     def racks(self, requesting_broker_id: int | None = None) -> None:
         return None
 
-    def restarted(self) -> KRaft:
+    def restarted(self) -> MetadataSupport:
         return self
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
-        self.cut_off.pop(broker.id, None)
+        self._forget(broker.id)
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
-        self.cut_off.pop(broker.id, None)
+        self._forget(broker.id)
 
     def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
         """Nothing: the current view shows it."""
@@ -94,10 +114,25 @@ class KRaft:
             self.cut_off[broker_id] = snapshot(self.current)
 
     def session_expired(self, broker_id: int, now_ms: int) -> None:
-        """Nothing more: the image says that the broker is fenced."""
+        """The image says that the broker is fenced; what it leads, it goes on to lead in its own eyes alone."""
+        self._deposed[broker_id] = {
+            partition: depose(partition)
+            for topic in self.current.topics.values()
+            for partition in topic.partitions
+            if partition.leader == broker_id
+        }
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
-        self.cut_off.pop(broker.id, None)
+        """The broker follows the leaders that there are, and truncates what it wrote alone."""
+        self._forget(broker.id)
+
+    def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
+        led = self._deposed.get(broker_id) if self._deposed else None
+        return None if led is None else led.get(partition)
+
+    def _forget(self, broker_id: int) -> None:
+        self.cut_off.pop(broker_id, None)
+        self._deposed.pop(broker_id, None)
 
 
 def snapshot(view: CurrentView) -> MetadataCache:
@@ -128,3 +163,13 @@ def state_of(partition: KnownPartition, offline: Sequence[int]) -> PartitionStat
         tuple(offline),
         partition.index,
     )
+
+
+def depose(partition: Partition) -> DeposedPartition:
+    from mockbroker.state.logs.log import Log
+    from mockbroker.state.topics.topic import Partition
+
+    end_offset = partition.log.end_offset
+    registration = replace(partition.registration)
+    fork = Partition(partition.topic, partition.index, registration, None, Log(end_offset, end_offset))
+    return DeposedPartition(partition.high_watermark, fork)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
-    from mockbroker.state.topics.topic import Topic
+    from mockbroker.state.metadata.kraft import DeposedPartition
+    from mockbroker.state.topics.topic import Partition, Topic
 
 
 class Endpoint(Protocol):
@@ -72,8 +73,13 @@ class MetadataView(Protocol):
     shared. ``shows_isr_without_leader``: whether a partition without a leader is shown with its ISR.
     """
 
-    is_shared: bool
-    shows_isr_without_leader: bool
+    def __hash__(self) -> int:
+        """Who waits for a view to change waits for it as a key."""
+
+    @property
+    def is_shared(self) -> bool: ...
+    @property
+    def shows_isr_without_leader(self) -> bool: ...
 
     @property
     def controller_id(self) -> int:
@@ -117,6 +123,12 @@ class MetadataSupport(Protocol):
 
     def view(self, broker_id: int) -> MetadataView:
         """What a broker knows."""
+
+    def leadership(self, broker_id: int, partition: Partition) -> KnownPartition:
+        """Who leads a partition, as a broker with a replica of it knows."""
+
+    def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
+        """A partition that a broker leads in its own eyes alone, since it was deposed while it was cut off."""
 
     def racks(self, requesting_broker_id: int | None = None) -> Mapping[int, str | None] | None:
         """Rack by broker as whoever places replicas knows them; None: as the brokers' own."""

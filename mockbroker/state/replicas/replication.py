@@ -74,6 +74,13 @@ class Replication:
         """Whether every follower has what its leader has, at once."""
         return not self.lags and self.network.is_whole
 
+    def set_lag(self, broker_id: int, records: int) -> None:
+        """Have the followers on a broker be so many records behind, once ``refresh`` looks at them."""
+        if records:
+            self.lags[broker_id] = records
+        else:
+            self.lags.pop(broker_id, None)
+
     # what readers and elections ask
 
     def readable_end(self, partition: Partition, broker_id: int) -> int:

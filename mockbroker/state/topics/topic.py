@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log import Log
-from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.logs.producers import PartitionProducers, recover
 from mockbroker.state.settings import Settings, typed
 from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.topics import PartitionRegistration, TopicImage
+    from mockbroker.state.logs.store import LogStore, PartitionLog
+    from mockbroker.state.replicas.replication import ReplicaStates
 
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249
@@ -52,63 +56,63 @@ TOPIC_DEFAULTS: dict[str, Any] = {name: default for name, (_, default) in TOPIC_
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One partition. ``replicas`` keep their order, the preferred leader first; ``isr`` keeps the same order.
+    """One partition as it runs: what the image says of it, and its log, which is opened when first asked for.
 
-    A diskless partition has no replicas and no leader of its own: any broker serves it, and its leader epoch stays 0.
+    ``replicas`` keep their order, the preferred leader first; ``isr`` keeps the same order. A diskless partition has no
+    replicas and no leader of its own: any broker serves it, and its leader epoch stays 0.
     """
 
     topic: Topic
     index: int
-    replicas: tuple[int, ...]
-    leader: int
-    isr: tuple[int, ...]
-    leader_epoch: int = 0
-    partition_epoch: int = 0
-    log: Log = field(default_factory=Log)
-    producers: PartitionProducers = field(default_factory=PartitionProducers)
+    registration: PartitionRegistration
+    replica_states: ReplicaStates | None = None  # volatile: where followers are slowed down or cut off
+    _log: PartitionLog | None = None
+    _producers: PartitionProducers | None = None
 
-    def __post_init__(self) -> None:
-        self.log.leader_epochs.assign(self.leader_epoch, self.log.end_offset)
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        return self.registration.replicas
 
-    def elect(self, online: Container[int], *, unclean: bool = False) -> bool:
-        """Bring leader and ISR in line with the brokers that are online; whether anything changed.
+    @property
+    def isr(self) -> tuple[int, ...]:
+        return self.registration.isr
 
-        Every replica that is online catches up at once and is in the ISR. The preferred leader, the first replica,
-        leads again as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR.
-        While no replica of the ISR is online there is no leader and the ISR stays as it was, unless ``unclean``
-        election takes any replica. The leader epoch counts changes of the leader, as since Kafka 3.6.
-        """
-        online_replicas = tuple(replica for replica in self.replicas if replica in online)
-        if any(replica in online for replica in self.isr) or (unclean and online_replicas):
-            isr = online_replicas
-            if self.replicas[0] in online or self.leader not in online:
-                leader = online_replicas[0]
-            else:
-                leader = self.leader
-        else:
-            isr, leader = self.isr, NO_LEADER
-        if (isr, leader) == (self.isr, self.leader):
-            return False
-        if leader != self.leader:
-            self._next_leader_epoch()
-        self.partition_epoch += 1
-        self.isr, self.leader = isr, leader
-        return True
+    @property
+    def leader(self) -> int:
+        return self.registration.leader
 
-    def move(self, replicas: tuple[int, ...], online: Container[int]) -> None:
-        """Have these replicas from now on; those online are in sync, and the preferred leader leads if it is up.
+    @property
+    def leader_epoch(self) -> int:
+        return self.registration.leader_epoch
 
-        A leader that stays gets a new epoch where a replica is dropped, by which whoever was dropped is fenced.
-        Source: PartitionChangeBuilder.triggerLeaderEpochBumpForReplicaReassignmentIfNeeded, Apache Kafka 4.4.
-        """
-        if self.leader in replicas and not set(self.replicas) <= set(replicas):
-            self._next_leader_epoch()
-        self.replicas = replicas
-        self.partition_epoch += 1
-        if self.leader not in replicas:
-            self.leader = NO_LEADER
-        self.isr = tuple(replica for replica in replicas if replica in online) or replicas
-        self.elect(online)
+    @property
+    def partition_epoch(self) -> int:
+        return self.registration.partition_epoch
+
+    @property
+    def log(self) -> PartitionLog:
+        """The partition's records, from the log store."""
+        if self._log is None:
+            self._log = self.topic.log_store.open(self.topic.id, self.index)
+            self.leader_epoch_began()
+        return self._log
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which consumers read: every in-sync replica has what is below."""
+        return self.log.end_offset if self.replica_states is None else self.replica_states.high_watermark
+
+    def truncate(self, offset: int) -> None:
+        """Cut off what stands at ``offset`` and behind it; what is known of producers is worked out anew."""
+        self.log.truncate(offset)
+        self._producers = None
+
+    @property
+    def producers(self) -> PartitionProducers:
+        """What is known of those who wrote to the partition, worked out from its log when first asked for."""
+        if self._producers is None:
+            self._producers = recover(self.log)
+        return self._producers
 
     def effective_min_isr(self) -> int:
         """How many replicas have to be in sync for acks=all: never more than there are replicas.
@@ -117,21 +121,29 @@ class Partition:
         """
         return min(int(self.topic.config("min.insync.replicas")), len(self.replicas))
 
-    def _next_leader_epoch(self) -> None:
-        self.leader_epoch += 1
-        self.log.leader_epochs.assign(self.leader_epoch, self.log.end_offset)
+    def leader_epoch_began(self) -> None:
+        """A leader was elected: its epoch begins where the log ends."""
+        if self._log is not None:
+            self._log.leader_epochs.assign(self.leader_epoch, self._log.end_offset)
 
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic: its id (16 bytes), whether it is diskless, the settings given to it, and its partitions in order."""
+    """A topic as it runs: its name and id (16 bytes), the settings given to it, and its partitions in order."""
 
-    name: str
-    id: bytes
-    diskless: bool
+    image: TopicImage
     configs: dict[str, Any]
     settings: Settings
+    log_store: LogStore
+    name: str = field(init=False)
+    id: bytes = field(init=False)
+    diskless: bool = field(init=False)
     partitions: list[Partition] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name, self.id = self.image.name, self.image.id
+        self.add_partitions()
+        self.diskless = not any(partition.replicas for partition in self.partitions[:1])
 
     @property
     def is_internal(self) -> bool:
@@ -143,17 +155,21 @@ class Topic:
 
     def config(self, name: str) -> Any:
         """The value in force: the topic's own, else the broker's, else Kafka's default."""
-        if name in self.configs:
-            return self.configs[name]
-        broker_setting, default = TOPIC_SETTINGS[name]
-        return self.settings[broker_setting] if broker_setting is not None else default
+        return topic_config(name, self.configs, self.settings)
 
-    def add_partitions(self, rows: Iterable[tuple[int, ...]], online: Container[int]) -> None:
-        """Append partitions with these replicas: those online are in sync, and the first of them leads."""
-        for replicas in rows:
-            isr = tuple(replica for replica in replicas if replica in online)
-            leader = isr[0] if isr else NO_LEADER
-            self.partitions.append(Partition(self, len(self.partitions), replicas, leader, isr or replicas))
+    def add_partitions(self) -> None:
+        """Run the partitions that have come to the image."""
+        first = len(self.partitions)
+        for index, registration in enumerate(self.image.partitions[first:], first):
+            self.partitions.append(Partition(self, index, registration))
+
+
+def topic_config(name: str, configs: Mapping[str, Any], settings: Settings) -> Any:
+    """A topic setting's value in force: the topic's own, else the broker's, else Kafka's default."""
+    if name in configs:
+        return configs[name]
+    broker_setting, default = TOPIC_SETTINGS[name]
+    return settings[broker_setting] if broker_setting is not None else default
 
 
 def check_topic_name(name: str | None) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
@@ -31,6 +31,7 @@ from mockbroker.state.metadata.cache import (
 from mockbroker.state.releases import PROTOCOL_SETTING, ZOOKEEPER_SETTING, Software, Version, is_zookeeper, software_of
 
 if TYPE_CHECKING:
+    from mockbroker.state.metadata.view import MetadataSupport, MetadataView
     from mockbroker.state.settings import Settings
     from mockbroker.state.topics.topic import Partition, Topic
 
@@ -128,14 +129,21 @@ class Zookeeper:
     def __post_init__(self) -> None:
         self.running = dict(self.configured)
 
-    def restarted(self) -> Zookeeper:
+    def restarted(self) -> MetadataSupport:
         return Zookeeper(self.configured)
 
     def served_versions(self, broker_id: int) -> dict[int, tuple[int, int]]:
         return self.running[broker_id].served
 
-    def view(self, broker_id: int) -> MetadataCache:
+    def view(self, broker_id: int) -> MetadataView:
         return self.caches[broker_id]
+
+    def leadership(self, broker_id: int, partition: Partition) -> Partition:
+        """The partition as it is: LeaderAndIsr is not sent, its content is known at once."""
+        return partition
+
+    def deposed(self, broker_id: int, partition: Partition) -> None:
+        return None
 
     # what brokers do
 
@@ -301,7 +309,7 @@ class Zookeeper:
                 before = self._states.get(key)
                 offline = tuple(replica for replica in partition.replicas if replica not in self.live)
                 state = state_of(partition, offline, self.controller_epoch)
-                if before is not None and before == state._replace(controller_epoch=before.controller_epoch):
+                if before is not None and before == replace(state, controller_epoch=before.controller_epoch):
                     state = before
                 states[key] = state
         return states
@@ -322,7 +330,7 @@ def state_of(partition: Partition, offline: tuple[int, ...], controller_epoch: i
 
 def deleted(state: PartitionState) -> PartitionState:
     """The state that tells brokers to forget a partition."""
-    return state._replace(leader=DELETED, leader_epoch=0, zk_version=0)
+    return replace(state, leader=DELETED, leader_epoch=0, zk_version=0)
 
 
 def told(states: Mapping[Key, PartitionState], topic_ids: Mapping[str, bytes]) -> tuple[ToldPartition, ...]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import Parked
-from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.answers import PendingAnswer
+from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.states import State
 from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
@@ -51,7 +51,7 @@ class ParkedCall:
     """A call without an answer yet: whose, since when, and the latest time for its answer."""
 
     client: Client
-    parked: Parked[Any]
+    parked: PendingAnswer[Any]
     deadline_ms: int
 
 
@@ -65,8 +65,8 @@ class GroupLife(RuleBasedStateMachine):
     def start(self, delay_ms: int) -> None:
         self.driver = GroupDriver({"group.initial.rebalance.delay.ms": delay_ms})
         self.driver.groups.notify = self.notified
-        self.waiting: dict[Parked[Any], ParkedCall] = {}
-        self.answered: dict[Parked[Any], Any] = {}
+        self.waiting: dict[PendingAnswer[Any], ParkedCall] = {}
+        self.answered: dict[PendingAnswer[Any], Any] = {}
         self.everyone = [
             Client(instance_id, session_ms)
             for instance_id, session_ms in zip(
@@ -145,7 +145,7 @@ class GroupLife(RuleBasedStateMachine):
             else:
                 self.synced(client, parked.answer)
 
-    def park(self, client: Client, parked: Parked[Any]) -> None:
+    def park(self, client: Client, parked: PendingAnswer[Any]) -> None:
         self.waiting[parked] = ParkedCall(client, parked, self.now_ms + REBALANCE_MS)
         client.is_waiting = True
 
@@ -199,7 +199,7 @@ class GroupLife(RuleBasedStateMachine):
     def time_passes(self, ms: int) -> None:
         target_ms = self.now_ms + ms
         while self.now_ms < target_ms:
-            next_ms = self.driver.groups.next_deadline_ms()
+            next_ms = self.driver.groups.timers.next_ms()
             before, state = self.members(), self.group.state if self.exists else State.EMPTY
             unjoined = {member.id for member in before.values() if member.join is None}
             unsynced = set(self.group.unsynced) if self.exists else set()
@@ -218,7 +218,7 @@ class GroupLife(RuleBasedStateMachine):
     # what members are told
 
     def notified(self, parked: Hashable) -> None:
-        assert isinstance(parked, Parked)
+        assert isinstance(parked, PendingAnswer)
         assert parked.answer is not None, "notified without an answer"
         assert parked not in self.answered, "answered twice"
         self.answered[parked] = parked.answer
@@ -305,7 +305,7 @@ class GroupLife(RuleBasedStateMachine):
     @invariant()
     def whoever_keeps_a_group_from_moving_on_has_a_deadline(self) -> None:
         if self.members() or self.waiting:
-            assert self.driver.groups.next_deadline_ms() is not None
+            assert self.driver.groups.timers.next_ms() is not None
 
     # inside
 
@@ -318,7 +318,7 @@ class GroupLife(RuleBasedStateMachine):
         return bool(self.driver.groups.select())
 
     @property
-    def group(self) -> Group:
+    def group(self) -> ClassicGroup:
         return self.driver.group
 
     def members(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class SyncAnswer:
 
 
 @dataclass(slots=True, eq=False)
-class Parked(Generic[Answer]):
+class PendingAnswer(Generic[Answer]):
     """A join or a sync; ``answer`` is None until the group has one. It is itself the key that is then notified."""
 
     answer: Answer | None = None

@@ -16,6 +16,7 @@ class Generation:
     """The generation that a group is in; members in the order they joined."""
 
     state: State = State.EMPTY
+    state_since_ms: int = 0
     generation: int = 0
     protocol_type: str | None = None
     protocol_name: str | None = None

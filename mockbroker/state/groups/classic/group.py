@@ -1,7 +1,7 @@
 """One group's life: who belongs to it, which generation it is in, and when everyone has to be asked again.
 
 A group waits for its members twice a generation: until all have joined again, so that one protocol and one leader can
-be chosen, and until the leader has sent the assignment. Calls that wait are ``Parked``; each gets exactly one answer.
+be chosen, and until the leader has sent the assignment. A call that waits has one ``PendingAnswer``, which it gets.
 
 Source: ClassicGroup, ClassicGroupState and the classicGroup methods of GroupMetadataManager, Apache Kafka 4.0; KIP-345
 (static members), KIP-394 (member ids), KIP-814 (skipped assignment). Where Kafka leaves a parked call without an answer
@@ -11,35 +11,44 @@ here members come in the order they joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.groups.classic import records
+from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.generation import Generation
 from mockbroker.state.groups.classic.members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
 from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
-from mockbroker.state.timers import Timer, TimerKey, Timers
+from mockbroker.state.groups.classic.timers import Timer, TimerKey
+from mockbroker.state.groups.kind import TopicsOf
+from mockbroker.state.timers import Timers
 from protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from protocol.embedded.group_log import GroupMetadataValue
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
 
 
 @dataclass(slots=True, eq=False)
-class Group(Generation):
-    """A classic group.
+class ClassicGroup(Generation):
+    """A classic group as it runs; ``commit`` writes what a restart is to find again of it.
 
     ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
     them, ``unsynced`` the members of this generation that have yet to ask for an assignment. ``_initial_delay`` is set
     while the first rebalance of an empty group is put off: the delay that runs, and how much may follow it.
     """
 
+    kind: ClassVar[str] = "classic"
     id: str
     settings: Mapping[str, Any]
     timers: Timers[TimerKey]
     notify: Callable[[Hashable], None]
+    commit: Callable[[Sequence[object]], None]
     previous: State = State.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
@@ -47,16 +56,28 @@ class Group(Generation):
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
 
+    def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
+        """Go on from the generation that the image has: its members know of nothing, and have a whole session."""
+        self.generation = value.generation
+        self.protocol_type, self.protocol_name = value.protocol_type or None, value.protocol
+        self.leader_id = value.leader
+        self.state_since_ms = value.current_state_timestamp
+        self.members = {member.id: member for member in records.members(value)}
+        self.static_ids = {one.instance_id: one.id for one in self.members.values() if one.instance_id is not None}
+        if self.members:
+            self.state = State.STABLE
+        self.restart_sessions(now_ms)
+
     # joining
 
-    def join(self, joining: Joining, now_ms: int, rng: Random) -> Parked[JoinAnswer]:
+    def join(self, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
         """Take a JoinGroup in; its answer comes when the rebalance is through, or at once.
 
         Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
         if not self._has_room_for(joining.member_id):
             self._remove(joining.member_id)
-            return Parked(JoinAnswer(NO_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return PendingAnswer(JoinAnswer(NO_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED))
         if not self._supports_any(joining):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if joining.member_id == NO_MEMBER_ID:
@@ -67,7 +88,7 @@ class Group(Generation):
             return self._add_member(joining, joining.member_id, now_ms)
         return self._join_again(joining, self.member(joining.member_id, joining.instance_id), now_ms)
 
-    def _join_newcomer(self, joining: Joining, now_ms: int, rng: Random) -> Parked[JoinAnswer]:
+    def _join_newcomer(self, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
         if joining.instance_id is not None:
             member_id = new_member_id(joining.instance_id, rng)
             if joining.instance_id in self.static_ids:
@@ -78,19 +99,19 @@ class Group(Generation):
             return self._add_member(joining, member_id, now_ms)
         self.pending.add(member_id)
         self._set_timer(Timer.SESSION, member_id, now_ms + joining.session_timeout_ms)
-        return Parked(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
 
-    def _join_again(self, joining: Joining, member: Member, now_ms: int) -> Parked[JoinAnswer]:
+    def _join_again(self, joining: Joining, member: Member, now_ms: int) -> PendingAnswer[JoinAnswer]:
         unchanged = member.protocols == joining.protocols
         if self.state is State.COMPLETING and unchanged:
-            return Parked(self.answer_for(member))  # the first answer may have been lost
+            return PendingAnswer(self.answer_for(member))  # the first answer may have been lost
         if self.state is State.STABLE and unchanged and member.id != self.leader_id:
-            return Parked(self.answer_for(member))
+            return PendingAnswer(self.answer_for(member))
         parked = self._update_member(member, joining)
         self._rebalance(now_ms)
         return parked
 
-    def _add_member(self, joining: Joining, member_id: str, now_ms: int) -> Parked[JoinAnswer]:
+    def _add_member(self, joining: Joining, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
         member = Member(
             member_id,
             joining.instance_id,
@@ -100,7 +121,7 @@ class Group(Generation):
             joining.rebalance_timeout_ms,
             joining.protocols,
             is_new=True,
-            join=Parked(),
+            join=PendingAnswer(),
         )
         if not self.members:
             self.protocol_type = joining.protocol_type
@@ -117,7 +138,7 @@ class Group(Generation):
         self._rebalance(now_ms)
         return parked
 
-    def _replace_static_member(self, joining: Joining, member_id: str, now_ms: int) -> Parked[JoinAnswer]:
+    def _replace_static_member(self, joining: Joining, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
         """Give a static member that has come back a new id and its old place (KIP-345)."""
         assert joining.instance_id is not None
         old_leader = self.leader_id or NO_LEADER
@@ -138,6 +159,7 @@ class Group(Generation):
         elif self.state is State.STABLE and vote(self.members.values()) != self.protocol_name:
             self._rebalance(now_ms)
         elif self.state is State.STABLE:
+            self._commit_generation()
             self._answer_join(member, self._same_generation_for(member, old_leader, joining.skips_assignment))
         else:
             self._try_complete_join(now_ms)
@@ -162,7 +184,7 @@ class Group(Generation):
         protocol_name: str | None,
         assignments: Mapping[str, bytes],
         now_ms: int,
-    ) -> Parked[SyncAnswer]:
+    ) -> PendingAnswer[SyncAnswer]:
         """Take a SyncGroup in; its answer comes when the leader's assignment is here.
 
         Args:
@@ -182,13 +204,14 @@ class Group(Generation):
         if not self.unsynced:
             self._cancel_timer(Timer.SYNC)
         if self.state is State.STABLE:
-            return Parked(self.assignment_of(member))
+            return PendingAnswer(self.assignment_of(member))
         self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
-        parked = member.sync = Parked()
+        parked = member.sync = PendingAnswer()
         if member_id == self.leader_id:
             for each in self.members.values():
                 each.assignment = assignments.get(each.id, b"")
-            self._enter(Event.LEADER_ASSIGNED)
+            self._enter(Event.LEADER_ASSIGNED, now_ms)
+            self._commit_generation()
             self._answer_syncs(now_ms)
         return parked
 
@@ -249,13 +272,36 @@ class Group(Generation):
             self.member(member_id, instance_id)
             self._check_generation(generation)
 
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
+
+    def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str] | None:
+        """The topics that members read, None where a subscription cannot be read.
+
+        Raises ApiError: NON_EMPTY_GROUP, for members that are no consumers.
+        """
+        if self.state is not State.EMPTY and self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+        subscriptions = [topics_of(member.metadata(self.protocol_name)) for member in self.members.values()]
+        topics: set[str] = set()
+        for subscription in subscriptions:
+            if subscription is None:
+                return None
+            topics.update(subscription)
+        return topics
+
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
         if self.state is not State.EMPTY:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         for member_id in sorted(self.pending):
             self._remove(member_id)
-        self._enter(Event.DELETED)
+        self._enter(Event.DELETED, self.state_since_ms)
 
     def member(self, member_id: str, instance_id: str | None) -> Member:
         """The member of this id.
@@ -272,7 +318,7 @@ class Group(Generation):
     # time
 
     def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
-        """Carry out one of this group's deadlines, which the registry took off ``timers``."""
+        """Carry out one of this group's deadlines, which was taken off ``timers``."""
         if timer is Timer.JOIN:
             self._end_join_wait(now_ms)
         elif timer is Timer.SYNC and not self.unsynced:
@@ -324,7 +370,7 @@ class Group(Generation):
         self.unsynced.clear()
         self._cancel_timer(Timer.SYNC)
         first = self.state is State.EMPTY
-        self._enter(Event.REBALANCE_NEEDED)
+        self._enter(Event.REBALANCE_NEEDED, now_ms)
         delay_ms = self.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # give the others of a new group time to come
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
@@ -358,10 +404,11 @@ class Group(Generation):
         self.unsynced.clear()
         if not self.members:
             self.protocol_name = None
-            self._enter(Event.NOBODY_LEFT)
+            self._enter(Event.NOBODY_LEFT, now_ms)
+            self._commit_generation()
             return
         self.protocol_name = vote(self.members.values())
-        self._enter(Event.MEMBERS_JOINED)
+        self._enter(Event.MEMBERS_JOINED, now_ms)
         for member in self.members.values():
             self._answer_join(member, self.answer_for(member))
             self._put_off_session(member, now_ms)
@@ -379,8 +426,13 @@ class Group(Generation):
             self.leader_id = joined[0]
         return True
 
-    def _enter(self, event: Event) -> None:
+    def _enter(self, event: Event, now_ms: int) -> None:
         self.previous, self.state = self.state, NEXT_STATE[self.state, event]
+        self.state_since_ms = now_ms
+
+    def _commit_generation(self) -> None:
+        """Have the present generation written."""
+        self.commit([records.generation(self.id, self)])
 
     # members
 
@@ -402,12 +454,12 @@ class Group(Generation):
             all(member.supports(name) for member in members) for name, _ in joining.protocols
         )
 
-    def _update_member(self, member: Member, joining: Joining) -> Parked[JoinAnswer]:
+    def _update_member(self, member: Member, joining: Joining) -> PendingAnswer[JoinAnswer]:
         self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
         member.protocols = joining.protocols
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.session_timeout_ms = joining.session_timeout_ms
-        parked = member.join = Parked()
+        parked = member.join = PendingAnswer()
         return parked
 
     def _remove(self, member_id: str) -> None:

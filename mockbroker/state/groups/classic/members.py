@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
-from mockbroker.state.groups.classic.answers import JoinAnswer, Parked, SyncAnswer
+from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 
 NO_MEMBER_ID = ""
 
@@ -53,8 +53,8 @@ class Member:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False
-    join: Parked[JoinAnswer] | None = None
-    sync: Parked[SyncAnswer] | None = None
+    join: PendingAnswer[JoinAnswer] | None = None
+    sync: PendingAnswer[SyncAnswer] | None = None
 
     def supports(self, protocol_name: str) -> bool:
         return any(name == protocol_name for name, _ in self.protocols)

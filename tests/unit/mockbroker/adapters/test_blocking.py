@@ -70,7 +70,7 @@ def test_commands_have_taken_effect_when_they_return(event_loop_kind):
         answer = ask_metadata(second)
         assert [broker.node_id for broker in answer.brokers] == [1, 2, 3]
         assert [topic.name for topic in answer.topics] == ["later"]
-        assert cluster.run(lambda running: dict(running.state.follower_lags)) == {1: 5}
+        assert cluster.run(lambda running: dict(running.state.replication.lags)) == {1: 5}
 
 
 def test_a_broker_is_upgraded_and_told_as_in_the_other_form():

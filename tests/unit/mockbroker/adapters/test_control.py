@@ -147,7 +147,7 @@ async def test_followers_are_set_behind_one_broker_or_a_whole_rack(http, cluster
     assert (response.status_code, response.json()) == (200, {"brokers": [1], "records": 7})
     assert (await http.post("/racks/a/lag", json={"records": 3})).json() == {"brokers": [0, 2], "records": 3}
     assert lags((await http.get("/cluster")).json()) == [3, 7, 3, 0]
-    assert cluster.state.follower_lags == {0: 3, 1: 7, 2: 3}
+    assert cluster.state.replication.lags == {0: 3, 1: 7, 2: 3}
     await http.post("/brokers/1/lag", json={"records": 0})
     assert lags((await http.get("/cluster")).json()) == [3, 0, 3, 0]
 
@@ -179,7 +179,7 @@ async def test_a_body_that_will_not_do_is_refused_in_one_line(http, cluster, pat
     assert response.status_code == status
     assert words in response.json()["error"]
     assert "\n" not in response.json()["error"]
-    assert cluster.state.follower_lags == {}
+    assert cluster.state.replication.lags == {}
 
 
 async def test_a_kraft_cluster_says_so(http):

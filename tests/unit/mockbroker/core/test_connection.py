@@ -186,17 +186,6 @@ def test_no_body_of_any_api_breaks_the_cluster(api_key, version, body):
     assert Client(sim).ask(METADATA, 12).brokers
 
 
-def test_a_handler_that_fails_ends_its_own_connection(sim, client, caplog, monkeypatch):
-    def broken(call: Any, request: Any) -> None:
-        raise ZeroDivisionError("a bug")
-
-    monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
-    client.write(client.frame(fetch_request(), 12))
-    monkeypatch.undo()
-    assert client.connection.closed == "ZeroDivisionError: a bug"
-    assert Client(sim).ask(METADATA, 12).topics
-
-
 def test_reading_stops_while_many_bytes_wait_behind_a_call(sim, client):
     client.write(client.frame(fetch_request(max_wait_ms=500), 12))
     assert not client.connection.is_full

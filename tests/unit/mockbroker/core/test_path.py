@@ -153,7 +153,20 @@ def test_a_simulated_request_of_a_version_that_is_not_served_is_refused_as_a_rea
 
 def test_an_error_that_escapes_a_handler_is_told_where_the_answer_has_a_place_for_it(sim):
     wrong = FetchRequest(session_id=5, session_epoch=3)
-    assert sim.ask(wrong) == FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    assert sim.ask(wrong) == FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_id=5)
+
+
+def test_what_a_handler_raises_unforeseen_is_an_unknown_server_error_and_a_traceback(sim, monkeypatch, caplog):
+    def broken(call: Call, request: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    client = Client(sim)
+    with monkeypatch.context() as patched:
+        patched.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
+        response = client.ask(FetchRequest(), 12)
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert client.connection.closed is None
+    assert "ZeroDivisionError: a bug" in caplog.text
 
 
 def test_what_a_simulated_request_runs_into_is_raised(sim, monkeypatch):
@@ -161,7 +174,6 @@ def test_what_a_simulated_request_runs_into_is_raised(sim, monkeypatch):
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
-    monkeypatch.setattr("mockbroker.core.path.error_response", lambda request, version, error: None)
     with pytest.raises(ZeroDivisionError):
         sim.ask(DescribeTopicPartitionsRequest())
     monkeypatch.undo()

@@ -16,8 +16,8 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.handlers.update_metadata import live_broker, request_of, told_partitions
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.zookeeper.controller import Update
 from mockbroker.state.metadata.cache import DELETED
+from mockbroker.state.zookeeper.controller import Update
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.error_codes import ErrorCode
 from protocol.headers import read_request

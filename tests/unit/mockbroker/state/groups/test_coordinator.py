@@ -97,17 +97,17 @@ def test_only_a_group_without_members_can_be_deleted_and_its_offsets_go_with_it(
 def test_a_deleted_group_leaves_no_deadline_behind(driver):
     driver.join()
     driver.groups.delete(GROUP)
-    assert driver.groups.next_deadline_ms() is None
+    assert driver.groups.timers.next_ms() is None
 
 
 def test_deadlines_of_several_groups_are_carried_out_each_at_its_time(driver):
     driver.stable_members(1)
-    assert driver.groups.next_deadline_ms() == SESSION_MS
-    driver.groups.tick(SESSION_MS - 1)
+    assert driver.groups.timers.next_ms() == SESSION_MS
+    driver.groups.timers.advance(SESSION_MS - 1)
     assert driver.group.state is State.STABLE
-    driver.groups.tick(SESSION_MS)
+    driver.groups.timers.advance(SESSION_MS)
     assert driver.group.state is State.EMPTY
-    assert driver.groups.next_deadline_ms() is None
+    assert driver.groups.timers.next_ms() is None
 
 
 # committing
@@ -179,7 +179,7 @@ def test_metadata_too_long_spoils_only_its_own_partition(driver):
 
 
 def stage(driver, generation=-1, member_id="", offset=9):
-    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)})
+    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)}, driver.now_ms)
 
 
 def test_a_transactions_offsets_count_once_it_commits(driver):

@@ -2,59 +2,86 @@
 
 from __future__ import annotations
 
-from mockbroker.state.groups.offsets import NOTHING_COMMITTED, Committed, GroupOffsets
+from collections.abc import Iterable
 
+import pytest
+
+from mockbroker.state.groups.offsets import (
+    NOTHING_COMMITTED,
+    Committed,
+    GroupOffsets,
+    commits,
+    deletions,
+    transaction_end,
+)
+from mockbroker.state.image.image import Image
+
+GROUP = "readers"
 ORDERS_0, ORDERS_1, EVENTS_0 = ("orders", 0), ("orders", 1), ("events", 0)
 
 
-def test_a_partition_without_a_commit_has_offset_minus_one_and_empty_metadata():
-    assert GroupOffsets().get(ORDERS_0) == Committed(-1, -1, "") == NOTHING_COMMITTED
+@pytest.fixture
+def offsets() -> GroupOffsets:
+    """Those of a group that has committed nothing."""
+    return GroupOffsets(Image(), GROUP)
 
 
-def test_the_last_commit_of_a_partition_counts():
-    offsets = GroupOffsets()
-    offsets.commit({ORDERS_0: Committed(5, 1, "a"), ORDERS_1: Committed(1)})
-    offsets.commit({ORDERS_0: Committed(4, 2, "b")})
+def apply(offsets: GroupOffsets, records: Iterable[object]) -> None:
+    for record in records:
+        offsets.image.apply(record)
+
+
+def commit(offsets: GroupOffsets, committed: dict[tuple[str, int], Committed], producer_id: int = -1) -> None:
+    apply(offsets, commits(GROUP, committed, 0, producer_id))
+
+
+def test_a_partition_without_a_commit_has_offset_minus_one_and_empty_metadata(offsets):
+    assert offsets.get(ORDERS_0) == Committed(-1, -1, "") == NOTHING_COMMITTED
+
+
+def test_the_last_commit_of_a_partition_counts(offsets):
+    commit(offsets, {ORDERS_0: Committed(5, 1, "a"), ORDERS_1: Committed(1)})
+    commit(offsets, {ORDERS_0: Committed(4, 2, "b")})
     assert offsets.get(ORDERS_0) == Committed(4, 2, "b")
     assert offsets.get(ORDERS_1) == Committed(1)
 
 
-def test_partitions_are_listed_by_topic_and_number():
-    offsets = GroupOffsets()
-    offsets.commit({("orders", 10): Committed(1), ORDERS_1: Committed(1), EVENTS_0: Committed(1)})
+def test_the_offsets_of_other_groups_do_not_show(offsets):
+    apply(offsets, commits("others", {ORDERS_0: Committed(5)}, 0))
+    assert offsets.partitions() == offsets.all_partitions() == []
+
+
+def test_partitions_are_listed_by_topic_and_number(offsets):
+    commit(offsets, {("orders", 10): Committed(1), ORDERS_1: Committed(1), EVENTS_0: Committed(1)})
     assert offsets.partitions() == [EVENTS_0, ORDERS_1, ("orders", 10)]
 
 
-def test_deleted_offsets_are_gone_and_the_others_stay():
-    offsets = GroupOffsets()
-    offsets.commit({ORDERS_0: Committed(5), ORDERS_1: Committed(6)})
-    offsets.delete([ORDERS_0, EVENTS_0])
+def test_deleted_offsets_are_gone_and_the_others_stay(offsets):
+    commit(offsets, {ORDERS_0: Committed(5), ORDERS_1: Committed(6)})
+    apply(offsets, deletions(GROUP, [ORDERS_0, EVENTS_0]))
     assert offsets.partitions() == [ORDERS_1]
 
 
-def test_a_topic_created_again_starts_without_offsets():
-    offsets = GroupOffsets()
-    offsets.commit({ORDERS_0: Committed(5), EVENTS_0: Committed(6)})
-    offsets.stage(7, {ORDERS_1: Committed(8)})
-    offsets.forget_topic("orders")
-    offsets.end_transaction(7, committed=True)
+def test_a_deleted_offset_that_is_pending_does_not_come_back_with_the_end_of_its_transaction(offsets):
+    commit(offsets, {ORDERS_0: Committed(5), EVENTS_0: Committed(6)})
+    commit(offsets, {ORDERS_1: Committed(8)}, producer_id=7)
+    assert offsets.all_partitions() == [EVENTS_0, ORDERS_0, ORDERS_1]
+    apply(offsets, deletions(GROUP, [ORDERS_0, ORDERS_1]))
+    apply(offsets, [transaction_end(7, committed=True)])
     assert offsets.partitions() == [EVENTS_0]
 
 
-def test_staged_offsets_show_only_when_their_transaction_commits():
-    offsets = GroupOffsets()
-    offsets.stage(7, {ORDERS_0: Committed(5)})
-    offsets.stage(8, {ORDERS_1: Committed(6)})
+def test_staged_offsets_show_only_when_their_transaction_commits(offsets):
+    commit(offsets, {ORDERS_0: Committed(5)}, producer_id=7)
+    commit(offsets, {ORDERS_1: Committed(6)}, producer_id=8)
     assert offsets.partitions() == []
-    offsets.end_transaction(7, committed=True)
-    offsets.end_transaction(8, committed=False)
+    apply(offsets, [transaction_end(7, committed=True), transaction_end(8, committed=False)])
     assert offsets.partitions() == [ORDERS_0]
 
 
-def test_a_partition_is_unstable_while_a_transaction_may_commit_another_offset():
-    offsets = GroupOffsets()
-    offsets.stage(7, {ORDERS_0: Committed(5)})
+def test_a_partition_is_unstable_while_a_transaction_may_commit_another_offset(offsets):
+    commit(offsets, {ORDERS_0: Committed(5)}, producer_id=7)
     assert offsets.is_unstable(ORDERS_0)
     assert not offsets.is_unstable(ORDERS_1)
-    offsets.end_transaction(7, committed=False)
+    apply(offsets, [transaction_end(7, committed=False)])
     assert not offsets.is_unstable(ORDERS_0)

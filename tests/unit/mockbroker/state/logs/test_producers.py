@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.producers import PartitionProducers, Producers, WrittenBatch
 from protocol.error_codes import ErrorCode
 
@@ -11,7 +12,7 @@ LAST_SEQUENCE = 2**31 - 1
 
 def wrote(producers: PartitionProducers, first: int, last: int, offset: int, epoch: int = 0) -> None:
     assert producers.check(7, epoch, first, last) is None
-    producers.note(7, epoch, WrittenBatch(first, last, offset, -1), now_ms=offset)
+    producers.note(7, epoch, WrittenBatch(first, last, offset, -1), timestamp_ms=offset)
 
 
 def refused(producers: PartitionProducers, epoch: int, first: int, last: int) -> int:
@@ -68,14 +69,14 @@ def test_idle_producers_are_forgotten(producers):
 
 
 def test_every_producer_without_a_transactional_id_gets_an_id_of_its_own():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     pairs = [producers.initialise(None, 0) for _ in range(3)]
     assert len({producer_id for producer_id, _ in pairs}) == 3
     assert {epoch for _, epoch in pairs} == {0}
 
 
 def test_a_transactional_id_keeps_its_producer_id_and_fences_by_epoch():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     first = producers.initialise("billing", 1000)
     second = producers.initialise("billing", 1000)
     assert second == (first[0], first[1] + 1)
@@ -88,43 +89,45 @@ def code_of(producers: Producers, present: tuple[int, int]) -> int:
 
 
 def test_a_new_transactional_id_takes_no_notice_of_the_pair_that_is_named():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, epoch = producers.initialise("billing", 1000, (7, 3))
     assert (producer_id != 7, epoch) == (True, 0)
 
 
 def test_a_producer_that_continues_gets_the_next_epoch_and_a_retry_of_that_the_same_one():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, epoch = producers.initialise("billing", 1000)
     assert producers.initialise("billing", 1000, (producer_id, epoch)) == (producer_id, 1)
     assert producers.initialise("billing", 1000, (producer_id, epoch)) == (producer_id, 1)
 
 
 def test_a_producer_that_another_one_took_over_from_is_fenced():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, epoch = producers.initialise("billing", 1000)
     producers.initialise("billing", 1000)
     assert code_of(producers, (producer_id, epoch)) == ErrorCode.PRODUCER_FENCED
 
 
 def test_a_producer_id_of_somebody_else_is_fenced():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, epoch = producers.initialise("billing", 1000)
     assert code_of(producers, (producer_id + 1, epoch)) == ErrorCode.PRODUCER_FENCED
     assert code_of(producers, (producer_id, epoch + 1)) == ErrorCode.PRODUCER_FENCED
 
 
 def test_a_retry_of_the_change_to_a_new_producer_id_gets_that_one():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     old_id, _ = producers.initialise("billing", 1000)
-    producers.by_transactional_id["billing"].epoch = 2**15 - 2
+    for _ in range(2**15 - 2):
+        producers.initialise("billing", 1000)
     new_id, epoch = producers.initialise("billing", 1000, (old_id, 2**15 - 2))
     assert (new_id != old_id, epoch) == (True, 0)
     assert producers.initialise("billing", 1000, (old_id, 2**15 - 2)) == (new_id, 0)
 
 
 def test_an_exhausted_epoch_brings_a_new_producer_id():
-    producers = Producers()
+    producers = Producers(ImageWriter())
     producer_id, _ = producers.initialise("billing", 1000)
-    producers.by_transactional_id["billing"].epoch = 2**15 - 2
+    for _ in range(2**15 - 2):
+        producers.initialise("billing", 1000)
     assert producers.initialise("billing", 1000) == (producer_id + 1, 0)

@@ -9,8 +9,8 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.zookeeper.controller import Update, Zookeeper
 from mockbroker.state.metadata.cache import DELETED
+from mockbroker.state.zookeeper.controller import Update, Zookeeper
 
 PROTOCOL = "inter.broker.protocol.version"
 

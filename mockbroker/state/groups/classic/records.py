@@ -1,0 +1,64 @@
+"""A classic group as ``__consumer_offsets`` keeps it: its last stable generation, without those who wait.
+
+Source: GroupCoordinatorRecordHelpers and GroupMetadataManager.replay(GroupMetadataKey, ...), Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mockbroker.state.groups.classic.generation import Generation
+from mockbroker.state.groups.classic.members import Member
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
+
+
+def new_group(group_id: str, now_ms: int) -> CoordinatorRecord:
+    """A group that nobody has joined yet."""
+    value = GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=now_ms)
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
+
+
+def generation(group_id: str, group: Generation) -> CoordinatorRecord:
+    """The generation that a group is in, with each member's assignment."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=group.state_since_ms,
+        members=[
+            GroupMetadataValue.Member(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol_name),
+                assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
+
+
+def tombstone(group_id: str) -> CoordinatorRecord:
+    """A group is gone."""
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), None)
+
+
+def members(value: GroupMetadataValue) -> Iterator[Member]:
+    """The members of a generation that was kept; of their protocols only the one that was chosen is known."""
+    for one in value.members:
+        yield Member(
+            one.member_id,
+            one.group_instance_id,
+            one.client_id,
+            one.client_host,
+            one.session_timeout,
+            one.session_timeout if one.rebalance_timeout == -1 else one.rebalance_timeout,
+            ((value.protocol or "", one.subscription),),
+            one.assignment,
+        )

@@ -1,0 +1,1 @@
+"""What a restart finds again, and the records that alone change it."""

@@ -1,0 +1,83 @@
+"""Registered brokers: where each listens, its rack, and whether it may serve.
+
+Source: ClusterDelta and BrokerRegistration.cloneWith, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protocol.embedded.metadata_brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Apply, Image
+
+FENCED, UNFENCED = 1, -1  # BrokerRegistrationChangeRecord.Fenced
+
+
+EndPoint = tuple[str, str, int, int]
+"""Where clients reach a broker: the listener's name, host, port, and the number of its SecurityProtocol."""
+
+
+@dataclass(slots=True)
+class BrokerRegistration:
+    """One life of a broker, which begins when it registers; it serves once it is unfenced."""
+
+    id: int
+    epoch: int
+    incarnation_id: bytes
+    end_points: tuple[EndPoint, ...]
+    features: dict[str, tuple[int, int]]  # lowest and highest level by name
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+
+
+def register(image: Image, record: RegisterBrokerRecord) -> None:
+    image.brokers[record.broker_id] = BrokerRegistration(
+        record.broker_id,
+        record.broker_epoch,
+        record.incarnation_id,
+        tuple((one.name, one.host, one.port, one.security_protocol) for one in record.end_points),
+        {one.name: (one.min_supported_version, one.max_supported_version) for one in record.features},
+        record.rack,
+        record.fenced,
+        record.in_controlled_shutdown,
+    )
+
+
+def unregister(image: Image, record: UnregisterBrokerRecord) -> None:
+    del image.brokers[record.broker_id]
+
+
+def change(image: Image, record: BrokerRegistrationChangeRecord) -> None:
+    broker = image.brokers[record.broker_id]
+    assert broker.epoch == record.broker_epoch, (broker.epoch, record.broker_epoch)
+    if record.fenced:
+        broker.fenced = record.fenced == FENCED
+    if record.in_controlled_shutdown:
+        broker.in_controlled_shutdown = True
+
+
+def fence(image: Image, record: FenceBrokerRecord) -> None:
+    image.brokers[record.id].fenced = True
+
+
+def unfence(image: Image, record: UnfenceBrokerRecord) -> None:
+    image.brokers[record.id].fenced = False
+
+
+APPLY: dict[type, Apply] = {
+    RegisterBrokerRecord: register,
+    UnregisterBrokerRecord: unregister,
+    BrokerRegistrationChangeRecord: change,
+    FenceBrokerRecord: fence,
+    UnfenceBrokerRecord: unfence,
+}

@@ -1,0 +1,53 @@
+"""Classic groups and committed offsets, as ``__consumer_offsets`` has them.
+
+Source: GroupMetadataManager.replay and OffsetMetadataManager.replay, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
+from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Apply, Image, TopicPartition
+    from protocol.embedded.group_log import OffsetCommitValue
+
+
+def set_group(image: Image, record: CoordinatorRecord) -> None:
+    if record.value is None:
+        image.groups.pop(record.key.group, None)
+    else:
+        image.groups[record.key.group] = record.value
+
+
+def set_offset(image: Image, record: CoordinatorRecord) -> None:
+    """An offset of a producer's transaction is pending until that ends; without a value all trace of it goes."""
+    key: OffsetCommitKey = record.key
+    partition = (key.topic, key.partition)
+    if record.value is None:
+        drop(image.offsets, key.group, partition)
+        for producer_id, by_group in list(image.pending_offsets.items()):
+            drop(by_group, key.group, partition)
+            if not by_group:
+                del image.pending_offsets[producer_id]
+    elif record.producer_id == NO_PRODUCER_ID:
+        image.offsets.setdefault(key.group, {})[partition] = record.value
+    else:
+        by_group = image.pending_offsets.setdefault(record.producer_id, {})
+        by_group.setdefault(key.group, {})[partition] = record.value
+
+
+def drop(by_group: dict[str, dict[TopicPartition, OffsetCommitValue]], group: str, partition: TopicPartition) -> None:
+    offsets = by_group.get(group)
+    if offsets is not None:
+        offsets.pop(partition, None)
+        if not offsets:
+            del by_group[group]
+
+
+APPLY: dict[type, Apply] = {
+    GroupMetadataKey: set_group,
+    OffsetCommitKey: set_offset,
+}

@@ -1,0 +1,54 @@
+"""Passwords, access control and delegation tokens.
+
+Source: ScramDelta, AclsDelta and DelegationTokenDelta, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.embedded.metadata_security import (
+    AccessControlEntryRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Apply, Image
+
+
+def set_credential(image: Image, record: UserScramCredentialRecord) -> None:
+    image.scram_credentials[record.name, record.mechanism] = record
+
+
+def remove_credential(image: Image, record: RemoveUserScramCredentialRecord) -> None:
+    image.scram_credentials.pop((record.name, record.mechanism), None)
+
+
+def add_acl(image: Image, record: AccessControlEntryRecord) -> None:
+    image.acls[record.id] = record
+
+
+def remove_acl(image: Image, record: RemoveAccessControlEntryRecord) -> None:
+    image.acls.pop(record.id, None)
+
+
+def set_token(image: Image, record: DelegationTokenRecord) -> None:
+    image.delegation_tokens[record.token_id] = record
+
+
+def remove_token(image: Image, record: RemoveDelegationTokenRecord) -> None:
+    image.delegation_tokens.pop(record.token_id, None)
+
+
+APPLY: dict[type, Apply] = {
+    UserScramCredentialRecord: set_credential,
+    RemoveUserScramCredentialRecord: remove_credential,
+    AccessControlEntryRecord: add_acl,
+    RemoveAccessControlEntryRecord: remove_acl,
+    DelegationTokenRecord: set_token,
+    RemoveDelegationTokenRecord: remove_token,
+}

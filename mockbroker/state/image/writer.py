@@ -1,0 +1,38 @@
+"""The one way into the image: records are kept first, then applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mockbroker.state.image.image import Image
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.record_log import RecordLog
+
+
+@dataclass(slots=True, eq=False)
+class ImageWriter:
+    """An image, and the log that its records go to; without one they are not kept.
+
+    >>> from protocol.embedded.metadata_settings import FeatureLevelRecord
+    >>> log = []
+    >>> writer = ImageWriter(record_log=log)
+    >>> writer.commit([FeatureLevelRecord(name="kraft.version", feature_level=1)])
+    >>> writer.image.features, len(log)
+    ({'kraft.version': 1}, 1)
+    """
+
+    image: Image = field(default_factory=Image)
+    record_log: RecordLog | None = None
+
+    def commit(self, records: Iterable[object]) -> None:
+        """Keep records, then apply them; they have been checked before."""
+        if self.record_log is not None:
+            records = list(records)
+            if records:
+                self.record_log.append(records)
+        apply = self.image.apply
+        for record in records:
+            apply(record)

@@ -1,0 +1,80 @@
+"""Who leads a partition and who is in sync, given the brokers that are online: what is to change, as a record.
+
+Every replica that is online catches up at once and is in the ISR. The preferred leader, the first replica, leads again
+as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR. While no replica of the
+ISR is online there is no leader and the ISR stays as it was, unless ``unclean`` election takes any replica.
+
+Source: PartitionChangeBuilder, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+from mockbroker.state.topics.topic import NO_LEADER
+
+if TYPE_CHECKING:
+    from mockbroker.state.topics.topic import Partition
+    from protocol.embedded.metadata_topics import PartitionChangeRecord
+
+NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
+
+
+Leadership = tuple[int, tuple[int, ...]]
+"""Who leads, -1 for nobody, and who is in sync, in the order of the replicas."""
+
+
+def elect(replicas: tuple[int, ...], now: Leadership, online: Container[int], *, unclean: bool = False) -> Leadership:
+    """Leader and ISR in line with the brokers that are online.
+
+    >>> elect((1, 2, 3), (1, (1, 2, 3)), {2, 3})
+    (2, (2, 3))
+    >>> elect((1, 2, 3), (3, (3,)), {1, 2})
+    (-1, (3,))
+    """
+    leader, isr = now
+    online_replicas = tuple([replica for replica in replicas if replica in online])
+    if not any(replica in online for replica in isr) and not (unclean and online_replicas):
+        return (NO_LEADER, isr)
+    if replicas[0] in online or leader not in online:
+        return (online_replicas[0], online_replicas)
+    return (leader, online_replicas)
+
+
+def election(partition: Partition, online: Container[int], *, unclean: bool = False) -> PartitionChangeRecord | None:
+    """What changes about a partition now that these brokers are online, None if nothing does.
+
+    A leader that changes begins a leader epoch; an ISR that changes alone does not, as since Kafka 3.6.
+    """
+    before = (partition.leader, partition.isr)
+    after = elect(partition.replicas, before, online, unclean=unclean)
+    return None if after == before else change_record(partition, after)
+
+
+def reassignment(partition: Partition, replicas: tuple[int, ...], online: Container[int]) -> PartitionChangeRecord:
+    """What changes when a partition moves to these replicas at once; those online are in sync.
+
+    The leader epoch moves on when a replica is dropped, even if the leader stays: see
+    ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded``.
+    """
+    isr = tuple([replica for replica in replicas if replica in online]) or replicas
+    leader = partition.leader if partition.leader in replicas else NO_LEADER
+    record = change_record(partition, elect(replicas, (leader, isr), online))
+    record.replicas = list(replicas)
+    if not set(partition.replicas) <= set(replicas) and record.leader == NO_LEADER_CHANGE:
+        record.leader = partition.leader
+    return record
+
+
+def change_record(partition: Partition, after: Leadership) -> PartitionChangeRecord:
+    """The record that gives a partition this leader and ISR; what stays as it is is left out."""
+    from protocol.embedded.metadata_topics import PartitionChangeRecord
+
+    leader, isr = after
+    record = PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id)
+    if isr != partition.isr:
+        record.isr = list(isr)
+    if leader != partition.leader:
+        record.leader = leader
+    return record

@@ -1,0 +1,53 @@
+"""The records that make a topic, widen it and take it away.
+
+Source: ReplicationControlManager.createTopic, createPartitions and deleteTopic, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from mockbroker.state.image.image import TOPIC_RESOURCE
+from mockbroker.state.settings import as_text
+from mockbroker.state.topics.topic import NO_LEADER
+from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
+
+
+def topic_records(
+    name: str,
+    topic_id: bytes,
+    configs: Mapping[str, Any],
+    rows: Sequence[tuple[int, ...]],
+    online: Container[int],
+) -> Iterator[object]:
+    """A new topic, its settings, and a partition for each row of replicas."""
+    yield TopicRecord(name=name, topic_id=topic_id)
+    if configs:
+        from protocol.embedded.metadata_settings import ConfigRecord
+
+        for key, value in configs.items():
+            yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=as_text(value))
+    yield from partition_records(topic_id, 0, rows, online)
+
+
+def partition_records(
+    topic_id: bytes, first: int, rows: Sequence[tuple[int, ...]], online: Container[int]
+) -> Iterator[PartitionRecord]:
+    """New partitions from number ``first`` on; in sync are those replicas that are online, or all where none is."""
+    for index, replicas in enumerate(rows, first):
+        isr = [replica for replica in replicas if replica in online]
+        yield PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=list(replicas),
+            isr=isr or list(replicas),
+            leader=isr[0] if isr else NO_LEADER,
+            leader_epoch=0,
+            partition_epoch=0,
+        )
+
+
+def removal(topic_id: bytes) -> RemoveTopicRecord:
+    """A topic is gone, its partitions and settings with it."""
+    return RemoveTopicRecord(topic_id=topic_id)
