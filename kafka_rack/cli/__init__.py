@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the work failed, 2 wrong usage. Errors are one line on std
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -42,6 +43,13 @@ class CommandError(Exception):
     """Work that failed for a reason that can be told in one line."""
 
 
+class HelpFormatter(argparse.RawTextHelpFormatter):
+    """As wide as the terminal. argparse would ask shutil, and load it and its compressors with each command."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_columns() - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """Reports wrong usage in one line, exit code 2."""
 
@@ -72,9 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(name: str, given: Sequence[str]) -> int:
     """Run one subcommand."""
     module = import_module(module_name(name))
-    parser = Parser(
-        prog=f"kafka-rack {name}", description=module.__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = Parser(prog=f"kafka-rack {name}", description=module.__doc__, formatter_class=HelpFormatter)
     module.add_arguments(parser)
     try:
         return int(module.run(parser.parse_args(given)))
@@ -89,6 +95,17 @@ def run(name: str, given: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"kafka-rack {name}: interrupted\n")
         return FAILED
+
+
+def terminal_columns() -> int:
+    """The columns of the terminal, or as many as COLUMNS says; 80 where there is none."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80
 
 
 def available(name: str) -> bool:

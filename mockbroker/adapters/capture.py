@@ -265,13 +265,12 @@ class Writer(threading.Thread):
     def _add_frame(self, note: FrameNote) -> int:
         at_us, tap, is_request, pieces = note
         frame = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        conversation = self._conversations[tap.number]
-        if is_request:
+        conversation = self._conversations.get(tap.number)  # None behind its end
+        if conversation is not None and is_request:
             conversation.asked_for(at_us, frame)
-            direction = "req"
-        else:
+        elif conversation is not None:
             conversation.answered(frame)
-            direction = "resp"
+        direction = "req" if is_request else "resp"
         size = len(frame)
         data = b64encode(frame).decode()
         self._add(f'{{"t":{at_us},"conn":{tap.number},"dir":"{direction}","n":{size},"data":"{data}"}}\n')
@@ -283,7 +282,7 @@ class Writer(threading.Thread):
             self._conversations[tap.number] = Conversation(tap)
             self._add(opening_line(tap))
         else:
-            del self._conversations[tap.number]
+            self._conversations.pop(tap.number, None)
             self._add(
                 f'{{"t":{note.at_us},"ev":"close","conn":{tap.number},'
                 f'"partial_req":{note.partial_request_bytes},"partial_resp":{note.partial_response_bytes}}}\n'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, cast
 
 from mockbroker.core.controller_link import ControllerLink
@@ -47,9 +46,9 @@ class ControllerChannels:
         for update in self.state.take_updates():
             self._channel(channel_key_of(update)).add(update)
         controller = (zookeeper.controller_id, zookeeper.controller_epoch)
-        for way in list(self._channels):
-            if way[:2] != controller or way.broker_id not in zookeeper.live:
-                self._channels.pop(way).close()
+        for key in list(self._channels):
+            if key[:2] != controller or key.broker_id not in zookeeper.live:
+                self._channels.pop(key).close()
         self.check()
 
     async def settled(self) -> None:
@@ -78,13 +77,13 @@ class ControllerChannels:
     def _is_settled(self) -> bool:
         return all(channel.link.is_settled for channel in self._channels.values())
 
-    def _channel(self, way: ChannelKey) -> Channel:
-        channel = self._channels.get(way)
+    def _channel(self, key: ChannelKey) -> Channel:
+        channel = self._channels.get(key)
         if channel is None:
             zookeeper = self.state.zookeeper
             assert zookeeper is not None
-            link = ControllerLink(way.controller_id, zookeeper.deliveries.append)
-            channel = self._channels[way] = Channel(link, self.state.brokers[way.broker_id], self.check)
+            link = ControllerLink(key.controller_id, zookeeper.deliveries.append)
+            channel = self._channels[key] = Channel(link, self.state.brokers[key.broker_id], self.check)
         return channel
 
 
@@ -165,7 +164,7 @@ class Channel(asyncio.Protocol):
             return
         self.link.lost()
         if self.link.has_more and self._again is None:
-            self._again = asyncio.get_running_loop().call_later(AGAIN_S, partial(self._try_again))
+            self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._try_again)
         self.on_change()
 
     def _try_again(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +21,8 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import Topic
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mockbroker.adapters.blocking import BlockingMockCluster
 
 DEFAULT_CAPTURE_BYTES = 64 << 20
@@ -90,7 +91,7 @@ class MockCluster:
         self._nodes = {broker.id: Node(self._runtime, broker) for broker in self.state.brokers.values()}
         self._is_running = False
         self._blocking: BlockingMockCluster | None = None
-        self._capture_to = (Path(capture), capture_bytes) if capture is not None else None
+        self._capture_to = (capture, capture_bytes) if capture is not None else None
         for name, shape in (topics or {}).items():
             partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
             self.create_topic(name, partitions, replication_factor)
@@ -264,11 +265,16 @@ class MockCluster:
 
     def _start_capture(self) -> None:
         if self._capture_to is not None and self._runtime.capture is None:
+            from pathlib import Path
+
             from mockbroker.adapters.capture import Capture
 
             path, file_bytes = self._capture_to
             self._runtime.capture = Capture(
-                path, now_us=lambda: time.time_ns() // 1000, describe=self._capture_preamble, file_bytes=file_bytes
+                Path(path),
+                now_us=lambda: time.time_ns() // 1000,
+                describe=self._capture_preamble,
+                file_bytes=file_bytes,
             )
 
     def _capture_preamble(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:

@@ -226,9 +226,10 @@ def frames(reader: FrameReader, data: bytes) -> list[bytes]:
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """A TCP socket that has this address but does not accept yet. Raises OSError, naming the address."""
+    name = host.encode() if host.isascii() else host  # of text Python makes IDNA, which takes a while to load
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:

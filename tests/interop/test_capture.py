@@ -64,7 +64,8 @@ async def test_a_capture_of_a_real_client_decodes_to_what_the_journal_saw(captur
     calls = Counter((row["api_key"], row["client_id"], row["broker"]) for row in rows.as_dicts("calls"))
     for row in rows.as_dicts("produces"):
         calls[0, row["client_id"], row["broker"]] += row["acks"] == 0 and row["first"]
-    assert calls == Counter((call.api_key, call.client_id, call.broker_id) for call in journal)
+    answered = [call for call in journal if call.ending.startswith("answered")]
+    assert calls == Counter((call.api_key, call.client_id, call.broker_id) for call in answered)
     assert sum(row["records"] for row in rows.as_dicts("produces")) == RECORDS
     fetches = [row for row in rows.as_dicts("fetches") if row["records"]]
     assert sum(row["records"] for row in fetches) == RECORDS

@@ -9,10 +9,12 @@ import os
 import struct
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 
 from kafka_rack.pipeline.reading import decode_paths
+from tests.bench import cluster, kfake
 from tests.bench.pipeline import bare, inputs, packets, processes
 from tests.fixture_data import CAPTURES, capture_names, capture_summary
 
@@ -85,3 +87,17 @@ def test_the_processes_below_count_too():
         assert child.pid in {process.pid for process in processes.tree(os.getpid())}
         assert processes.cpu_seconds() - before >= 0.25
         child.stdin.close()
+
+
+def test_without_go_the_benchmark_of_the_cluster_says_so_in_place_of_a_ratio(monkeypatch, capsys):
+    kfake.built.cache_clear()
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr(cluster, "rows", lambda start: [])
+    for name, figure in (("process_start_s", 0.3), ("floor_s", 0.2)):
+        monkeypatch.setattr(cluster, name, lambda figure=figure: figure)
+    monkeypatch.setattr(cluster, "throughput", lambda bootstrap: (10.0, 20.0))
+    monkeypatch.setattr(cluster, "serving", lambda *options: nullcontext((["127.0.0.1:1"], 0)))
+    cluster.main()
+    printed = capsys.readouterr().out
+    assert "process start to first Metadata: 1.50 times" in printed
+    assert "consume: 20 MB/s, no ratio to kfake: go is not installed" in printed

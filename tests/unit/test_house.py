@@ -165,6 +165,38 @@ def test_importing_a_package_loads_no_more_than_it_must(package, unwanted):
     assert [module for module in unwanted if module in loaded.split()] == []
 
 
+STARTED_CLUSTER = """
+import asyncio, sys
+from kafka_rack import cli
+from kafka_rack.cli import serve
+from mockbroker.adapters.server import MockCluster
+
+serve.add_arguments(cli.Parser(formatter_class=cli.HelpFormatter))
+
+async def start():
+    async with MockCluster():
+        print(*sys.modules)
+
+asyncio.run(start())
+"""
+
+
+def test_starting_a_cluster_loads_no_more_than_it_must():
+    command = [sys.executable, "-c", STARTED_CLUSTER]
+    loaded = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    unwanted = (
+        "email",
+        "encodings.idna",
+        "h11",
+        "json",
+        "mockbroker.adapters.capture",
+        "pathlib",
+        "rich",
+        "shutil",
+    )
+    assert [module for module in unwanted if module in loaded] == []
+
+
 @pytest.mark.parametrize("module", modules())
 def test_a_module_stays_short_enough_to_have_one_subject(module):
     assert len(path_of(module).read_text(encoding="utf-8").splitlines()) <= MAX_LINES

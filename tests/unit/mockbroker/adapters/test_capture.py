@@ -131,6 +131,15 @@ def test_a_request_without_an_answer_is_carried_over_until_it_has_one(capture):
     assert asked[2][0] == asked[1][1]
 
 
+def test_a_frame_behind_the_end_of_its_connection_is_written_and_stops_nothing(capture, path):
+    tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
+    tap.closed(0, 0)
+    tap.request(frame(1))
+    tap.closed(0, 0)
+    capture.close()
+    assert events_of(path) == ["capture", "topic", "open", "close", "req", "close", "end"]
+
+
 def test_a_connection_that_has_ended_is_in_no_later_file(capture):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1, 600))
