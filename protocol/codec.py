@@ -4,7 +4,6 @@ from typing import Any
 
 from . import reference
 from .compiler import Decoder, Encoder, compile_decoder, compile_encoder
-from .declare import declaration_of
 from .errors import DecodeError, EncodeError, UnsupportedVersionError
 
 
@@ -12,7 +11,7 @@ class Codec:
     """The compiled reader and writer of one message version; each is made when first called for.
 
     Attributes:
-        decode: ``(data, start=0) -> (message, end)``; raises DecodeError.
+        decode: ``(data, start=0) -> (message, end)``; raises DecodeError. It expects ``bytes``.
         encode: ``message -> bytes``; raises EncodeError.
     """
 
@@ -27,15 +26,23 @@ class Codec:
         self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
         self.encode: Encoder = self._first_encode
 
-    def _first_decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
+    def decoder(self) -> Decoder:
+        """The compiled function behind ``decode``, to keep and to call without a look-up."""
         if self._decoder is None:
             self._decoder = self.decode = compile_decoder(self.message, self.version, self._explain_decode)
-        return self._decoder(data, start)
+        return self._decoder
 
-    def _first_encode(self, message: Any) -> bytes:
+    def encoder(self) -> Encoder:
+        """The same behind ``encode``."""
         if self._encoder is None:
             self._encoder = self.encode = compile_encoder(self.message, self.version, self._explain_encode)
-        return self._encoder(message)
+        return self._encoder
+
+    def _first_decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
+        return self.decoder()(data, start)
+
+    def _first_encode(self, message: Any) -> bytes:
+        return self.encoder()(message)
 
     def _explain_decode(self, data: bytes, start: int) -> tuple[Any, int]:
         reference.decode(self.message, self.version, data, start=start)
@@ -46,39 +53,39 @@ class Codec:
         raise EncodeError("refused, though its construct writes it", self.message.name, self.version)
 
 
+_CODECS: dict[tuple[Any, int], Codec] = {}
+
+
 def codec(message: Any, version: int) -> Codec:
     """The codec of a message class at one version.
 
     Raises: UnsupportedVersionError.
     """
-    codecs = declaration_of(message).codecs
-    found = codecs.get(version)
+    found = _CODECS.get((message, version))
     if found is None:
-        found = codecs[version] = Codec(message, version)
+        found = _CODECS[message, version] = Codec(message, version)
     return found
 
 
 def decode_as(message: Any, version: int, data: bytes, *, trailing: str = "error") -> Any:
-    """Read ``data``, the body without its header, as a message of this class.
-
-    Args:
-        trailing: ``error`` refuses bytes left over, ``ignore`` lets them be, as Kafka's brokers do.
+    """Read ``data``, the body without its header, as a message of this class; otherwise as :func:`protocol.decode`.
 
     Raises: DecodeError, UnsupportedVersionError.
     """
-    if trailing not in ("error", "ignore"):
-        raise ValueError(f'trailing is "error" or "ignore", not {trailing!r}')
     if type(data) is not bytes:
         data = bytes(data)
     found, end = codec(message, version).decode(data)
-    if end != len(data) and trailing == "error":
-        raise DecodeError(f"{len(data) - end} bytes left over", message.name, version, end)
+    if end != len(data) or trailing != "error":
+        check_trailing(len(data) - end, trailing, message, version, end)
     return found
 
 
-def encode(message: Any, version: int) -> bytes:
-    """The bytes of a message, without header, in one version.
+def check_trailing(left: int, trailing: str, message: Any, version: int, end: int) -> None:
+    """Refuse ``left`` bytes behind the ``end`` of a body, unless ``trailing`` is ``ignore``.
 
-    Raises: EncodeError, UnsupportedVersionError.
+    Raises: DecodeError. ValueError: ``trailing`` is neither ``error`` nor ``ignore``.
     """
-    return codec(type(message), version).encode(message)
+    if trailing not in ("error", "ignore"):
+        raise ValueError(f'trailing is "error" or "ignore", not {trailing!r}')
+    if left and trailing == "error":
+        raise DecodeError(f"{left} bytes left over", message.name, version, end)

@@ -97,12 +97,11 @@ def field(
 class Declaration:
     """What a typed class was declared as; ``fields`` in the order of the wire, ``layouts`` by version."""
 
-    __slots__ = ("codecs", "fields", "record", "message", "layouts")
+    __slots__ = ("fields", "layouts", "message", "record")
 
     def __init__(self, record: type, fields: tuple[Field, ...], message: "Message | None") -> None:
         self.record, self.fields, self.message = record, fields, message
         self.layouts: dict[int, Record] = {}
-        self.codecs: dict[int, Any] = {}
 
 
 class Message:

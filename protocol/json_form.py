@@ -9,21 +9,21 @@ from typing import Any
 
 from construct import Construct
 
+from .codec import codec
 from .declare import declaration_of
 from .errors import EncodeError
 from .layouts import layout
+from .registry import named_class
 from .uuids import uuid_from_text, uuid_to_text
 from .wire import Absent, Blob, Boolean, CountedArray, Fixed, NullableRecord, Record, TaggedFields, Text, UuidConstruct
 
 
 def to_json(message: Any, version: int) -> dict[str, Any]:
-    """A message as plain dicts, lists, strings and numbers, ready for :func:`json.dumps`.
+    """A message in the JSON form of Kafka's ``*JsonConverter`` classes, ready for :func:`json.dumps`.
 
-    Raises: EncodeError: the message cannot be written in this version.
+    Raises: EncodeError: the version cannot hold the message. UnsupportedVersionError.
     """
-    from .codec import encode
-
-    encode(message, version)  # refuses what the version cannot hold, with the words of the codec
+    codec(type(message), version).encode(message)  # refuses what the version cannot hold, with the words of the codec
     written: dict[str, Any] = write_record(layout(type(message), version), message)
     return written
 
@@ -68,12 +68,13 @@ def write_value(construct: Construct, value: Any) -> Any:
     return value
 
 
-def from_json(message: Any, version: int, value: Any) -> Any:
-    """A typed message out of its JSON; fields left out get their defaults.
+def from_json(name: str, version: int, value: Any) -> Any:
+    """The message called ``name`` out of its JSON form; fields left out get their defaults.
 
     Raises: EncodeError: a name that the version does not know, or a value of the wrong kind, and where it stands.
+        UnsupportedVersionError.
     """
-    return read_record(layout(message, version), value, JsonPlace(message.name, version, ""))
+    return read_record(layout(named_class(name), version), value, JsonPlace(name, version, ""))
 
 
 class JsonPlace:

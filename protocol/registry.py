@@ -250,12 +250,19 @@ def message_class(api_key: int, kind: str) -> Any:
 
     Raises: UnsupportedVersionError: no API has this key. ValueError: another kind.
     """
+    found = _BY_API.get((api_key, kind))
+    if found is None:
+        found = _BY_API[api_key, kind] = loaded_class(api_key, kind)
+    return found
+
+
+def loaded_class(api_key: int, kind: str) -> Any:
+    """The same, out of the module that declares it."""
     if kind not in KINDS:
         raise ValueError(f'kind is "request" or "response", not {kind!r}')
-    found = APIS.get(api_key)
-    if found is None:
+    if api_key not in APIS:
         raise UnsupportedVersionError(f"no API has key {api_key}")
-    module, stem = found
+    module, stem = APIS[api_key]
     return getattr(import_module(f"{__package__}.apis.{module}"), stem + KINDS[kind])
 
 
@@ -286,3 +293,4 @@ def modules_by_name() -> dict[str, str]:
 
 
 _BY_NAME: dict[str, str] = {}
+_BY_API: dict[tuple[int, str], Any] = {}

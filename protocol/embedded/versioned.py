@@ -9,50 +9,83 @@
 'az-a'
 """
 
-from typing import TypeVar
+from typing import Any
 
-from ..codec import codec, decode_as, encode
-from ..errors import DecodeError
+from ..codec import check_trailing, codec
+from ..errors import DecodeError, UnsupportedVersionError
+from ..registry import modules_by_name
 
-T = TypeVar("T")
 VERSION_BYTES = 2
 
+# Read by the highest known version where the one in front is newer, as versions of these only ever add fields at the
+# end. Sources: ConsumerProtocol.deserializeSubscription and deserializeAssignment; EndTransactionMarker and
+# ControlRecordType.parseTypeId; Apache Kafka 4.1; KIP-429, KIP-792, KIP-881.
+READ_FORWARD = frozenset(
+    {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment", "ControlRecordTypeSchema", "EndTxnMarker"}
+)
+# Of these, newer versions are refused. Sources: DefaultKafkaPrincipalBuilder, ProducerStateManager and
+# TransactionLog, Apache Kafka 4.1.
+VERSIONED_MODULES = frozenset(
+    f"embedded.{module}"
+    for module in (
+        "consumer_group_log",
+        "group_log",
+        "principal",
+        "producer_snapshot",
+        "share_group_log",
+        "share_state_log",
+        "streams_group_log",
+        "transaction_log",
+    )
+)
 
-def read_versioned(message: type[T], data: bytes) -> T:
-    """Read a message behind its version. A newer version than we know is read as the highest known, its tail ignored.
 
-    Source: ``ConsumerProtocol.deserializeSubscription`` and ``deserializeAssignment``, Apache Kafka 4.1.
+def is_versioned(name: str) -> bool:
+    """Whether a message travels behind its version. Keys of coordinators' logs stand behind their type instead."""
+    return name in READ_FORWARD or (modules_by_name()[name] in VERSIONED_MODULES and not name.endswith("Key"))
+
+
+def read_versioned(message: Any, data: bytes, *, trailing: str = "ignore") -> Any:
+    """Read a message behind its version. A newer version than known is read as the highest known where Kafka does so.
+
+    Args:
+        trailing: ``ignore`` lets bytes left over be, as Kafka does, ``error`` refuses them; those of a newer version
+            are always ignored.
 
     Raises: DecodeError: the bytes are not the message; its offset counts from the start of the body.
+        UnsupportedVersionError: the version is newer, and not to be read so; or no version stands before this message.
     """
+    if type(data) is not bytes:
+        data = bytes(data)
     version = stated_version(message, data)
-    highest: int = message.valid_versions.highest  # type: ignore[attr-defined]
-    known = min(version, highest)
-    if version > highest:
-        found: T = decode_as(message, known, data[VERSION_BYTES:], trailing="ignore")
-        return found
-    found, _ = codec(message, known).decode(data, VERSION_BYTES)  # Kafka does not look behind the end
+    highest = message.valid_versions.highest
+    if version > highest and message.name in READ_FORWARD:
+        version, trailing = highest, "ignore"
+    found, end = codec(message, version).decode(data, VERSION_BYTES)
+    check_trailing(len(data) - end, trailing, message, version, end - VERSION_BYTES)
     return found
 
 
-def stated_version(message: type, data: bytes) -> int:
+def stated_version(message: Any, data: bytes) -> int:
     """The version in front of a message.
 
-    Raises: DecodeError: there is none, or it lies below the lowest that exists.
+    Raises: DecodeError: there is none, or it lies below the lowest that exists. UnsupportedVersionError: this message
+        does not travel behind one.
     """
-    name = message.__name__
+    name, lowest = message.name, message.valid_versions.lowest
+    if not is_versioned(name):
+        raise UnsupportedVersionError(f"no version stands in front of {name}; expected one of {message.valid_versions}")
     if len(data) < VERSION_BYTES:
-        raise DecodeError(f"2 bytes of version wanted, {len(data)} remain", name, 0, 0)
+        raise DecodeError(f"expected 2 bytes of version, {len(data)} remain", name, 0, 0)
     version = int.from_bytes(data[:VERSION_BYTES], signed=True)
-    lowest: int = message.valid_versions.lowest  # type: ignore[attr-defined]
     if version < lowest:
         raise DecodeError(f"version {version}, but the lowest is {lowest}", name, version, 0)
     return version
 
 
-def write_versioned(message: object, version: int) -> bytes:
+def write_versioned(message: Any, version: int) -> bytes:
     """A message behind its version.
 
     Raises: EncodeError, UnsupportedVersionError.
     """
-    return version.to_bytes(VERSION_BYTES, signed=True) + encode(message, version)
+    return version.to_bytes(VERSION_BYTES, signed=True) + codec(type(message), version).encode(message)

@@ -22,7 +22,7 @@ def test_a_newer_version_is_read_as_the_highest_known():
     assert read_versioned(ConsumerProtocolSubscription, data) == IN_RACK
 
 
-@pytest.mark.parametrize(("data", "reason"), [(b"\0", "2 bytes of version wanted"), (b"\xff\xfe", "version -2")])
+@pytest.mark.parametrize(("data", "reason"), [(b"\0", "expected 2 bytes of version"), (b"\xff\xfe", "version -2")])
 def test_what_has_no_version_is_refused(data, reason):
     with pytest.raises(protocol.DecodeError, match=reason):
         read_versioned(ConsumerProtocolAssignment, data)

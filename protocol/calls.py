@@ -1,0 +1,76 @@
+"""What users call most: ``decode``, ``decode_named`` and ``encode``.
+
+Each finds the compiled function of a message version by a single look-up, so that a tiny message costs little more
+than that function alone. Whatever is not there yet, or does not exist, is left to :mod:`.registry` and :mod:`.codec`.
+"""
+
+from typing import Any
+
+from .codec import check_trailing, codec
+from .compiler import Decoder, Encoder
+from .embedded.versioned import read_versioned
+from .registry import message_class, named_class
+
+_BY_API: dict[tuple[int, str, int], Decoder] = {}
+_BY_NAME: dict[tuple[str, int], Decoder] = {}
+_ENCODERS: dict[tuple[type, int], Encoder] = {}
+
+
+def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str = "error") -> Any:
+    """Read the body, without header, of an API's ``"request"`` or ``"response"``.
+
+    Args:
+        trailing: ``error`` refuses bytes left over, ``ignore`` lets them be, as Kafka's brokers do.
+
+    Raises: DecodeError; UnsupportedVersionError: no such API or version. ValueError: another kind.
+    """
+    read = _BY_API.get((api_key, kind, version))
+    if read is None:
+        read = _BY_API[api_key, kind, version] = codec(message_class(api_key, kind), version).decoder()
+    if type(data) is not bytes:
+        data = bytes(data)
+    message, end = read(data)
+    if end != len(data) or trailing != "error":
+        check_trailing(len(data) - end, trailing, type(message), version, end)
+    return message
+
+
+def decode_named(name: str, version: int | None, data: bytes, *, trailing: str = "error") -> Any:
+    """Read a message by Kafka's name for it, as ``ConsumerProtocolSubscription``; otherwise as :func:`decode`.
+
+    Args:
+        version: of ``data``, which is then the body alone. None: the version stands in front of the body, an int16, as
+            the messages that members of a group send each other, and the values in coordinators' logs, travel. Of the
+            consumer protocol's a version newer than any known is read as the highest known, and what it adds ignored.
+
+    >>> import protocol
+    >>> body = bytes.fromhex("0000000100066576656e7473" "ffffffff")
+    >>> protocol.decode_named("ConsumerProtocolSubscription", 0, body).topics
+    ['events']
+    >>> protocol.decode_named("ConsumerProtocolSubscription", None, b"\\x00\\x00" + body).topics
+    ['events']
+
+    Raises: DecodeError; UnsupportedVersionError: no such name or version, or nothing that travels behind its version.
+    """
+    if version is None:
+        return read_versioned(named_class(name), data, trailing=trailing)
+    read = _BY_NAME.get((name, version))
+    if read is None:
+        read = _BY_NAME[name, version] = codec(named_class(name), version).decoder()
+    if type(data) is not bytes:
+        data = bytes(data)
+    message, end = read(data)
+    if end != len(data) or trailing != "error":
+        check_trailing(len(data) - end, trailing, type(message), version, end)
+    return message
+
+
+def encode(message: Any, version: int) -> bytes:
+    """The bytes of a message, without header, in one version.
+
+    Raises: EncodeError, UnsupportedVersionError.
+    """
+    write = _ENCODERS.get((type(message), version))
+    if write is None:
+        write = _ENCODERS[type(message), version] = codec(type(message), version).encoder()
+    return write(message)
