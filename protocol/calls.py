@@ -11,9 +11,10 @@ from .compiler import Decoder, Encoder
 from .embedded.versioned import read_versioned
 from .registry import message_class, named_class
 
-_BY_API: dict[tuple[int, str, int], Decoder] = {}
-_BY_NAME: dict[tuple[str, int], Decoder] = {}
-_ENCODERS: dict[tuple[type, int], Encoder] = {}
+# Nested dictionaries: making and hashing a tuple of the three would cost as much as all the rest of a call.
+_BY_API: dict[int, dict[str, dict[int, Decoder]]] = {}
+_BY_NAME: dict[str, dict[int, Decoder]] = {}
+_ENCODERS: dict[type, dict[int, Encoder]] = {}
 
 
 def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str = "error") -> Any:
@@ -24,9 +25,13 @@ def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str 
 
     Raises: DecodeError; UnsupportedVersionError: no such API or version. ValueError: another kind.
     """
-    read = _BY_API.get((api_key, kind, version))
+    try:
+        read = _BY_API[api_key][kind][version]
+    except KeyError:
+        read = None
     if read is None:
-        read = _BY_API[api_key, kind, version] = codec(message_class(api_key, kind), version).decoder()
+        read = codec(message_class(api_key, kind), version).decoder()
+        _BY_API.setdefault(api_key, {}).setdefault(kind, {})[version] = read
     if type(data) is not bytes:
         data = bytes(data)
     message, end = read(data)
@@ -54,9 +59,13 @@ def decode_named(name: str, version: int | None, data: bytes, *, trailing: str =
     """
     if version is None:
         return read_versioned(named_class(name), data, trailing=trailing)
-    read = _BY_NAME.get((name, version))
+    try:
+        read = _BY_NAME[name][version]
+    except KeyError:
+        read = None
     if read is None:
-        read = _BY_NAME[name, version] = codec(named_class(name), version).decoder()
+        read = codec(named_class(name), version).decoder()
+        _BY_NAME.setdefault(name, {})[version] = read
     if type(data) is not bytes:
         data = bytes(data)
     message, end = read(data)
@@ -70,7 +79,11 @@ def encode(message: Any, version: int) -> bytes:
 
     Raises: EncodeError, UnsupportedVersionError.
     """
-    write = _ENCODERS.get((type(message), version))
+    try:
+        write = _ENCODERS[type(message)][version]
+    except KeyError:
+        write = None
     if write is None:
-        write = _ENCODERS[type(message), version] = codec(type(message), version).encoder()
+        write = codec(type(message), version).encoder()
+        _ENCODERS.setdefault(type(message), {})[version] = write
     return write(message)

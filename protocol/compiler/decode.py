@@ -3,6 +3,14 @@
 Neighbouring fields of fixed width, with the first byte or bytes of a length behind them, become one ``unpack_from``.
 Slices are taken without looking whether the bytes are there: a cut-off input leaves the position behind the end, which
 every later read and the last line notice. Only counts are checked at once, as they would be believed by a loop.
+
+A message with lists in lists makes thousands of them, all alive until it is read. The garbage collector would set out at
+every 700th, find nothing, and now and then walk over all else that lives in the process: three times the work where
+that is much. So the decoder of such a message holds the collector off while it reads one of more than ``PAUSE_FROM``
+bytes. The collector is a process's, not a thread's: other threads' garbage waits those milliseconds, too; decoders in
+several threads leave it on; and who switches it off for good in one thread, while another decodes, must look again.
+Making the records untracked (``gc=False``, see :func:`protocol.declare.build`) does not suffice, as lists cannot be;
+``gc.freeze`` and thresholds would have to be undone as well, over what other code has set.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,6 +37,7 @@ from .sizes import least_size, width
 from .source import Source
 
 SPARING_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
+PAUSE_FROM = 4096  # bytes of a message from which on the garbage collector waits until it is read
 
 
 def decoder_source(construct: Record) -> Source:
@@ -38,7 +47,7 @@ def decoder_source(construct: Record) -> Source:
     as the same object wherever it stands: the ids of brokers are small in number and sometimes large in value, and
     could else take more memory than all the rest.
     """
-    writer = DecoderWriter()
+    writer = DecoderWriter(pausing=has_nested_arrays(construct))
     if has_numbers(construct):
         writer.large = writer.source.refer("large", large_decoder(writer.source, construct))
     return writer.whole(construct)
@@ -50,7 +59,7 @@ def large_decoder(source: Source, construct: Record) -> Callable[[bytes, int], A
 
     def decode_large(b: bytes, p: int) -> Any:
         if not made:
-            sparing = DecoderWriter(sparing=True).whole(construct)
+            sparing = DecoderWriter(sparing=True, pausing=True).whole(construct)
             sparing.namespace["explain"] = source.namespace["explain"]
             made.append(sparing.run("decode_large"))
         return made[0](b, p)
@@ -70,6 +79,21 @@ def has_numbers(construct: Construct) -> bool:
     )
 
 
+def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bool:
+    """Whether there are arrays in arrays, so that one message can hold very many lists."""
+    if isinstance(construct, CountedArray):
+        return within_array or has_nested_arrays(construct.subcon, within_array=True)
+    if isinstance(construct, Record):
+        parts = [sub.subcon for sub in construct.subcons]
+    elif isinstance(construct, TaggedFields):
+        parts = [field.subcon for field in construct.known.values()]
+    elif isinstance(construct, NullableRecord):
+        parts = [construct.subcon]
+    else:
+        return False
+    return any(has_nested_arrays(part, within_array=within_array) for part in parts)
+
+
 class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
@@ -77,8 +101,8 @@ class DecoderWriter:
     position is the variable ``base`` plus ``offset``; before a loop or a branch it is settled into ``p``.
     """
 
-    def __init__(self, *, sparing: bool = False) -> None:
-        self.sparing = sparing
+    def __init__(self, *, sparing: bool = False, pausing: bool = False) -> None:
+        self.sparing, self.pausing = sparing, pausing
         self.large = ""
         self.source = Source("decode")
         self.source.namespace |= reading.NAMES
@@ -95,11 +119,20 @@ class DecoderWriter:
                 source.add(f"if size > {SPARING_FROM}:", f"    return {self.large}(b, p)")
             if self.sparing:
                 source.add("same.clear()")
+            if self.pausing:
+                source.add(f"paused = size > {PAUSE_FROM} and gc_isenabled()")
             with source.block("try:"):
+                if self.pausing:
+                    source.add("if paused:", "    gc_disable()")
                 made = self.record(construct)
                 self.settle()
                 source.add("if p > size:", "    raise Refused", f"return {made}, p")
-            source.add("except Exception:", "    return explain(b, start)")
+            with source.block("except Exception:"):
+                if self.pausing:
+                    source.add("if paused:", "    gc_enable()", "    paused = False")
+                source.add("return explain(b, start)")
+            if self.pausing:
+                source.add("finally:", "    if paused:", "        gc_enable()")
         return source
 
     # -- positions and runs ------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What compiled decoders call for the rare cases: varints of several bytes, long strings, nulls; and shared lines."""
 
+import gc
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -133,6 +134,9 @@ class Same(dict[int, int]):
 SHARED = ("h", "l", "q")  # the codes of what Same is for; no floats or booleans, of which different ones can be equal
 UNPACKERS = {code: Unpackers(code) for code in "bBhHlLqd?"}
 NAMES = {
+    "gc_disable": gc.disable,
+    "gc_enable": gc.enable,
+    "gc_isenabled": gc.isenabled,
     "same": Same(),
     "long_varint": long_varint,
     "tag_and_end": tag_and_end,
