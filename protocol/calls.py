@@ -49,7 +49,7 @@ def decode_named(name: str, version: int | None, data: bytes, *, trailing: str =
             consumer protocol's a version newer than any known is read as the highest known, and what it adds ignored.
 
     >>> import protocol
-    >>> body = bytes.fromhex("0000000100066576656e7473" "ffffffff")
+    >>> body = bytes.fromhex("0000000100066576656e7473ffffffff")
     >>> protocol.decode_named("ConsumerProtocolSubscription", 0, body).topics
     ['events']
     >>> protocol.decode_named("ConsumerProtocolSubscription", None, b"\\x00\\x00" + body).topics

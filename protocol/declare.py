@@ -178,6 +178,8 @@ def build(declared: type, message: Message | None) -> Any:
     namespace["__qualname__"] = declared.__qualname__  # or nested records would not pickle
     namespace[TAGS] = ()
     meta = msgspec.StructMeta if message is None else MessageType
+    # gc=False: instances are no business of the garbage collector, which makes them cheaper. A message is a tree; only
+    # one that was made to contain itself would never be freed.
     made: Any = meta(declared.__name__, (msgspec.Struct,), namespace, gc=False, repr_omit_defaults=True)
     made.__declaration__ = Declaration(made, tuple(fields), message)
     return made

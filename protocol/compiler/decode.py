@@ -4,12 +4,33 @@ Neighbouring fields of fixed width, with the first byte or bytes of a length beh
 Slices are taken without looking whether the bytes are there: a cut-off input leaves the position behind the end, which
 every later read and the last line notice. Only counts are checked at once, as they would be believed by a loop.
 
-A message with lists in lists makes thousands of them, all alive until it is read. The garbage collector would set out at
-every 700th, find nothing, and now and then walk over all else that lives in the process: three times the work where
+For a Metadata v0 request, which is an array of topic names::
+
+    def decode(b, p=0):
+        start = p
+        size = len(b)
+        try:
+            (n2,) = unpack_from(b, p)  # ">l", the count
+            p += 4
+            if n2 == 0:
+                n2 = 0
+                a1 = []
+            else:
+                if n2 < 0 or n2 * 2 > size - p:
+                    raise Refused
+                ...  # as many topics: a string each, or a loop of specialized_decode where many repeat one shape
+            if p > size:
+                raise Refused
+            return MetadataRequest(a1, True, False, False, "", ()), p  # what version 0 lacks has its default
+        except Exception:
+            return explain(b, start)
+
+A message with lists in lists makes thousands of them, all alive until it is read. The garbage collector would set out
+at every 700th, find nothing, and now and then walk over all else that lives in the process: three times the work where
 that is much. So the decoder of such a message holds the collector off while it reads one of more than ``PAUSE_FROM``
-bytes. The collector is a process's, not a thread's: other threads' garbage waits those milliseconds, too; decoders in
-several threads leave it on; and who switches it off for good in one thread, while another decodes, must look again.
-Making the records untracked (``gc=False``, see :func:`protocol.declare.build`) does not suffice, as lists cannot be;
+bytes. The collector is a process's, not a thread's: other threads' garbage waits those milliseconds, too; while several
+threads decode it may be on; and if one thread switches it off while another decodes, it is on again afterwards. Making
+the records untracked (``gc=False``, see :func:`protocol.declare.build`) does not suffice, as lists cannot be;
 ``gc.freeze`` and thresholds would have to be undone as well, over what other code has set.
 """
 
@@ -32,11 +53,11 @@ from ..wire import (
     UuidConstruct,
 )
 from . import reading
-from .alike_decode import FEWEST, alike_reader, repeats
 from .sizes import least_size, width
 from .source import Source
+from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
 
-SPARING_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
+INTERN_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
 PAUSE_FROM = 4096  # bytes of a message from which on the garbage collector waits until it is read
 
 
@@ -59,9 +80,9 @@ def large_decoder(source: Source, construct: Record) -> Callable[[bytes, int], A
 
     def decode_large(b: bytes, p: int) -> Any:
         if not made:
-            sparing = DecoderWriter(sparing=True, pausing=True).whole(construct)
-            sparing.namespace["explain"] = source.namespace["explain"]
-            made.append(sparing.run("decode_large"))
+            interning = DecoderWriter(interning=True, pausing=True).whole(construct)
+            interning.namespace["explain"] = source.namespace["explain"]
+            made.append(interning.run("decode_large"))
         return made[0](b, p)
 
     return decode_large
@@ -97,17 +118,19 @@ def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bo
 class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
-    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array. The
-    position is the variable ``base`` plus ``offset``; before a loop or a branch it is settled into ``p``.
+    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array, and
+    ``blob_lengths`` those that tell how long its bytes fields are. The position is the variable ``base`` plus
+    ``offset``; before a loop or a branch it is settled into ``p``.
     """
 
-    def __init__(self, *, sparing: bool = False, pausing: bool = False) -> None:
-        self.sparing, self.pausing = sparing, pausing
+    def __init__(self, *, interning: bool = False, pausing: bool = False) -> None:
+        self.interning, self.pausing = interning, pausing
         self.large = ""
         self.source = Source("decode")
         self.source.namespace |= reading.NAMES
         self.run: list[tuple[str, str]] = []
         self.lengths: list[str] = []
+        self.blob_lengths: list[str] = []
         self.base, self.offset = "p", 0
 
     def whole(self, construct: Record) -> Source:
@@ -116,9 +139,9 @@ class DecoderWriter:
         with source.block("def decode(b, p=0):"):
             source.add("start = p", "size = len(b)")
             if self.large:
-                source.add(f"if size > {SPARING_FROM}:", f"    return {self.large}(b, p)")
-            if self.sparing:
-                source.add("same.clear()")
+                source.add(f"if size > {INTERN_FROM}:", f"    return {self.large}(b, p)")
+            if self.interning:
+                source.add("interned.clear()")
             if self.pausing:
                 source.add(f"paused = size > {PAUSE_FROM} and gc_isenabled()")
             with source.block("try:"):
@@ -180,7 +203,7 @@ class DecoderWriter:
                 return self.fixed("?")
             case Fixed():
                 name = self.fixed(construct.code)
-                return f"same[{name}]" if self.sparing and construct.code in reading.SHARED else name
+                return f"interned[{name}]" if self.interning and construct.code in reading.INTERNED_CODES else name
             case UuidConstruct():
                 return self.fixed("16s")
             case Absent():
@@ -220,6 +243,7 @@ class DecoderWriter:
         """Bytes behind their length."""
         found = self.source.fresh("s")
         count = self.fixed("B" if construct.length.compact else construct.length.subcon.code, "n")
+        self.blob_lengths.append(count)
         self.settle()
         self.source.add(*reading.blob_lines(construct.length, found, count, "p"), "    raise Refused")
         return found
@@ -245,9 +269,10 @@ class DecoderWriter:
     @contextmanager
     def own_lengths(self) -> Iterator[None]:
         """Keep the lengths met within apart from those of the record outside."""
-        outer, self.lengths = self.lengths, []
+        outer = self.lengths, self.blob_lengths
+        self.lengths, self.blob_lengths = [], []
         yield
-        self.lengths = outer
+        self.lengths, self.blob_lengths = outer
 
     def items(self, item: Construct, found: str, count: str) -> None:
         """Read ``count`` items, at least one, into the list ``found``."""
@@ -257,8 +282,8 @@ class DecoderWriter:
             unpackers = source.refer("unpackers", reading.UNPACKERS[code])
             numbers = f"{unpackers}[{count}](b, p)"
             kept = f"list({numbers})"
-            if self.sparing and item.code in reading.SHARED:
-                kept = f"[*map(same.__getitem__, {numbers})][:]"  # the copy has no room to grow
+            if self.interning and item.code in reading.INTERNED_CODES:
+                kept = f"[*map(interned.__getitem__, {numbers})][:]"  # the copy has no room to grow
             source.add(f"{found} = {kept}", f"p += {count} * {item.length}")
             return  # an impossible count is refused by struct
         source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
@@ -273,7 +298,7 @@ class DecoderWriter:
         append = source.fresh("append")
         source.add(f"{found} = []", f"{append} = {found}.append")
         if isinstance(item, Record) and repeats(item):
-            self.alike_items(item, found, append, count)
+            self.specialized_items(item, found, append, count)
             return
         with source.block(f"for _ in range({count}):"):
             source.add(f"{append}({self.item(item)})")
@@ -284,21 +309,31 @@ class DecoderWriter:
         self.settle()
         return made
 
-    def alike_items(self, item: Record, found: str, append: str, count: str) -> None:
+    def specialized_items(self, item: Record, found: str, append: str, count: str) -> None:
         """Read records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
         source = self.source
         left, last, shape = source.fresh("left"), source.fresh("last"), source.fresh("shape")
-        read = source.refer("alike", alike_reader(item, sparing=self.sparing))
+        read = source.refer("specialized", specialized_reader(item, interning=self.interning))
         source.add(f"{left} = {count}", f"{last} = None")
-        with source.block(f"if {left} > {FEWEST}:"):
-            source.add(f"{left}, p = {read}(None, b, p, {left}, {found})")
+        with source.block(f"if {left} > {MIN_RECORDS}:"):
+            source.add(f"{left}, p = {read}(None, None, b, p, {left}, {found})")
+        with_blobs = has_blobs(item)
+        if with_blobs:
+            last_blobs, blobs = source.fresh("last_blobs"), source.fresh("blobs")
+            source.add(f"{last_blobs} = None")
         with source.block(f"while {left}:"):
             source.add(f"{append}({self.item(item)})", f"{left} -= 1")
-            with source.block(f"if {left} > {FEWEST}:"):
+            with source.block(f"if {left} > {MIN_RECORDS}:"):
                 source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
+                repeated = "None"
+                if with_blobs:
+                    source.add(f"{blobs} = ({''.join(f'{length}, ' for length in self.blob_lengths)})")
+                    repeated = f"{blobs} if {blobs} == {last_blobs} else None"
                 with source.block(f"if {shape} == {last}:"):
-                    source.add(f"{left}, p = {read}({shape}, b, p, {left}, {found})")
+                    source.add(f"{left}, p = {read}({shape}, {repeated}, b, p, {left}, {found})")
                 source.add(f"{last} = {shape}")
+                if with_blobs:
+                    source.add(f"{last_blobs} = {blobs}")
 
     # -- records -----------------------------------------------------------------------------------------------------
 

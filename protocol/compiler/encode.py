@@ -1,7 +1,20 @@
 """Encoders: one function a message version, ``encode(m) -> bytes``; when it fails it calls ``explain``.
 
 Neighbouring fields of fixed width, with a length behind them, become one ``pack``. A compact length takes one byte
-nearly always, so the pack that holds it has a twin without, for the long case.
+nearly always, so the pack that holds it has a twin without, for the long case. For a Heartbeat v4 response::
+
+    def encode(m):
+        out = []
+        w = out.append
+        try:
+            if m.unknown_tagged_fields:
+                w(pack_lh(m.throttle_time_ms, m.error_code))
+                w(tags(m))
+            else:
+                w(pack_lhB(m.throttle_time_ms, m.error_code, 0))
+            return b"".join(out)
+        except Exception:
+            return explain(m)
 """
 
 from contextlib import nullcontext
@@ -22,9 +35,9 @@ from ..wire import (
     UuidConstruct,
 )
 from . import writing
-from .alike_decode import FEWEST
-from .alike_encode import alike_writer, packs_whole
 from .source import Source
+from .specialized_decode import MIN_RECORDS
+from .specialized_encode import packs_whole, specialized_writer
 
 
 def encoder_source(construct: Record) -> Source:
@@ -188,7 +201,7 @@ class EncoderWriter:
         self.length(length, count)
         outer, self.lengths = self.lengths, []
         if isinstance(item, Record) and packs_whole(item):
-            self.alike_items(item, items, count)
+            self.specialized_items(item, items, count)
         else:
             one = source.fresh("i")
             with source.block(f"for {one} in {items}:"):
@@ -203,16 +216,16 @@ class EncoderWriter:
             self.value(item, one)
         self.flush()
 
-    def alike_items(self, item: Record, items: str, count: str) -> None:
+    def specialized_items(self, item: Record, items: str, count: str) -> None:
         """Write records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
         source = self.source
         index, one, last, shape = (source.fresh(stem) for stem in ("index", "r", "last", "shape"))
-        write = source.refer("alike", alike_writer(item))
+        write = source.refer("specialized", specialized_writer(item))
         source.add(f"{index} = 0", f"{last} = None")
         with source.block(f"while {index} < {count}:"):
             source.add(f"{one} = {items}[{index}]", f"{index} += 1")
             self.item(item, one)
-            with source.block(f"if {count} > {FEWEST}:"):
+            with source.block(f"if {count} > {MIN_RECORDS}:"):
                 source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
                 with source.block(f"if {shape} == {last}:"):
                     source.add(f"{index} = {write}({shape}, {items}, {index}, {count}, w)")

@@ -2,7 +2,7 @@
 
 import gc
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..wire import MAX_STRING_BYTES, Length
@@ -30,8 +30,9 @@ def varint_rest(count: str, position: str = "p") -> list[str]:
     """
     return [
         f"if {count} > 127:",
-        f"    if b[{position}] < 128:",
-        f"        {count} += (b[{position}] << 7) - 128",
+        f"    second = b[{position}]",
+        "    if second < 128:",
+        f"        {count} += (second << 7) - 128",
         f"        {position} += 1",
         "    else:",
         f"        {count}, {position} = long_varint(b, {position}, {count})",
@@ -108,6 +109,21 @@ def unknown_tagged_fields(b: bytes, p: int, count: int) -> tuple[tuple[tuple[int
     return tuple(found.items()), p
 
 
+def matching(b: bytes, p: int, count: int, size: int, columns: Sequence[tuple[int, bytes]]) -> int:
+    """How many of ``count`` records, the first at ``p`` and each of ``size`` bytes, begin as one of that shape does.
+
+    The ``columns`` say which byte stands at which offset in a record.
+
+    >>> matching(b"a1b1c2d1", 0, 4, 2, [(1, b"1")])
+    2
+    """
+    for offset, byte in columns:
+        column = b[p + offset : p + count * size : size]
+        if column != byte * count:
+            count -= len(column.lstrip(byte))
+    return count
+
+
 class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
     """``unpackers[n](b, p)`` reads n numbers of one width; small ones are kept."""
 
@@ -122,8 +138,8 @@ class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
         return unpack
 
 
-class Same(dict[int, int]):
-    """``same[n]`` is n, one object for equal numbers; as many as a large cluster has brokers are known at a time."""
+class InternedNumbers(dict[int, int]):
+    """``interned[n]`` is n, one object for equal numbers; it knows as many as a large cluster has brokers."""
 
     def __missing__(self, number: int) -> int:
         if len(self) < 4096:
@@ -131,14 +147,19 @@ class Same(dict[int, int]):
         return number
 
 
-SHARED = ("h", "l", "q")  # the codes of what Same is for; no floats or booleans, of which different ones can be equal
+INTERNED_CODES = (
+    "h",
+    "l",
+    "q",
+)  # the codes of what InternedNumbers is for; no floats or booleans, of which different ones can be equal
 UNPACKERS = {code: Unpackers(code) for code in "bBhHlLqd?"}
 NAMES = {
     "gc_disable": gc.disable,
     "gc_enable": gc.enable,
     "gc_isenabled": gc.isenabled,
-    "same": Same(),
+    "interned": InternedNumbers(),
     "long_varint": long_varint,
+    "matching": matching,
     "tag_and_end": tag_and_end,
     "long_string": long_string,
     "long_nullable_string": long_nullable_string,

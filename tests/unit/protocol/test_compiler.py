@@ -7,7 +7,7 @@ from protocol import reference
 from protocol.apis.fetch import FetchResponse
 from protocol.apis.metadata import MetadataResponse
 from protocol.codec import codec
-from protocol.compiler.decode import SPARING_FROM, decoder_source
+from protocol.compiler.decode import INTERN_FROM, decoder_source
 from protocol.compiler.encode import encoder_source
 from protocol.layouts import layout
 
@@ -106,7 +106,7 @@ def test_a_message_over_a_megabyte_is_read_as_the_same_message():
         one.replica_nodes = [1001 + number % 7, 1002, 1003]
     message = one_topic(partitions)
     data = protocol.encode(message, 12)
-    assert len(data) > SPARING_FROM
+    assert len(data) > INTERN_FROM
     assert codec(MetadataResponse, 12).decode(data) == (message, len(data))
 
 

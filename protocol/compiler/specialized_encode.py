@@ -1,7 +1,28 @@
-"""Arrays of records that repeat the shape of their predecessor, written by a loop made for that shape.
+"""Arrays of records that repeat the shape of their predecessor, written by a loop specialized to that shape.
 
-The mirror of :mod:`.alike_decode`: once two neighbours agree in the lengths of all their strings and arrays, a loop for
-those lengths goes on, which needs a single ``pack`` a record. It stops before the first record that differs.
+The mirror of :mod:`.specialized_decode`: once two neighbours agree in the lengths of all their strings and arrays, a
+loop for those lengths goes on, which needs a single ``pack`` a record. It stops before the first record that differs.
+For the partitions of an OffsetCommit request whose metadata is an empty string::
+
+    def loop(records, index, count, write):
+        out = []
+        append = out.append
+        end = min(count, index + 4096)
+        for index in range(index, end):
+            r = records[index]
+            v1 = r.committed_metadata
+            if not (v1 is not None):
+                break
+            v1 = v1.encode()
+            if not (len(v1) == 0):
+                break
+            if not (not r.unknown_tagged_fields):
+                break
+            append(pack(r.partition_index, r.committed_offset, r.committed_leader_epoch, 256))  # ">lqlH"
+        else:
+            index = end
+        write(b"".join(out))
+        return index
 """
 
 from collections.abc import Callable, Sequence
@@ -21,12 +42,12 @@ from ..wire import (
     UuidConstruct,
     unsigned_varint,
 )
-from .alike_decode import MOST_LOOPS, MOST_VALUES, WORTHWHILE, Misfit, Shape
 from .source import Source
+from .specialized_decode import MAX_LOOPS, MAX_VALUES, MIN_RECORDS_TO_COMPILE, NotSpecializable, Shape
 
 Loop = Callable[[Sequence[Any], int, int, Callable[[bytes], None]], int]
 
-AT_ONCE = 4096  # records joined at a time: one string takes less memory than many
+RECORDS_JOINED = 4096  # records joined at a time: one string takes less memory than many
 
 
 def packs_whole(construct: Record) -> bool:
@@ -39,32 +60,30 @@ def packs_whole(construct: Record) -> bool:
     )
 
 
-def alike_writer(construct: Record) -> Callable[[Shape, Sequence[Any], int, int, Callable[[bytes], None]], int]:
+def specialized_writer(construct: Record) -> Callable[[Shape, Sequence[Any], int, int, Callable[[bytes], None]], int]:
     """``(shape, records, index, count, write) -> index``: writes records of a shape as long as they come."""
     loops: dict[Shape, Loop | None] = {}
 
-    def write_alike(
-        shape: Shape, records: Sequence[Any], index: int, count: int, write: Callable[[bytes], None]
-    ) -> int:
+    def write(shape: Shape, records: Sequence[Any], index: int, count: int, write: Callable[[bytes], None]) -> int:
         loop = loops.get(shape)
         if loop is None:
-            if count - index < WORTHWHILE or len(loops) > MOST_LOOPS or shape in loops:
+            if count - index < MIN_RECORDS_TO_COMPILE or len(loops) > MAX_LOOPS or shape in loops:
                 return index
             try:
                 loop = loops[shape] = LoopWriter().loop(construct, shape)
-            except Misfit:
+            except NotSpecializable:
                 loops[shape] = None
                 return index
         return loop(records, index, count, write)
 
-    return write_alike
+    return write
 
 
 class LoopWriter:
     """Emits the loop for one shape; ``codes`` and ``values`` are what each record packs."""
 
     def __init__(self) -> None:
-        self.source = Source("alike")
+        self.source = Source("loop")
         self.body: list[str] = []
         self.codes: list[str] = []
         self.values: list[str] = []
@@ -75,15 +94,15 @@ class LoopWriter:
         source, self.shape = self.source, iter(shape)
         self.record(construct, "r")
         self.end_constant()
-        if len(self.values) > MOST_VALUES:
-            raise Misfit
+        if len(self.values) > MAX_VALUES:
+            raise NotSpecializable
         pack = source.struct("pack", "".join(self.codes))
-        with source.block("def alike(records, index, count, write):"):
-            source.add("out = []", "append = out.append", f"end = min(count, index + {AT_ONCE})")
+        with source.block("def loop(records, index, count, write):"):
+            source.add("out = []", "append = out.append", f"end = min(count, index + {RECORDS_JOINED})")
             with source.block("for index in range(index, end):"):
                 source.add("r = records[index]", *self.body, f"append({pack}({', '.join(self.values)}))")
             source.add("else:", "    index = end", "write(b''.join(out))", "return index")
-        return source.run("alike")
+        return source.run("loop")
 
     def pack(self, code: str, value: str) -> None:
         """Have a value packed."""
@@ -123,7 +142,7 @@ class LoopWriter:
             case Record():
                 self.record(construct, self.named(value))
             case _:
-                raise Misfit
+                raise NotSpecializable
 
     def named(self, value: str) -> str:
         """A variable for a value."""
@@ -158,8 +177,8 @@ class LoopWriter:
             if count:
                 self.pack(f"{count}s", name)
         elif count:
-            if not isinstance(construct.subcon, (Fixed, UuidConstruct)) or count > MOST_VALUES:
-                raise Misfit
+            if not isinstance(construct.subcon, (Fixed, UuidConstruct)) or count > MAX_VALUES:
+                raise NotSpecializable
             items = [self.source.fresh("v") for _ in range(count)]
             self.body.append(f"{', '.join(items)}, = {name}")
             for item in items:
