@@ -21,7 +21,7 @@ For a Metadata v0 request, which is an array of topic names::
                 ...  # as many topics: a string each, or a loop of specialized_decode where many repeat one shape
             if p > size:
                 raise Refused
-            return MetadataRequest(a1, True, False, False, "", ()), p  # what version 0 lacks has its default
+            return MetadataRequest(a1, True, False, False, ""), p  # what version 0 lacks has its default
         except Exception:
             return explain(b, start)
 

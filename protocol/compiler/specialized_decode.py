@@ -9,7 +9,7 @@ differs the loop stops, and the general code reads on. For partitions with three
     def loop(b, p, n, found):
         step = 64
         while True:
-            most = min(step, n, (len(b) - p) // 42)
+            most = min(step, n, max(len(b) - p, 0) // 42)
             fit = matching(b, p, most, 42, ((14, b"\\x04"), (27, b"\\x04"), (40, b"\\x01"), (41, b"\\x00")))
             part = memoryview(b)[p : p + fit * 42]
             found += [
@@ -213,7 +213,8 @@ class LoopWriter:
         with source.block("def loop(b, p, n, found):"):
             source.add(f"step = {FIRST_STEP}")
             with source.block("while True:"):
-                source.add(f"most = min(step, n, (len(b) - p) // {size})")
+                # A cut-off string has left the position behind the end.
+                source.add(f"most = min(step, n, max(len(b) - p, 0) // {size})")
                 source.add(f"fit = matching(b, p, most, {size}, {columns})" if self.columns else "fit = most")
                 source.add(f"part = memoryview(b)[p : p + fit * {size}]")
                 if self.names:

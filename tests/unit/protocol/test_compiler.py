@@ -4,11 +4,13 @@ import pytest
 
 import protocol
 from protocol import reference
+from protocol.apis.classic_group import JoinGroupResponse
 from protocol.apis.fetch import FetchResponse
-from protocol.apis.metadata import MetadataResponse
+from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.codec import codec
 from protocol.compiler.decode import INTERN_FROM, decoder_source
 from protocol.compiler.encode import encoder_source
+from protocol.compiler.specialized_decode import LoopWriter, NotSpecializable
 from protocol.layouts import layout
 
 Topic = MetadataResponse.Topic
@@ -90,6 +92,45 @@ def test_a_message_of_many_alike_that_is_cut_off_is_refused(version, lost):
     data, _ = both_ways(one_topic([partition(number) for number in range(PLENTY)]), version)
     with pytest.raises(protocol.DecodeError):
         codec(MetadataResponse, version).decode(data[:-lost])
+
+
+def test_a_string_that_ends_behind_the_message_ends_the_reading_of_its_neighbours():
+    names = MetadataRequest(topics=[MetadataRequest.Topic(name=f"topic-{number:03}") for number in range(400)])
+    data, _ = both_ways(names, 0)  # makes the loop
+    ten = (10).to_bytes(4, "big") + b"\0\3two" + data[4:]
+    for size in range(4 + 10 * 2, 4 + 5 + 9 * 11):
+        with pytest.raises(protocol.DecodeError):
+            codec(MetadataRequest, 0).decode(ten[:size])
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"", b"subscribed", b"s" * 200, b"s" * 2000], ids=["none", "short", "long", "huge"]
+)
+@pytest.mark.parametrize("another", [None, 0, 1, 17, 64, 65, 199])
+def test_bytes_of_one_length_and_others_among_them_are_read_as_they_are(metadata, another):
+    members = [JoinGroupResponse.Member(member_id=f"m-{number:04}", metadata=metadata) for number in range(PLENTY)]
+    if another is not None:
+        members[another].metadata = b"another"
+    message = JoinGroupResponse(members=members)
+    for version in (2, 9):
+        assert both_ways(message, version)[1] == message
+
+
+@pytest.mark.parametrize("lost", [1, 5, 40, 1000])
+def test_members_of_one_shape_that_are_cut_off_are_refused(lost):
+    members = [JoinGroupResponse.Member(member_id=f"m-{number:04}", metadata=b"same") for number in range(400)]
+    data, _ = both_ways(JoinGroupResponse(members=members), 9)
+    with pytest.raises(protocol.DecodeError):
+        codec(JoinGroupResponse, 9).decode(data[:-lost])
+
+
+def test_records_of_one_shape_and_one_length_of_bytes_are_made_by_one_comprehension():
+    member = layout(JoinGroupResponse, 9).members.subcon.subcon
+    writer = LoopWriter(False, blobs=(11,))
+    writer.loop(member, shape=(8, 0))
+    assert "found += [" in writer.source.text()
+    with pytest.raises(NotSpecializable):
+        LoopWriter(False, blobs=(5000,)).loop(member, shape=(8, 0))
 
 
 def test_lists_of_records_alike_are_not_shared():
