@@ -243,9 +243,9 @@ def test_records_in_json_are_base64_both_ways():
     ("value", "complaint"),
     [
         ({"topics": [{"nme": "x"}]}, r"topics\[0\].nme: no such field in this version; it has name"),
-        ({"topics": 5}, "topics: 5, but an array is wanted"),
-        ({"topics": [{"name": 5}]}, r"topics\[0\].name: 5, but a string is wanted"),
-        ([], "an object is wanted"),
+        ({"topics": 5}, "topics: expected an array, got 5"),
+        ({"topics": [{"name": 5}]}, r"topics\[0\].name: expected a string, got 5"),
+        ([], "expected an object, got"),
     ],
 )
 def test_json_that_is_not_the_message_says_where(value, complaint):

@@ -53,7 +53,7 @@ def test_values_of_coordinators_logs_travel_behind_their_version_but_are_not_rea
     value = protocol.named_class("OffsetCommitValue")(offset=7, metadata="m")
     data = write_versioned(value, 3)
     assert protocol.decode_named("OffsetCommitValue", None, data) == value
-    newer = value.valid_versions.highest + 1 if hasattr(value, "valid_versions") else 9
+    newer = type(value).valid_versions.highest + 1
     with pytest.raises(protocol.UnsupportedVersionError, match="OffsetCommitValue has versions"):
         protocol.decode_named("OffsetCommitValue", None, newer.to_bytes(2) + data[2:])
 
