@@ -96,7 +96,7 @@ class JsonPlace:
 def read_record(construct: Record, value: Any, place: JsonPlace) -> Any:
     """A dict as a typed record."""
     if not isinstance(value, dict):
-        raise place.wrong(f"{value!r}, but an object is wanted")
+        raise place.wrong(f"expected an object, got {value!r}")
     fields = {one.json_name: (one.name, sub) for one, sub, _ in json_fields(construct)}
     values = {}
     for name, item in value.items():
@@ -129,10 +129,10 @@ def read_value(construct: Construct, value: Any, place: JsonPlace) -> Any:
             return value
         case Fixed() if isinstance(value, (int, float)) and not isinstance(value, bool):
             return float(value) if construct.code == "d" else value
-    raise place.wrong(f"{value!r}, but {wanted(construct)} is wanted")
+    raise place.wrong(f"expected {expected(construct)}, got {value!r}")
 
 
-def wanted(construct: Construct) -> str:
+def expected(construct: Construct) -> str:
     """What a construct takes, in words."""
     match construct:
         case CountedArray():

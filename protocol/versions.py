@@ -64,4 +64,3 @@ class VersionRange:
 
 
 NEVER = VersionRange(0, -1)
-ALWAYS = VersionRange(0, NO_LIMIT)

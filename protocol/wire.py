@@ -43,7 +43,7 @@ def take(stream: BytesIO, count: int, path: str) -> bytes:
     """Read exactly ``count`` bytes or say how many are missing."""
     left = remaining(stream)
     if count > left:
-        raise Malformed(f"{count} bytes wanted, {left} remain", path, stream.tell())
+        raise Malformed(f"expected {count} bytes, {left} remain", path, stream.tell())
     return stream.read(count)
 
 
@@ -85,11 +85,7 @@ BooleanField = Boolean()
 
 
 class UnsignedVarint(Construct):  # type: ignore[misc]
-    """Seven bits a byte, lowest first, at most ``bits`` bits: 5 bytes for 32, 10 for 64."""
-
-    def __init__(self, bits: int = 32) -> None:
-        super().__init__()
-        self.bits = bits
+    """A number of 32 bits, seven of them a byte, lowest first; so 5 bytes at the most."""
 
     def _parse(self, stream: BytesIO, context: Container, path: str) -> int:
         start = stream.tell()
@@ -100,38 +96,20 @@ class UnsignedVarint(Construct):  # type: ignore[misc]
             shift += 7
             if byte < 0x80:
                 break
-            if shift >= self.bits:
+            if shift >= 32:
                 raise Malformed(f"varint goes on after {shift // 7} bytes", path, start)
-        if value >> self.bits:
-            raise Malformed(f"varint {value} does not fit {self.bits} bits", path, start)
+        if value >> 32:
+            raise Malformed(f"varint {value} does not fit 32 bits", path, start)
         return value
 
     def _build(self, obj: Any, stream: BytesIO, context: Container, path: str) -> Any:
-        if not isinstance(obj, int) or obj < 0 or obj >> self.bits:
-            raise Malformed(f"{obj!r} is no unsigned number of {self.bits} bits", path)
+        if not isinstance(obj, int) or obj < 0 or obj >> 32:
+            raise Malformed(f"expected an unsigned number of 32 bits, got {obj!r}", path)
         stream.write(unsigned_varint(obj))
         return obj
 
 
-class Varint(Subconstruct):  # type: ignore[misc]
-    """A signed number, zig-zag encoded over an unsigned varint."""
-
-    def __init__(self, bits: int = 32) -> None:
-        super().__init__(UnsignedVarint(bits))
-        self.bits = bits
-
-    def _parse(self, stream: BytesIO, context: Container, path: str) -> int:
-        value: int = self.subcon._parse(stream, context, path)
-        return (value >> 1) ^ -(value & 1)
-
-    def _build(self, obj: Any, stream: BytesIO, context: Container, path: str) -> Any:
-        if not isinstance(obj, int) or not -(1 << self.bits - 1) <= obj < 1 << self.bits - 1:
-            raise Malformed(f"{obj!r} is no number of {self.bits} bits", path)
-        self.subcon._build((obj << 1) ^ (obj >> self.bits - 1), stream, context, path)
-        return obj
-
-
-UVarint = UnsignedVarint(32)
+UVarint = UnsignedVarint()
 
 
 def unsigned_varint(value: int) -> bytes:
@@ -215,7 +193,7 @@ class Text(Construct):  # type: ignore[misc]
 
     def _build(self, obj: str | None, stream: BytesIO, context: Container, path: str) -> str | None:
         if obj is not None and not isinstance(obj, str):
-            raise Malformed(f"{type(obj).__name__}, but a string is wanted", path)
+            raise Malformed(f"expected a string, got {type(obj).__name__}", path)
         try:
             data = None if obj is None else obj.encode()
         except UnicodeEncodeError as error:
@@ -240,7 +218,7 @@ class Blob(Construct):  # type: ignore[misc]
 
     def _build(self, obj: bytes | None, stream: BytesIO, context: Container, path: str) -> bytes | None:
         if obj is not None and not isinstance(obj, (bytes, bytearray, memoryview)):
-            raise Malformed(f"{type(obj).__name__}, but bytes are wanted", path)
+            raise Malformed(f"expected bytes, got {type(obj).__name__}", path)
         self.length._build(None if obj is None else len(obj), stream, context, path)
         stream.write(b"" if obj is None else obj)
         return obj
@@ -264,7 +242,7 @@ class CountedArray(Subconstruct):  # type: ignore[misc]
 
     def _build(self, obj: list[Any] | None, stream: BytesIO, context: Container, path: str) -> list[Any] | None:
         if obj is not None and not isinstance(obj, (list, tuple)):
-            raise Malformed(f"{type(obj).__name__}, but a list is wanted", path)
+            raise Malformed(f"expected a list, got {type(obj).__name__}", path)
         self.length._build(None if obj is None else len(obj), stream, context, path)
         for i, item in enumerate(obj or ()):
             self.subcon._build(item, stream, context, f"{path}[{i}]")

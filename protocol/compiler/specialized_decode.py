@@ -339,13 +339,13 @@ class LoopWriter:
         """Bytes of any length, or of a known one."""
         length = construct.length
         if self.blobs is not None:
-            count = next(self.blobs) - length.compact
-            if count > MAX_BLOB_BYTES:
+            size = next(self.blobs) - length.compact
+            if size > MAX_BLOB_BYTES:
                 raise NotSpecializable
-            self.expect_length(length, count)
-            if count <= 0:
-                return "b''" if count == 0 else "None"
-            return self.take(f"{count}s", "s")
+            self.expect_length(length, size)
+            if size <= 0:
+                return "b''" if size == 0 else "None"
+            return self.take(f"{size}s", "s")
         found = self.source.fresh("s")
         count = self.take("B" if length.compact else length.subcon.code, "n")
         self.stretch("q")

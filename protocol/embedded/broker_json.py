@@ -148,10 +148,10 @@ def read_endpoints(found: RegistrationJson) -> tuple[Endpoint, ...]:
     """Host and port of version 1, the endpoints of all others."""
     if found.version == 1:
         if found.host is None or found.port is None:
-            raise DecodeError("host and port are wanted", NAME, 1, 0, "host" if found.host is None else "port")
+            raise DecodeError("expected host and port", NAME, 1, 0, "host" if found.host is None else "port")
         return (Endpoint("PLAINTEXT", "PLAINTEXT", found.host, found.port),)
     if found.endpoints is None:
-        raise DecodeError("endpoints are wanted", NAME, found.version, 0, "endpoints")
+        raise DecodeError("expected endpoints", NAME, found.version, 0, "endpoints")
     protocols = found.listener_security_protocol_map
     if protocols is None:
         protocols = {name: name for name in SECURITY_PROTOCOLS}

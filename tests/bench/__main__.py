@@ -9,6 +9,8 @@ from importlib import import_module
 
 BENCHMARKS = {
     "codec": "encode and decode beside kio, kafka-python and construct",
+    "calls": "what the public functions cost above the compiled ones, for a tiny message",
+    "crowded": "large messages in a process where much else is alive, beside kio",
     "memory": "peak allocation of decoding and encoding",
     "compiling": "import, and compiling what a cluster's first Metadata needs",
     "records": "record batches beside the clients' own readers and writers",

@@ -52,6 +52,87 @@ def test_bytes_left_over_are_an_error_or_ignored_as_the_caller_says():
         protocol.decode(3, "request", 1, METADATA_V1, trailing="keep")
 
 
+def test_a_second_call_goes_straight_to_the_compiled_function(monkeypatch):
+    frame = protocol.request_frame(MetadataRequest(topics=[]), 1, correlation_id=1)[4:]
+    answer = protocol.response_frame(MetadataResponse(), 1, correlation_id=1)[4:]
+
+    def all_of_them():
+        request = protocol.decode(3, "request", 1, METADATA_V1)
+        assert request == protocol.decode_named("MetadataRequest", 1, METADATA_V1)
+        assert protocol.encode(request, 1) == METADATA_V1
+        assert protocol.read_request(frame)[0].correlation_id == 1
+        assert protocol.read_response(answer, 3, 1)[0].correlation_id == 1
+        assert protocol.request_frame(MetadataRequest(topics=[]), 1, correlation_id=1)[4:] == frame
+        assert protocol.response_frame(MetadataResponse(), 1, correlation_id=1)[4:] == answer
+
+    all_of_them()
+    for module in (protocol.calls, protocol.headers):
+        for name in ("codec", "message_class"):
+            monkeypatch.setattr(module, name, None)
+    all_of_them()
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_of_any_kind_are_read(kind):
+    frame = protocol.request_frame(MetadataRequest(topics=[]), 1, correlation_id=1)[4:]
+    answer = protocol.response_frame(MetadataResponse(cluster_id="c"), 2, correlation_id=1)[4:]
+    for _ in range(2):
+        assert protocol.decode(3, "request", 1, kind(METADATA_V1)).topics[0].name == "events"
+        assert protocol.decode_named("MetadataRequest", 1, kind(METADATA_V1)).topics[0].name == "events"
+        assert protocol.read_request(kind(frame))[1].topics == []
+        assert read_request_header(kind(frame))[0].correlation_id == 1
+        assert protocol.read_response(kind(answer), 3, 2)[1].cluster_id == "c"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: protocol.decode(3, "answer", 1, METADATA_V1), ValueError, "kind is"),
+        (
+            lambda: protocol.decode(999, "request", 1, METADATA_V1),
+            protocol.UnsupportedVersionError,
+            "no API has key 999",
+        ),
+        (lambda: protocol.decode(3, "request", 99, METADATA_V1), protocol.UnsupportedVersionError, "not 99"),
+        (lambda: protocol.decode_named("No", 1, METADATA_V1), protocol.UnsupportedVersionError, "is called 'No'"),
+        (lambda: protocol.decode_named("MetadataRequest", -1, b""), protocol.UnsupportedVersionError, "not -1"),
+        (lambda: protocol.read_response(b"", 3, 99), protocol.UnsupportedVersionError, "not 99"),
+        (lambda: protocol.read_request(b"\0\3\0\x63"), protocol.UnsupportedVersionError, "not 99"),
+        (
+            lambda: protocol.request_frame(MetadataRequest(), 99, correlation_id=1),
+            protocol.UnsupportedVersionError,
+            "99",
+        ),
+    ],
+)
+def test_what_does_not_exist_is_refused_each_time_and_alone(call, error, words):
+    for _ in range(2):
+        with pytest.raises(error, match=words) as raised:
+            call()
+        assert raised.value.__context__ is None  # no look-up that failed on the way
+
+
+def test_an_error_in_a_whole_frame_counts_bytes_from_the_start_of_its_body():
+    frame = protocol.request_frame(MetadataRequest(topics=[MetadataRequest.Topic(name="t")]), 1, correlation_id=1)[4:]
+    answer = protocol.response_frame(MetadataResponse(), 1, correlation_id=1)[4:]
+    for read, data, field in (
+        (protocol.read_request, frame, "topics[0].name"),
+        (lambda data, **how: protocol.read_response(data, 3, 1, **how), answer, "topics"),
+    ):
+        with pytest.raises(protocol.DecodeError) as cut_off:
+            read(data[:-1])
+        assert (cut_off.value.path, cut_off.value.offset) == (field, 4 if field != "topics" else 8)
+        with pytest.raises(protocol.DecodeError, match="1 bytes left over") as left_over:
+            read(data + b"x")
+        assert left_over.value.offset == len(data) - (10 if field != "topics" else 4)
+        assert read(data + b"x", trailing="ignore") == read(data)
+
+
+def test_a_request_header_is_read_also_where_the_version_does_not_exist():
+    header, start = read_request_header(bytes.fromhex("0003006300000007ffff00"))
+    assert (header.request_api_version, header.correlation_id, start) == (99, 7, 11)
+
+
 def test_unknown_tagged_fields_come_back_in_their_place():
     # one topic, no flags, then tags 5 and 200 that nobody knows
     data = bytes.fromhex("020661626364650001000002" + "050178" + "c80102" + "797a")
@@ -162,9 +243,9 @@ def test_records_in_json_are_base64_both_ways():
     ("value", "complaint"),
     [
         ({"topics": [{"nme": "x"}]}, r"topics\[0\].nme: no such field in this version; it has name"),
-        ({"topics": 5}, "topics: 5, but an array is wanted"),
-        ({"topics": [{"name": 5}]}, r"topics\[0\].name: 5, but a string is wanted"),
-        ([], "an object is wanted"),
+        ({"topics": 5}, "topics: expected an array, got 5"),
+        ({"topics": [{"name": 5}]}, r"topics\[0\].name: expected a string, got 5"),
+        ([], "expected an object, got"),
     ],
 )
 def test_json_that_is_not_the_message_says_where(value, complaint):

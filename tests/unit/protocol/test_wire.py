@@ -23,11 +23,9 @@ from protocol.wire import (
     Text,
     UInt16Field,
     UInt32Field,
-    UnsignedVarint,
     Uuid,
     UuidConstruct,
     UVarint,
-    Varint,
 )
 
 CLASSIC, CLASSIC_NULL = Length(Int16Field, nullable=False), Length(Int16Field, nullable=True)
@@ -47,10 +45,6 @@ COMPACT, COMPACT_NULL = Length(UVarint, nullable=False), Length(UVarint, nullabl
         (BooleanField, True, "01"),
         (UVarint, 300, "ac02"),
         (UVarint, 2**32 - 1, "ffffffff0f"),
-        (UnsignedVarint(64), 2**64 - 1, "ffffffffffffffffff01"),
-        (Varint(32), -1, "01"),
-        (Varint(32), -(2**31), "ffffffff0f"),
-        (Varint(64), 150, "ac02"),
         (UuidConstruct(), bytes(range(16)), bytes(range(16)).hex()),
         (Text(CLASSIC), "ab", "00026162"),
         (Text(CLASSIC_NULL), None, "ffff"),
@@ -70,10 +64,10 @@ def test_each_type_writes_and_reads_kafkas_bytes(construct, value, written):
 @pytest.mark.parametrize(
     ("construct", "data", "reason"),
     [
-        (Int32Field, "000000", "4 bytes wanted, 3 remain"),
+        (Int32Field, "000000", "expected 4 bytes, 3 remain"),
         (UVarint, "ffffffffff", "goes on after 5 bytes"),
         (UVarint, "ffffffff1f", "does not fit 32 bits"),
-        (UVarint, "80", "1 bytes wanted, 0 remain"),
+        (UVarint, "80", "expected 1 bytes, 0 remain"),
         (Text(CLASSIC), "ffff", "null, but it is not nullable"),
         (Text(CLASSIC_NULL), "fffe", "length -2"),
         (Text(COMPACT), "00", "null, but it is not nullable"),
@@ -94,12 +88,12 @@ def test_what_is_not_the_type_is_refused_with_the_reason(construct, data, reason
         (Int8Field, "1", "'1'"),
         (BooleanField, None, "None"),
         (Text(CLASSIC), None, "null, but it is not nullable"),
-        (Text(CLASSIC), b"bytes", "bytes, but a string is wanted"),
+        (Text(CLASSIC), b"bytes", "expected a string, got bytes"),
         (Text(COMPACT), "x" * 32768, "at most 32767"),
         (Text(COMPACT), "\ud800", "not UTF-8"),
-        (Blob(COMPACT), "text", "str, but bytes are wanted"),
+        (Blob(COMPACT), "text", "expected bytes, got str"),
         (UuidConstruct(), b"short", "a uuid is 16 bytes"),
-        (CountedArray(COMPACT, Int8Field), 5, "int, but a list is wanted"),
+        (CountedArray(COMPACT, Int8Field), 5, "expected a list, got int"),
     ],
 )
 def test_what_a_type_cannot_hold_is_refused_with_the_reason(construct, value, reason):

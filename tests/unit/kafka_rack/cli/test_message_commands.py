@@ -116,7 +116,7 @@ def test_encode_says_which_field_does_not_fit(kafka_rack, tmp_path):
     path.write_text('{"topics": [{"name": 5}]}', encoding="utf-8")
     code, _, err = kafka_rack("encode", "--message", "MetadataRequest", "--version", "1", str(path))
     assert code == 1
-    assert "topics[0].name: 5, but a string is wanted" in err
+    assert "topics[0].name: expected a string, got 5" in err
 
 
 def test_messages_lists_all_and_finds_by_part_of_a_name(kafka_rack):
