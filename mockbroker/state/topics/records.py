@@ -34,7 +34,7 @@ def topic_records(
 def partition_records(
     topic_id: bytes, first: int, rows: Sequence[tuple[int, ...]], online: Container[int]
 ) -> Iterator[PartitionRecord]:
-    """New partitions from number ``first`` on; their replicas that are online are in sync, all of them where none is."""
+    """New partitions from number ``first`` on; in sync are those replicas that are online, or all where none is."""
     for index, replicas in enumerate(rows, first):
         isr = [replica for replica in replicas if replica in online]
         yield PartitionRecord(
