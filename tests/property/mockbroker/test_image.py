@@ -1,0 +1,307 @@
+"""Whatever is done to a cluster, the records of it give its image again, and a cluster built from that goes on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.offsets import Committed
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import Image
+from mockbroker.state.logs.appending import append
+from mockbroker.state.logs.memory import MemoryLogStore
+from mockbroker.state.logs.producers import recover
+from protocol.codec import decode_as, encode
+from tests.unit.mockbroker.handlers.records import batch
+
+RACKS = "abc"
+brokers = st.integers(0, 3)
+racks = st.sampled_from(RACKS)
+names = st.sampled_from(["orders", "events", "returns"])
+groups = st.sampled_from(["readers", "others"])
+configs = st.sampled_from(
+    [
+        {},
+        {"diskless.enable": "true"},
+        {"unclean.leader.election.enable": True, "min.insync.replicas": 2},
+        {"message.timestamp.type": "LogAppendTime"},
+    ]
+)
+instances = st.sampled_from([None, None, "i1", "i2"])
+
+
+class ImageLife(RuleBasedStateMachine):
+    """Four brokers in three racks whose records are kept; each replay is brought up to date after every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ms = 0
+        self.lives = 0
+        self.records: list[Any] = []
+        self.log_store = MemoryLogStore()
+        self.cluster = self.begin_life(None)
+        self.replayed, self.read_back = Image(), Image()
+        self.seen = 0
+        self.sequences: dict[tuple[bytes, int, int], int] = {}
+        self.producer_ids: list[int] = []
+
+    def begin_life(self, image: Image | None) -> Cluster:
+        self.lives += 1
+        self.rng = Random(self.lives)
+        return Cluster.create(
+            [Broker(index, RACKS[index % 3]) for index in range(4)],
+            seed=self.lives,
+            image=image,
+            log_store=self.log_store,
+            record_log=self.records,
+            now_ms=self.now_ms,
+        )
+
+    # topics and brokers
+
+    @rule(
+        name=names,
+        partitions=st.integers(1, 3),
+        replicas=st.integers(1, 3),
+        configs=configs,
+        dry=st.sampled_from([False, False, True]),
+    )
+    def create_topic(self, name: str, partitions: int, replicas: int, configs: dict[str, Any], dry: bool) -> None:
+        with suppress(ApiError):
+            self.cluster.create_topic(name, partitions, replicas, configs=configs, validate_only=dry)
+
+    @rule(name=names)
+    def delete_topic(self, name: str) -> None:
+        with suppress(ApiError):
+            self.cluster.delete_topic(self.cluster.find_topic(name))
+
+    @rule(name=names, count=st.integers(1, 5))
+    def add_partitions(self, name: str, count: int) -> None:
+        with suppress(ApiError):
+            self.cluster.add_partitions(name, count)
+
+    @rule(name=names, index=st.integers(0, 2), replicas=st.lists(brokers, min_size=1, max_size=4, unique=True))
+    def reassign(self, name: str, index: int, replicas: list[int]) -> None:
+        with suppress(ApiError):
+            self.cluster.reassign(name, index, replicas)
+
+    @rule(broker=brokers)
+    def stop(self, broker: int) -> None:
+        self.cluster.stop_broker(broker, self.now_ms)
+
+    @rule(broker=brokers)
+    def start(self, broker: int) -> None:
+        self.cluster.start_broker(broker, self.now_ms)
+
+    @rule(rack=racks, start=st.booleans())
+    def change_rack(self, rack: str, start: bool) -> None:
+        (self.cluster.start_rack if start else self.cluster.stop_rack)(rack, self.now_ms)
+
+    @rule(broker=brokers, port=st.integers(1, 3))
+    def move(self, broker: int, port: int) -> None:
+        self.cluster.brokers[broker].listeners[0].port = port
+        self.cluster.register_brokers(self.now_ms)
+
+    # producers
+
+    @rule(transactional_id=st.sampled_from([None, "billing", "refunds"]), broker=brokers)
+    def initialise_producer(self, transactional_id: str | None, broker: int) -> None:
+        producer_id, _ = self.cluster.producers.initialise(transactional_id, 1000, broker_id=broker, now_ms=self.now_ms)
+        if transactional_id is None:
+            assert producer_id not in self.producer_ids, "a producer id was given out twice"
+            self.producer_ids.append(producer_id)
+
+    @rule(name=names, index=st.integers(0, 2), producer=st.integers(0, 2), size=st.integers(1, 3))
+    def produce(self, name: str, index: int, producer: int, size: int) -> None:
+        with suppress(ApiError):
+            partition = self.cluster.find_partition(name, index)
+            producer_id = self.producer_ids[producer] if producer < len(self.producer_ids) else -1
+            key = (partition.topic.id, index, producer_id)
+            sequence = self.sequences.get(key, 0)
+            records = batch(
+                *[b"x"] * size,
+                timestamp=self.now_ms,
+                producer_id=producer_id,
+                producer_epoch=0 if producer_id >= 0 else -1,
+                base_sequence=sequence if producer_id >= 0 else -1,
+            )
+            append(partition, records, self.now_ms, one_batch=True, allow_zstd=True)
+            self.sequences[key] = sequence + size
+
+    # groups
+
+    @rule(group_id=groups, instance_id=instances, number=st.integers(0, 3), metadata=st.sampled_from([b"1", b"2"]))
+    def join(self, group_id: str, instance_id: str | None, number: int, metadata: bytes) -> None:
+        """A new member, or one that is there, or a static one that has lost its id."""
+        members = sorted(self.group(group_id).members) if self.exists(group_id) else []
+        member_id = members[number] if number < len(members) and instance_id is None else ""
+        joining = Joining(
+            member_id, instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", metadata),), False, False
+        )
+        with suppress(ApiError):
+            self.cluster.groups.join(group_id, joining, self.now_ms, self.rng)
+
+    @rule(group_id=groups)
+    def all_join_and_sync(self, group_id: str) -> None:
+        if self.exists(group_id):
+            for member in list(self.group(group_id).members.values()):
+                joining = Joining(
+                    member.id, member.instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", b"3"),)
+                )
+                with suppress(ApiError):
+                    self.cluster.groups.join(group_id, joining, self.now_ms, self.rng)
+            self.sync(group_id)
+
+    @rule(group_id=groups)
+    def sync(self, group_id: str) -> None:
+        if self.exists(group_id):
+            group = self.group(group_id)
+            assigned = {member_id: member_id.encode() for member_id in group.members}
+            for member_id in list(group.members):
+                with suppress(ApiError):
+                    self.cluster.groups.sync(
+                        group_id, member_id, None, group.generation, None, None, assigned, self.now_ms
+                    )
+
+    @rule(group_id=groups, number=st.integers(0, 3))
+    def leave(self, group_id: str, number: int) -> None:
+        if self.exists(group_id):
+            members = sorted(self.group(group_id).members)
+            leaving = members if number == 3 else members[number : number + 1]
+            self.cluster.groups.leave(group_id, [(member_id, None) for member_id in leaving], self.now_ms)
+
+    @rule(group_id=groups, name=names, index=st.integers(0, 2), offset=st.integers(0, 9), staged=st.booleans())
+    def commit(self, group_id: str, name: str, index: int, offset: int, staged: bool) -> None:
+        offsets = {(name, index): Committed(offset, 1, "note")}
+        with suppress(ApiError):
+            if staged:
+                self.cluster.groups.stage(group_id, 1000 + index, -1, "", None, offsets, self.now_ms)
+            else:
+                group = self.group(group_id) if self.exists(group_id) else None
+                member_id = next(iter(group.members), "") if group else ""
+                generation = group.generation if group and member_id else -1
+                self.cluster.groups.commit(group_id, generation, member_id, None, offsets, self.now_ms)
+
+    @rule(index=st.integers(0, 2), committed=st.booleans())
+    def end_transaction(self, index: int, committed: bool) -> None:
+        self.cluster.groups.end_transaction(1000 + index, committed=committed)
+
+    @rule(group_id=groups, name=names, index=st.integers(0, 2))
+    def delete_offset(self, group_id: str, name: str, index: int) -> None:
+        with suppress(ApiError):
+            self.cluster.groups.delete_offsets(group_id, [(name, index)], lambda _: ())
+
+    @rule(group_id=groups)
+    def delete_group(self, group_id: str) -> None:
+        with suppress(ApiError):
+            self.cluster.groups.delete(group_id)
+
+    @rule(ms=st.sampled_from([1, 5_000, 25_000, 400_000]))
+    def time_passes(self, ms: int) -> None:
+        self.now_ms += ms
+        self.cluster.tick(self.now_ms)
+
+    # restarts
+
+    @rule()
+    def restart(self) -> None:
+        """Go on with what the records say and the logs hold."""
+        before = self.cluster
+        image = Image()
+        for records in self.records:
+            for record in records:
+                image.apply(record)
+        self.cluster = self.begin_life(image)
+        assert self.cluster.topics.keys() == before.topics.keys()
+        for name, topic in self.cluster.topics.items():
+            old = before.topics[name]
+            assert (topic.id, topic.configs, topic.diskless) == (old.id, old.configs, old.diskless)
+            for one, other in zip(topic.partitions, old.partitions, strict=True):
+                assert (one.replicas, one.log) == (other.replicas, other.log)
+                assert one.leader_epoch >= other.leader_epoch
+                assert one.producers.by_id == other.producers.by_id
+        for group in self.cluster.groups.select():
+            old_group = before.groups.get(group.id)
+            if old_group.state is State.STABLE:
+                assert generation_of(group) == generation_of(old_group)
+            offsets, old_offsets = self.cluster.groups.offsets(group.id), before.groups.offsets(group.id)
+            assert offsets.partitions() == old_offsets.partitions()
+
+    # what always holds
+
+    @invariant()
+    def replaying_the_records_gives_the_image_again(self) -> None:
+        for records in self.records[self.seen :]:
+            for record in records:
+                self.replayed.apply(record)
+                self.read_back.apply(through_the_wire(record))
+        self.seen = len(self.records)
+        assert self.replayed == self.cluster.image
+        assert self.read_back == self.cluster.image
+
+    @invariant()
+    def what_runs_is_what_the_image_has(self) -> None:
+        image = self.cluster.image
+        assert {topic.id for topic in self.cluster.topics.values()} == image.topics.keys()
+        for topic in self.cluster.topics.values():
+            registrations = [partition.registration for partition in topic.partitions]
+            assert registrations == image.topics[topic.id].partitions
+        for broker in self.cluster.brokers.values():
+            assert broker.registration is image.brokers[broker.id]
+        for group in self.cluster.groups.select():
+            if group.state is State.STABLE:
+                kept = image.groups[group.id]
+                assert (kept.generation, kept.leader) == (group.generation, group.leader_id)
+                assert [one.member_id for one in kept.members] == list(group.members)
+
+    @invariant()
+    def producers_are_known_by_the_log_alone(self) -> None:
+        for topic in self.cluster.topics.values():
+            for partition in topic.partitions:
+                assert recover(partition.log).by_id == partition.producers.by_id
+
+    # inside
+
+    def exists(self, group_id: str) -> bool:
+        return any(group.id == group_id for group in self.cluster.groups.select())
+
+    def group(self, group_id: str) -> Group:
+        return self.cluster.groups.get(group_id)
+
+
+def through_the_wire(record: Any) -> Any:
+    """A record as it is after it was written in its newest version and read again."""
+    if type(record) is CoordinatorRecord:
+        value = None if record.value is None else through_the_wire(record.value)
+        return record._replace(key=through_the_wire(record.key), value=value)
+    version = type(record).valid_versions.highest
+    return decode_as(type(record), version, encode(record, version))
+
+
+def generation_of(group: Group) -> Any:
+    """What members are told of a generation."""
+    members = [
+        (
+            one.id,
+            one.instance_id,
+            one.client_id,
+            one.session_timeout_ms,
+            one.metadata(group.protocol_name),
+            one.assignment,
+        )
+        for one in group.members.values()
+    ]
+    return (group.state, group.generation, group.protocol_type, group.protocol_name, group.leader_id, members)
+
+
+TestImageLife = ImageLife.TestCase
