@@ -28,6 +28,7 @@ from mockbroker.handlers import MODULE_OF_API, handler_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.session import Session
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.errors import ApiError
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header_version
@@ -42,10 +43,14 @@ JOINED_BYTES = 1 << 16  # an answer below this goes out in one piece
 
 
 class Respond(NamedTuple):
-    """Answer with a message, in the request's version unless another is given; None where there is no answer."""
+    """Answer with a message, in the request's version unless another is given; None where there is no answer.
+
+    ``raised`` is what the handler raised in place of an answer, where the message tells of that.
+    """
 
     response: Any
     version: int | None = None
+    raised: Exception | None = None
 
 
 class RespondBytes(NamedTuple):
@@ -225,11 +230,11 @@ class CallPath:
             self._conclude(call, verdict)
 
     def _failed(self, call: Call, error: Exception) -> Verdict:
-        """Tell the client of an error where its answer has a place for it; else close the connection."""
+        """Tell the client of an error in the shape that its API has for it; where it has none close the connection."""
         response = error_response(call.request, call.version, error)
         if response is None:
             return Close(f"{type(error).__name__}: {error}", error)
-        return Respond(response)
+        return Respond(response, raised=error)
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         """Encode what is to be answered, and end the call."""
@@ -240,9 +245,9 @@ class CallPath:
             except ProtocolError as error:
                 verdict = Close(f"the answer cannot be written: {error}", error)
             else:
-                if call.api_key == CACHED_API:
+                if call.api_key == CACHED_API and verdict.raised is None:
                     self.response_cache.keep(call, output)
-                self._end(self._answered(call, output, verdict.response))
+                self._end(self._answered(call, output, verdict.response, verdict.raised))
                 return
         if type(verdict) is RespondBytes:
             output = [RESPONSE_START.pack(4 + len(verdict.rest), call.correlation_id) + verdict.rest]
@@ -252,9 +257,10 @@ class CallPath:
         else:
             self._end(self._answered(call, (), None))
 
-    def _answered(self, call: Call, output: Any, response: Any) -> Outcome:
+    def _answered(self, call: Call, output: Any, response: Any, raised: Exception | None = None) -> Outcome:
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
-        return Outcome(call, ending, call.now_ms, output, response)
+        error = None if isinstance(raised, ApiError) else raised
+        return Outcome(call, ending, call.now_ms, output, response, error=error)
 
     def _end(self, outcome: Outcome) -> None:
         """Tell the observers, then whoever brought the call, who may go on with the next."""

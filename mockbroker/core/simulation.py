@@ -83,8 +83,10 @@ class Simulation:
         call = outcome.call
         ticket = call.session.connection
         self.calls[ticket] = call
-        if outcome.ending is Ending.CLOSED:
-            self._failures.append(outcome.error or ConnectionClosedError(outcome.reason))
+        if outcome.error is not None:
+            self._failures.append(outcome.error)
+        elif outcome.ending is Ending.CLOSED:
+            self._failures.append(ConnectionClosedError(outcome.reason))
         elif outcome.output:
             _, self.replies[ticket] = read_response(b"".join(outcome.output)[4:], call.api_key, call.version)
         else:

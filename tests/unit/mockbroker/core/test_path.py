@@ -161,7 +161,6 @@ def test_what_a_simulated_request_runs_into_is_raised(sim, monkeypatch):
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
-    monkeypatch.setattr("mockbroker.core.path.error_response", lambda request, version, error: None)
     with pytest.raises(ZeroDivisionError):
         sim.ask(DescribeTopicPartitionsRequest())
     monkeypatch.undo()

@@ -38,7 +38,8 @@ def test_every_broker_gives_the_same_answer(sim):
 
 @pytest.mark.parametrize("version", [3, 6])
 def test_a_transactional_id_is_refused_with_a_reason_as_long_as_there_are_no_transactions(sim, version):
-    request = FindCoordinatorRequest(key_type=TRANSACTION, key="payments", coordinator_keys=["payments"])
+    named = {"coordinator_keys": ["payments"]} if version >= 4 else {"key": "payments"}
+    request = FindCoordinatorRequest(key_type=TRANSACTION, **named)
     answer = sim.ask(request, version=version)
     entry = answer.coordinators[0] if version >= 4 else answer
     assert entry.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
