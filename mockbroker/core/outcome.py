@@ -26,7 +26,8 @@ class Outcome(NamedTuple):
 
     ``output`` is the response as it goes onto the wire, its length in front, in pieces; empty where there is none.
     ``response`` is the message behind it, None where there is none or the answer came from the cache. ``reason`` says
-    why the connection was closed, and ``error`` is what our own code raised, where it failed.
+    why the connection was closed, and ``error`` what our own code raised, whether that was the cause of it or was
+    answered with UNKNOWN_SERVER_ERROR.
     """
 
     call: Call
@@ -55,12 +56,9 @@ class FailureLog:
 
     def call_ended(self, outcome: Outcome) -> None:
         """Log what went wrong, if anything did."""
-        if outcome.ending is not Ending.CLOSED and outcome.error is None:
-            return
         call = outcome.call
         session = call.session
         if outcome.error is not None:
             log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
-        if outcome.ending is not Ending.CLOSED:
-            return
-        log.warning("broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)
+        if outcome.ending is Ending.CLOSED:
+            log.warning("broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)

@@ -85,7 +85,10 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
     if request.rack_id:
         call.session.learn_rack(request.rack_id)
-    session, full, wanted = open_session(call, request)
+    try:
+        session, full, wanted = open_session(call, request)
+    except ApiError as error:
+        return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
     reading = Reading(
         wanted,
         session,

@@ -186,6 +186,17 @@ def test_no_body_of_any_api_breaks_the_cluster(api_key, version, body):
     assert Client(sim).ask(METADATA, 12).brokers
 
 
+def test_a_handler_that_fails_is_an_unknown_server_error_to_its_own_client(sim, client, caplog, monkeypatch):
+    def broken(call: Any, request: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
+    assert client.ask(METADATA, 13).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    monkeypatch.undo()
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+    assert client.ask(METADATA, 13).error_code == ErrorCode.NONE, "the failure is not cached"
+
+
 def test_reading_stops_while_many_bytes_wait_behind_a_call(sim, client):
     client.write(client.frame(fetch_request(max_wait_ms=500), 12))
     assert not client.connection.is_full
