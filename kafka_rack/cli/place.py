@@ -32,6 +32,7 @@ from kafka_rack.placement import (
     STATE_FILE_SETTING,
     UNEVEN_SETTING,
     UsableBroker,
+    close_placer,
     load_placer,
     place_checked,
     reassignment_json,
@@ -106,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
                 rack_mode=DISABLED if arguments.ignore_racks else ENFORCED,
             )
         finally:
-            placer.close()
+            close_placer(placer)
     except MissingRackError as error:
         raise CommandError(f"{error} with --ignore-racks") from error
     except KafkaRackError as error:

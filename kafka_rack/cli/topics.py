@@ -34,6 +34,7 @@ from kafka_rack.placement import (
     SEED_SETTING,
     SHIFT_SETTING,
     START_INDEX_SETTING,
+    close_placer,
     load_placer,
     place_checked,
 )
@@ -179,7 +180,7 @@ def placed(arguments: argparse.Namespace, layout: ClusterLayout) -> list[list[in
         try:
             return place_checked(placer, 0, arguments.partitions, arguments.replication_factor, up, rack_mode=mode)
         finally:
-            placer.close()
+            close_placer(placer)
     except MissingRackError as error:
         raise CommandError(f"{error} with --ignore-racks") from error
     except KafkaRackError as error:

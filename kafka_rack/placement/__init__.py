@@ -12,7 +12,14 @@ from kafka_rack.collector import collector_paused
 from kafka_rack.errors import PlacerSettingsError
 from kafka_rack.placement.broker_replica import UNEVEN_SETTING, BrokerReplicaPlacer, broker_groups
 from kafka_rack.placement.copyset import SCATTER_WIDTH_SETTING, CopysetPlacer
-from kafka_rack.placement.loading import BUILT_IN, CLASS_SETTING, ENTRY_POINT_GROUP, load_placer, placer_names
+from kafka_rack.placement.loading import (
+    BUILT_IN,
+    CLASS_SETTING,
+    ENTRY_POINT_GROUP,
+    close_placer,
+    load_placer,
+    placer_names,
+)
 from kafka_rack.placement.placer import (
     DISABLED,
     ENFORCED,
@@ -69,6 +76,7 @@ __all__ = [
     "apply_rack_mode",
     "broker_groups",
     "check_request",
+    "close_placer",
     "load_placer",
     "missing_racks",
     "place",
@@ -98,7 +106,7 @@ def place(
         placer: a name of ``BUILT_IN``.
         brokers: order counts where racks do not: ``unaware``, and ``rack-aware`` when no broker has a rack.
         start_index, next_replica_shift: rotation of leaders and of followers, for ``rack-aware`` and ``unaware``;
-            drawn in this order from ``seed`` where that is given, else 0.
+            drawn in this order from ``seed`` where that is given, else 0. ``striped`` has a start index if given one.
         seed: of java.util.Random; where ``striped`` gets none it is 0.
         settings: what else the placer understands, such as ``replica.placer.scatter.width``.
 
@@ -118,7 +126,7 @@ def place(
     given = dict(settings or {})
     if seed is not None:
         given[SEED_SETTING] = str(seed)
-    elif start_index is None:
+    elif start_index is None and placer != "striped":
         start_index = 0
     if start_index is not None:
         given[START_INDEX_SETTING] = str(start_index)

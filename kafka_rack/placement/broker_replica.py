@@ -27,6 +27,8 @@ UNEVEN_SETTING = "replica.placer.uneven.last.group"
 class BrokerReplicaPlacer(ReplicaPlacer):
     """``broker-replica``: partition p is led by broker p of the groups' order, followed by the rest of its group."""
 
+    needs_all_racks = True
+
     def __init__(self, uneven_last_group: bool = False) -> None:
         self.uneven_last_group = uneven_last_group
 

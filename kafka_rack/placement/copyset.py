@@ -33,6 +33,8 @@ SPARE_CUTS = 50
 class CopysetPlacer(ReplicaPlacer):
     """``copyset``: rounds of leaders over each cut of the brokers in turn."""
 
+    needs_all_racks = True
+
     def __init__(self, scatter_width: int | None = None, uneven_last_group: bool = False, seed: int = 0) -> None:
         self.scatter_width = scatter_width
         self.uneven_last_group = uneven_last_group

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from kafka_rack.errors import KafkaRackError, PlacerSettingsError
+from kafka_rack.errors import KafkaRackError, PlacerSettingsError, ReplicaPlacementError
 from kafka_rack.placement.broker_replica import BrokerReplicaPlacer
 from kafka_rack.placement.copyset import CopysetPlacer
 from kafka_rack.placement.placer import ReplicaPlacer
@@ -62,6 +62,21 @@ def load_placer(settings: Mapping[str, str], default: str = "rack-aware") -> Rep
     except Exception as error:
         raise PlacerSettingsError(f"{CLASS_SETTING}={name}: refuses its settings: {error}") from error
     return placer
+
+
+def close_placer(placer: ReplicaPlacer) -> None:
+    """Tell a placer that it is asked no more; one with only ``place`` has nothing to give up.
+
+    Raises: ReplicaPlacementError: its ``close`` failed.
+    """
+    close = getattr(placer, "close", None)
+    if close is None:
+        return
+    try:
+        close()
+    except Exception as error:  # anybody's code; the reader needs to know whose
+        name = type(placer).__name__
+        raise ReplicaPlacementError(f"{name} failed to close: {type(error).__name__}: {error}") from error
 
 
 def find_placer(name: str) -> type[ReplicaPlacer]:

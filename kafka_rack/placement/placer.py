@@ -24,7 +24,7 @@ from kafka_rack.java import JavaRandom
 SEED_SETTING = "replica.placer.seed"
 """Seed of the java.util.Random from which a placer draws; 0 unless set, so that equal runs place equally."""
 START_INDEX_SETTING = "replica.placer.start.index"
-"""Where the first leader stands in the list of brokers; drawn for each topic unless set."""
+"""Where the first leader stands in the list of brokers, or of racks; drawn for each topic unless set."""
 SHIFT_SETTING = "replica.placer.next.replica.shift"
 """How far the first follower stands from its leader; as the start index unless set."""
 
@@ -57,8 +57,8 @@ class ReplicaPlacer(ABC):
     A placer is made without arguments, configured once with all settings of the cluster, and asked again and again.
     """
 
-    treats_missing_racks = False
-    """True where brokers without a rack are a rack of their own, so that no rack mode is applied for this placer."""
+    needs_all_racks = False
+    """True where either every broker has a rack or none is looked at (KIP-36), so that rack modes are applied."""
 
     def configure(self, settings: Mapping[str, str]) -> None:  # noqa: B027 - most placers have nothing to set
         """Take what this placer understands from the cluster's settings, by Kafka's names; ignore the rest.
@@ -193,45 +193,46 @@ def place_checked(
         MissingRackError: see ``apply_rack_mode``.
         ReplicaPlacementError: the placer failed, in its own words, or its answer is not what was asked for.
     """
+    name = type(placer).__name__
     brokers = sorted(usable_brokers, key=lambda broker: broker.id)
     check_request(num_partitions, num_replicas, brokers)
-    if not placer.treats_missing_racks:
+    if getattr(placer, "needs_all_racks", False):  # a class that only places has no such attribute
         brokers = apply_rack_mode(brokers, rack_mode)
     elif rack_mode == DISABLED:
         brokers = without_racks(brokers)
     try:
         with collector_paused(num_partitions):
-            rows = placer.place(start_partition, num_partitions, num_replicas, brokers)
+            placed = placer.place(start_partition, num_partitions, num_replicas, brokers)
+            rows = [row if type(row) is list else list(row) for row in placed]
     except (InvalidReplicationFactorError, ReplicaPlacementError):
         raise
     except KafkaRackError as error:
         raise ReplicaPlacementError(str(error)) from error
     except Exception as error:  # a placer may be anybody's code, and topic creation must answer whatever it does
-        raise ReplicaPlacementError(f"{type(placer).__name__} failed: {type(error).__name__}: {error}") from error
-    check_answer(placer, rows, num_partitions, num_replicas, brokers)
+        raise ReplicaPlacementError(f"{name} failed: {type(error).__name__}: {error}") from error
+    check_placement(name, rows, num_partitions, num_replicas, brokers)
     return rows
 
 
-def check_answer(
-    placer: ReplicaPlacer,
+def check_placement(
+    name: str,
     rows: list[list[int]],
     num_partitions: int,
     num_replicas: int,
     brokers: Sequence[UsableBroker],
 ) -> None:
-    """Refuse an answer of the wrong shape, with repeated or with unknown brokers."""
-    name = type(placer).__name__
+    """Refuse rows of the wrong shape, with repeated or with unknown brokers; ``name`` is the placer's."""
     if len(rows) != num_partitions:
-        raise ReplicaPlacementError(f"{name} placed {len(rows)} partitions, but {num_partitions} were asked for")
+        raise ReplicaPlacementError(f"{name}: expected {num_partitions} partitions, got {len(rows)}")
+    only_numbers = {type(broker) for row in rows for broker in row} <= {int}
     known = {broker.id for broker in brokers}
     for number, row in enumerate(rows):
+        if not only_numbers or not known.issuperset(row):
+            unknown = [broker for broker in row if type(broker) is not int or broker not in known]
+            if unknown:
+                raise ReplicaPlacementError(f"{name}: expected brokers of the cluster, got {unknown} in row {number}")
         if len(row) != num_replicas or len(set(row)) != num_replicas:
-            raise ReplicaPlacementError(
-                f"{name} placed {row} as row {number}, but {num_replicas} distinct brokers are due"
-            )
-        if not known.issuperset(row):
-            unknown = sorted(set(row) - known)
-            raise ReplicaPlacementError(f"{name} placed row {number} on unknown brokers {unknown}")
+            raise ReplicaPlacementError(f"{name}: expected {num_replicas} distinct brokers, got {row} in row {number}")
 
 
 def unfenced_where_possible(brokers: Sequence[UsableBroker], num_replicas: int) -> list[UsableBroker]:

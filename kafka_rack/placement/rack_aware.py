@@ -24,6 +24,8 @@ from kafka_rack.placement.placer import (
 class RackAwarePlacer(RotatingPlacer):
     """``rack-aware``: each partition over as many racks as it can be; ``unaware`` where no broker has a rack."""
 
+    needs_all_racks = True
+
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
     ) -> list[list[int]]:
@@ -52,8 +54,6 @@ class UnawarePlacer(RotatingPlacer):
         ids = [broker.id for broker in brokers]
         rows = place_round_robin(ids, start_partition, num_partitions, num_replicas, start, shift)
         return fenced_last(rows, brokers)
-
-    treats_missing_racks = True
 
 
 def rack_alternated(racks: Mapping[int, str]) -> list[int]:

@@ -44,6 +44,8 @@ class BrokerState:
 class ScenarioPlacer(ReplicaPlacer):
     """Reads the state file, narrows the brokers, and has the rack-aware placer, or another one, place on the rest."""
 
+    needs_all_racks = True
+
     def __init__(self, state: BrokerState | None = None, inner: ReplicaPlacer | None = None) -> None:
         self.fixed_state = state
         self.inner = inner or RackAwarePlacer()

@@ -1,35 +1,57 @@
 """KRaft's striped placement: stripes over racks, and inside each rack over its brokers, fenced brokers last.
 
 The order of a Java hash map and the draws of a java.util.Random decide it, so that equal seeds place as Kafka does.
+With a start index each topic begins at the same place instead, so that a test can tell who leads its first partitions.
 Rows are made one by one where lists of brokers can run dry, and a whole cycle at a time where they cannot.
 
-Source: org.apache.kafka.controller / metadata.placement StripedReplicaPlacer, Apache Kafka 4.1.0.
+Source: org.apache.kafka.controller / metadata.placement StripedReplicaPlacer, Apache Kafka 4.1.0 to 4.4.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import mod
 
 from kafka_rack.java import JavaRandom, hash_order, optional_string_hash, utf16_key
-from kafka_rack.placement.placer import ReplicaPlacer, UsableBroker, seed_setting
+from kafka_rack.placement.placer import (
+    START_INDEX_SETTING,
+    ReplicaPlacer,
+    UsableBroker,
+    optional_whole_number,
+    seed_setting,
+)
 
 
 class StripedPlacer(ReplicaPlacer):
-    """``striped``: one Random for the placer's life, so a topic's rows depend on the topics placed before."""
+    """``striped``: one Random for the placer's life, so a topic's rows depend on the topics placed before.
 
-    treats_missing_racks = True
+    With ``start_index`` they do not: its rack, going round, leads partition 0, its broker of each rack comes first,
+    only the shuffles between cycles are drawn, and a topic that grows goes on as if it had been made as large.
 
-    def __init__(self, seed: int = 0) -> None:
+    >>> brokers = [UsableBroker(0, "a"), UsableBroker(1, "b"), UsableBroker(2, "c")]
+    >>> StripedPlacer(start_index=0).place(0, 3, 2, brokers)
+    [[0, 1], [1, 2], [2, 0]]
+    """
+
+    def __init__(self, seed: int = 0, start_index: int | None = None) -> None:
+        self.seed = seed
+        self.start_index = start_index
         self.random = JavaRandom(seed)
 
     def configure(self, settings: Mapping[str, str]) -> None:
-        self.random = JavaRandom(seed_setting(settings))
+        self.seed = seed_setting(settings)
+        self.start_index = optional_whole_number(settings, START_INDEX_SETTING)
+        self.random = JavaRandom(self.seed)
 
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
     ) -> list[list[int]]:
-        return Stripes(usable_brokers, self.random).rows(num_partitions, num_replicas)
+        if self.start_index is None:
+            return Stripes(usable_brokers, self.random).rows(num_partitions, num_replicas)
+        first = max(0, start_partition)
+        stripes = Stripes(usable_brokers, JavaRandom(self.seed), self.start_index)
+        return stripes.rows(first + num_partitions, num_replicas)[first:]
 
 
 class BrokerList:
@@ -43,10 +65,10 @@ class BrokerList:
         self.index = 0
         self.offset = 0
 
-    def initialize(self, random: JavaRandom) -> None:
+    def initialize(self, draw: Callable[[int], int]) -> None:
         if self.brokers:
             self.brokers.sort()
-            self.offset = random.next_int(len(self.brokers))
+            self.offset = draw(len(self.brokers))
 
     def next(self, epoch: int) -> int:
         """The next broker for partition ``epoch`` of the cycle; -1 when all have been handed out for it."""
@@ -80,8 +102,9 @@ class Rack:
 class Stripes:
     """The racks of one placement, and how far it has come."""
 
-    def __init__(self, brokers: Sequence[UsableBroker], random: JavaRandom) -> None:
+    def __init__(self, brokers: Sequence[UsableBroker], random: JavaRandom, start_index: int | None = None) -> None:
         self.random = random
+        draw = random.next_int if start_index is None else partial(mod, start_index)
         by_name: dict[str | None, Rack] = {}
         for broker in brokers:
             rack = by_name.setdefault(broker.rack, Rack())
@@ -90,11 +113,11 @@ class Stripes:
         self.walk = [by_name[name] for name in hash_order(by_name, optional_string_hash)]
         """Racks in the order of Java's hash map, in which they draw and are shuffled."""
         for rack in self.walk:
-            rack.fenced.initialize(random)
-            rack.unfenced.initialize(random)
+            rack.fenced.initialize(draw)
+            rack.unfenced.initialize(draw)
         self.stripe = [by_name[name] for name in sorted(by_name, key=rack_name_key)]
         """Racks in the order in which partitions take them."""
-        self.offset = random.next_int(len(self.stripe))
+        self.offset = draw(len(self.stripe))
         self.epoch = 0
 
     def rows(self, num_partitions: int, num_replicas: int) -> list[list[int]]:

@@ -120,7 +120,7 @@ class MockCluster:
             raise
 
     async def close(self) -> None:
-        """Stop accepting and close every connection."""
+        """Stop accepting, close every connection, and have the placer give up what it holds."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -132,6 +132,7 @@ class MockCluster:
         if self.capture is not None:
             self.capture.close()
             self.capture = None
+        self.state.close()
 
     # what a test asks
 

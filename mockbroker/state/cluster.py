@@ -20,6 +20,7 @@ from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
 from mockbroker.state.topics.placing import (
     check_assignment,
+    check_in_sync,
     check_partitions,
     check_replication_factor,
     make_placer,
@@ -205,6 +206,17 @@ class Cluster(Liveness):
             self._placer = make_placer(self.settings, kip_36=self.zookeeper is not None)
         return self._placer
 
+    def close(self) -> None:
+        """Give up what the cluster's plugins hold; nothing is asked of it afterwards.
+
+        Raises: ReplicaPlacementError: the placer's ``close`` failed.
+        """
+        placer, self._placer = self._placer, None
+        if placer is not None:
+            from kafka_rack.placement import close_placer
+
+            close_placer(placer)
+
     @property
     def selector(self) -> ReplicaSelector:
         """Who sends readers to replicas, as ``replica.selector.class`` says. Raises SelectionError."""
@@ -289,13 +301,14 @@ class Cluster(Liveness):
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
             check_assignment(rows, self.brokers)
+            if self.zookeeper is None:
+                check_in_sync(rows, self.online_ids())
         else:
             if partitions == -1:
                 partitions = self.settings["num.partitions"]
             rows = self._new_rows(topic, partitions, replication_factor, requesting_broker_id, all_have_racks)
         topic.id = random_uuid(self.rng)
-        topic.add_partitions(rows)
-        self._elect(topic)
+        topic.add_partitions(rows, self.online_ids())
         if not validate_only:
             self.topics[name] = topic
             self.topic_by_id[topic.id] = topic
@@ -325,12 +338,13 @@ class Cluster(Liveness):
                     f"{more} partitions are added, but {len(rows)} assignments were given",
                 )
             check_assignment(rows, self.brokers)
+            if self.zookeeper is None:
+                check_in_sync(rows, self.online_ids())
         else:
             rows = self._new_rows(topic, more, topic.replication_factor or -1)
         if validate_only:
             return
-        topic.add_partitions([() for _ in rows] if topic.diskless else rows)
-        self._elect(topic)
+        topic.add_partitions([() for _ in rows] if topic.diskless else rows, self.online_ids())
         self._changed()
 
     def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
@@ -410,15 +424,16 @@ class Cluster(Liveness):
         check_partitions(partitions)
         if topic.diskless:
             return [()] * partitions
-        online = self.online_brokers()
+        # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
+        registered = list(self.brokers.values()) if self.zookeeper is None else self.online_brokers()
         if replication_factor == -1:
-            replication_factor = min(self.settings["default.replication.factor"], len(online))
-        check_replication_factor(replication_factor, len(online))
+            replication_factor = min(self.settings["default.replication.factor"], len(registered))
+        check_replication_factor(replication_factor, len(registered))
         racks = None if self.zookeeper is None else self.zookeeper.racks(requesting_broker_id)
         first = len(topic.partitions)
         refuses = all_have_racks and self.zookeeper is not None
         return place_partitions(
-            self.placer, online, first, partitions, replication_factor, racks, all_have_racks=refuses
+            self.placer, registered, first, partitions, replication_factor, racks, all_have_racks=refuses
         )
 
     def _elect(self, topic: Topic) -> None:

@@ -1,7 +1,9 @@
 """Replicas for new partitions, by the placer that the settings name (KIP-660), and what is refused before it is asked.
 
-Without one it is KIP-36's rack-aware placement, whose first leader is the first broker of the list unless a seed or a
-start index is set: a test cluster is easier to foretell that way.
+Without one it is Kafka's StripedReplicaPlacer, in ZooKeeper mode KIP-36's rack-aware placement. Partition 0 is led in
+the first rack unless a seed or a start index is set: a test cluster is easier to foretell that way.
+
+Source: ReplicationControlManager.createTopic and createPartitions, Apache Kafka 4.4.0.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever a
 
 
 def make_placer(settings: Settings, *, kip_36: bool = False) -> ReplicaPlacer:
-    """The placer of a cluster with these settings; with ``kip_36`` the rack-aware one, whatever they name.
+    """The placer of a cluster with these settings, striped by default; with ``kip_36`` always the rack-aware one.
 
     Raises PlacerSettingsError.
     """
@@ -36,7 +38,7 @@ def make_placer(settings: Settings, *, kip_36: bool = False) -> ReplicaPlacer:
     given = {name: str(value) for name, value in settings.items() if not (kip_36 and name == PLACER)}
     if SEED not in given and START_INDEX not in given:
         given |= {START_INDEX: "0", SHIFT: given.get(SHIFT, "0")}
-    return load_placer(given)
+    return load_placer(given, default="rack-aware" if kip_36 else "striped")
 
 
 def place_partitions(
@@ -49,14 +51,15 @@ def place_partitions(
     *,
     all_have_racks: bool = False,
 ) -> list[tuple[int, ...]]:
-    """Replicas of ``partitions`` new partitions. Where some brokers have no rack, racks are left out (KIP-36).
+    """Replicas of ``partitions`` new partitions.
 
     Args:
+        brokers: the registered ones; who is not online is fenced.
         racks: by broker, where the placer is not to see the brokers' own.
         all_have_racks: refuse where some brokers have a rack and some have none.
 
-    Raises ApiError: INVALID_REPLICATION_FACTOR, REPLICA_PLACEMENT_FAILED with the placer's own message,
-        UNKNOWN_SERVER_ERROR for missing racks.
+    Raises ApiError: INVALID_REPLICATION_FACTOR, also where a partition has no broker that is online;
+        REPLICA_PLACEMENT_FAILED with the placer's own message; UNKNOWN_SERVER_ERROR for missing racks.
     """
     from kafka_rack.placement import UsableBroker, missing_racks, place_checked
 
@@ -72,6 +75,13 @@ def place_partitions(
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from None
     except KafkaRackError as error:
         raise ApiError(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error)) from None
+    online = {broker.id for broker in usable if not broker.fenced}
+    for row in rows:
+        if online.isdisjoint(row):
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"replication factor {replicas}, but all of brokers {row} are fenced",
+            )
     return [tuple(row) for row in rows]
 
 
@@ -81,11 +91,18 @@ def check_partitions(partitions: int) -> None:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MAX_PARTITIONS} are possible")
 
 
-def check_replication_factor(replicas: int, online: int) -> None:
-    """Refuse more replicas than brokers are online, or none. Raises ApiError: INVALID_REPLICATION_FACTOR."""
-    if not 0 < replicas <= online:
-        are_online = "1 broker is" if online == 1 else f"{online} brokers are"
-        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {are_online} online")
+def check_replication_factor(replicas: int, registered: int) -> None:
+    """Refuse more replicas than brokers are registered, or none. Raises ApiError: INVALID_REPLICATION_FACTOR."""
+    if not 0 < replicas <= registered:
+        brokers = "1 broker is" if registered == 1 else f"{registered} brokers are"
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {brokers} registered")
+
+
+def check_in_sync(rows: Sequence[tuple[int, ...]], online: frozenset[int]) -> None:
+    """Refuse replicas given by hand of which none is online. Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
+    for row in rows:
+        if online.isdisjoint(row):
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"replicas {list(row)}: all of them are fenced")
 
 
 def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -> None:

@@ -128,11 +128,12 @@ class Topic:
         broker_setting, default = TOPIC_SETTINGS[name]
         return self.settings[broker_setting] if broker_setting is not None else default
 
-    def add_partitions(self, rows: Iterable[tuple[int, ...]]) -> None:
-        """Append partitions with these replicas, all in sync, the first leading."""
+    def add_partitions(self, rows: Iterable[tuple[int, ...]], online: Container[int]) -> None:
+        """Append partitions with these replicas: those online are in sync, and the first of them leads."""
         for replicas in rows:
-            leader = replicas[0] if replicas else NO_LEADER
-            self.partitions.append(Partition(self, len(self.partitions), replicas, leader, replicas))
+            isr = tuple(replica for replica in replicas if replica in online)
+            leader = isr[0] if isr else NO_LEADER
+            self.partitions.append(Partition(self, len(self.partitions), replicas, leader, isr or replicas))
 
 
 def check_topic_name(name: str | None) -> str:

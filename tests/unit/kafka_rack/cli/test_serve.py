@@ -122,7 +122,7 @@ async def test_brokers_come_out_of_properties_files(tmp_path):
         (["--control-port", "70000"], "--control-port 70000, but 0 to 65535 are possible"),
         (["--topic", "orders:x"], "topic 'orders:x': NAME[:PARTITIONS[:RF]] is wanted"),
         (["--diskless-topic", "events:1:3"], "topic 'events:1:3': NAME[:PARTITIONS] is wanted"),
-        (["--topic", "orders:1:9"], "replication factor 9, but 3 brokers are online"),
+        (["--topic", "orders:1:9"], "replication factor 9, but 3 brokers are registered"),
         (["--topic", "a b"], "characters other than letters"),
         (["--topic", "orders", "--diskless-topic", "orders"], "topic orders is given more than once"),
         (["--set", "num.partitions"], "--set num.partitions: KEY=VALUE is wanted"),

@@ -27,6 +27,7 @@ from kafka_rack.placement import (
     StripedPlacer,
     UsableBroker,
     apply_rack_mode,
+    close_placer,
     load_placer,
     loading,
     place,
@@ -35,6 +36,18 @@ from kafka_rack.placement import (
 
 BROKERS = [UsableBroker(2, "b"), UsableBroker(0, "a"), UsableBroker(1, "a")]
 PARTLY = [UsableBroker(2, "b"), UsableBroker(0), UsableBroker(1, "a")]
+
+
+class OnlyPlaces:
+    """No more than KIP-660's one decision."""
+
+    def place(self, start_partition, num_partitions, num_replicas, usable_brokers):
+        return [[broker.id for broker in usable_brokers[:num_replicas]]] * num_partitions
+
+
+class Stuck(OnlyPlaces):
+    def close(self):
+        raise OSError("the lock is held")
 
 
 class Scripted(ReplicaPlacer):
@@ -73,10 +86,17 @@ def test_every_placer_refuses_what_cannot_be_placed(placer, partitions, replicas
         place(placer, brokers, 0, partitions, replicas)
 
 
-def test_automatic_creation_forgets_all_racks_when_some_are_missing():
+def test_kip_36s_placer_forgets_all_racks_when_some_are_missing():
     placer = Scripted([[1]])
+    placer.needs_all_racks = RackAwarePlacer.needs_all_racks
     place_checked(placer, 0, 1, 1, PARTLY, rack_mode=SAFE)
     assert placer.seen == [UsableBroker(0), UsableBroker(1), UsableBroker(2)]
+
+
+def test_other_placers_see_each_brokers_rack_also_when_some_are_missing():
+    placer = Scripted([[1]])
+    place_checked(placer, 0, 1, 1, PARTLY, rack_mode=SAFE)
+    assert placer.seen == [UsableBroker(0), UsableBroker(1, "a"), UsableBroker(2, "b")]
 
 
 def test_tools_refuse_missing_racks_and_name_the_brokers():
@@ -107,10 +127,14 @@ def test_an_unknown_rack_mode_is_a_mistake_of_the_caller():
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        ([[0]], "placed 1 partitions, but 2"),
-        ([[0], [0, 1]], "2 distinct brokers are due"),
-        ([[0, 0], [0, 1]], "2 distinct brokers are due"),
-        ([[0, 1], [1, 9]], "row 1 on unknown brokers \\[9\\]"),
+        ([[0]], "expected 2 partitions, got 1"),
+        ([[0], [0, 1]], r"expected 2 distinct brokers, got \[0\] in row 0"),
+        ([[0, 0], [0, 1]], r"expected 2 distinct brokers, got \[0, 0\] in row 0"),
+        ([[0, 1], [1, 9]], r"expected brokers of the cluster, got \[9\] in row 1"),
+        ([[0, 1], [1, "2"]], r"expected brokers of the cluster, got \['2'\] in row 1"),
+        ([[0, 1], [1, 2.0]], r"expected brokers of the cluster, got \[2\.0\] in row 1"),
+        (None, "Scripted failed: TypeError: 'NoneType' object is not iterable"),
+        ([0, 1], "Scripted failed: TypeError: 'int' object is not iterable"),
         (ReplicaPlacementError("no room in rack a"), "^no room in rack a$"),
         (PlacerSettingsError("file is gone"), "^file is gone$"),
         (ZeroDivisionError("division by zero"), "Scripted failed: ZeroDivisionError: division by zero"),
@@ -119,6 +143,17 @@ def test_an_unknown_rack_mode_is_a_mistake_of_the_caller():
 def test_whatever_a_placer_does_wrong_is_a_placement_error_with_its_words(answer, text):
     with pytest.raises(ReplicaPlacementError, match=text):
         place_checked(Scripted(answer), 0, 2, 2, BROKERS)
+
+
+def test_a_placer_that_only_places_is_loaded_asked_and_closed():
+    placer = load_placer({"replica.placer.class.name": f"{__name__}:OnlyPlaces"})
+    assert place_checked(placer, 0, 2, 2, BROKERS) == [[0, 1], [0, 1]]
+    close_placer(placer)
+
+
+def test_a_placer_that_cannot_close_is_named():
+    with pytest.raises(ReplicaPlacementError, match="Stuck failed to close: OSError: the lock is held"):
+        close_placer(Stuck())
 
 
 @pytest.mark.parametrize("name", ["striped", "org.apache.kafka.metadata.placement.StripedReplicaPlacer"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from kafka_rack.placement import StripedPlacer, UsableBroker, place
 
 NINE = [UsableBroker(number, "abc"[number % 3]) for number in range(9)]
@@ -36,3 +39,26 @@ def test_one_placer_goes_on_drawing_from_topic_to_topic():
     first, second = (placer.place(0, 9, 3, NINE) for _ in range(2))
     assert first == place("striped", NINE, 0, 9, 3, seed=5)
     assert first != second
+
+
+def test_with_a_start_index_racks_lead_in_their_order_from_there():
+    assert [row[0] % 3 for row in place("striped", NINE, 0, 9, 3, start_index=1)] == [1, 2, 0] * 3
+
+
+def test_with_a_start_index_topics_placed_before_change_nothing():
+    placer = StripedPlacer(start_index=0)
+    assert placer.place(0, 40, 3, NINE) == placer.place(0, 40, 3, NINE)
+
+
+@given(racks=st.lists(st.sampled_from([None, "a", "b", "c"]), min_size=1, max_size=9), cut=st.integers(1, 29))
+def test_with_a_start_index_a_topic_that_grows_stands_as_one_made_as_large(racks, cut):
+    brokers = [UsableBroker(number, rack) for number, rack in enumerate(racks)]
+    placer = StripedPlacer(seed=4, start_index=2)
+    replicas = min(3, len(brokers))
+    grown = placer.place(0, cut, replicas, brokers) + placer.place(cut, 30 - cut, replicas, brokers)
+    assert grown == placer.place(0, 30, replicas, brokers)
+
+
+def test_with_a_start_index_followers_change_between_cycles_so_that_several_take_over():
+    rows = StripedPlacer(start_index=0).place(0, 30, 3, NINE[:3])
+    assert {row[1] for row in rows if row[0] == 0} == {1, 2}

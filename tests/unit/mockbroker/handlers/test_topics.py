@@ -36,7 +36,7 @@ def test_each_topic_succeeds_or_fails_by_itself(sim):
     assert good.error_code == ErrorCode.NONE
     assert (bad.error_code, bad.error_message) == (
         ErrorCode.INVALID_REPLICATION_FACTOR,
-        "replication factor 4, but 3 brokers are online",
+        "replication factor 4, but 3 brokers are registered",
     )
     assert twice.error_code == ErrorCode.INVALID_REQUEST
     assert sorted(sim.cluster.topics) == ["orders"]
