@@ -199,11 +199,11 @@ def rows() -> list[Row]:
     if idle is not None and full is not None:
         what = "memory idle / with 10,000 partitions, MB"
         found.append(Row(what, f"{idle:.0f} / {full:.0f}", "9 / 17", "312 / 646", "27 / -"))
-    produced, consumed = throughput()
+    produced, consumed = throughput("--loop", "asyncio")
     found.append(Row("produce, MB/s", f"{produced:.0f}", "359", "131", "602"))
     found.append(Row("consume, MB/s", f"{consumed:.0f}", "261", "539"))
     if has_uvloop():
-        produced, consumed = throughput("--uvloop")
+        produced, consumed = throughput("--loop", "uvloop")
         found.append(Row("produce with --uvloop, MB/s", f"{produced:.0f}"))
         found.append(Row("consume with --uvloop, MB/s", f"{consumed:.0f}"))
     return found

@@ -114,5 +114,5 @@ def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -
         if not row or len(set(row)) != len(row) or any(one not in brokers for one in row) or len(row) != len(rows[0]):
             raise ApiError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
+                f"replicas: expected distinct known brokers, as many as in {list(rows[0])}, got {list(row)}",
             )
