@@ -431,9 +431,15 @@ class Cluster(Liveness):
         check_replication_factor(replication_factor, len(registered))
         racks = None if self.zookeeper is None else self.zookeeper.racks(requesting_broker_id)
         first = len(topic.partitions)
-        refuses = all_have_racks and self.zookeeper is not None
         return place_partitions(
-            self.placer, registered, first, partitions, replication_factor, racks, all_have_racks=refuses
+            self.placer,
+            registered,
+            first,
+            partitions,
+            replication_factor,
+            racks,
+            first_leader=topic.partitions[0].replicas[0] if first and self.zookeeper is not None else None,
+            all_have_racks=all_have_racks and self.zookeeper is not None,
         )
 
     def _elect(self, topic: Topic) -> None:
