@@ -190,7 +190,7 @@ def topic_of(text: str, brokers: Any) -> tuple[str, list[list[int]]]:
         raise UsageError(f"--topic {shown(text)}: {error}") from error
 
 
-def consumers_of(text: str, racks: list[str]) -> list[tuple[str, str | None]]:
+def consumers_of(text: str, racks: list[str | None]) -> list[tuple[str, str | None]]:
     """Consumers as a number, or as one:a,two:b."""
     if text.strip().removeprefix("-").isdecimal():
         count = number_in("--consumers", text, MOST_CONSUMERS, 1)

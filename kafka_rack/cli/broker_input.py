@@ -19,7 +19,11 @@ def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N | ID:RACK,...",
         help=f"a number of brokers up to {MOST_BROKERS}, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
     )
-    parser.add_argument("--racks", metavar="a,b,c", help="with a number of brokers: broker i is in rack i, going round")
+    parser.add_argument(
+        "--racks",
+        metavar="a,b,c",
+        help="with a number of brokers: broker i is in rack i, going round; with a,,c broker 1 has none",
+    )
     parser.add_argument(
         "--brokers-file", metavar="FILE", help='a JSON list of {"id": 0, "rack": "a" or null, "fenced": false}'
     )
@@ -50,14 +54,9 @@ def brokers_of(arguments: argparse.Namespace) -> list[UsableBroker]:
     return [UsableBroker(broker.id, broker.rack, broker.fenced or broker.id in fenced) for broker in brokers]
 
 
-def rack_list(text: str | None) -> list[str]:
-    """Rack names between commas."""
-    if not text:
-        return []
-    racks = [name.strip() for name in text.split(",")]
-    if "" in racks:
-        raise UsageError(f"--racks {text}: a rack without a name")
-    return racks
+def rack_list(text: str | None) -> list[str | None]:
+    """Rack names between commas; None where there is nothing between two."""
+    return [name.strip() or None for name in text.split(",")] if text else []
 
 
 def id_list(text: str | None, option: str) -> set[int]:

@@ -38,6 +38,7 @@ from kafka_rack.placement import (
     reassignment_json,
 )
 from kafka_rack.rack_names import rack_hints
+from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,8 +143,12 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     for pair in arguments.set:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"--set {pair}: KEY=VALUE is due")
+            raise UsageError(f"--set: expected KEY=VALUE, got {pair!r}")
         settings[key.strip()] = value
+    try:
+        names_without_effect(settings, (), settings)
+    except UnknownSettingError as error:
+        raise UsageError(str(error)) from None
     return settings
 
 

@@ -1,6 +1,6 @@
 """Run a Kafka cluster with racks in this process, until SIGTERM or SIGINT.
 
-Broker i has node id i, listens on port + i and is in rack i modulo the list of racks.
+Broker i has node id i, listens on port + i and is in rack i modulo the list of racks; with a,,c broker 1 has none.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
@@ -19,16 +21,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_PORT = 65535
+LOOPS = ("asyncio", "uvloop")
 PROTOCOL_SETTING = "inter.broker.protocol.version"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--brokers", type=int, metavar="N", help="how many brokers; 3 unless there are --config files")
-    parser.add_argument("--racks", metavar="A,B,...", help='their racks, in turn; "a,b,c" by default, "" for none')
+    parser.add_argument("--brokers", type=int, metavar="N", help="how many; default: 3, or one a --config file")
+    parser.add_argument("--racks", metavar="A,B,...", help='their racks, in turn, "" for none; default: a,b,c')
+    parser.add_argument("--host", help="where to listen; default: 127.0.0.1")
     parser.add_argument(
-        "--host", help="where to listen, and what clients are told (127.0.0.1 for 0.0.0.0); 127.0.0.1 by default"
+        "--advertised-host",
+        metavar="HOST",
+        help="what clients are told to connect to; default: --host, or 127.0.0.1 for 0.0.0.0",
     )
-    parser.add_argument("--port", type=int, help="of broker 0; 9092 by default, 0 for free ports")
+    parser.add_argument("--port", type=int, help="of broker 0, 0 for free ports; default: 9092")
     parser.add_argument(
         "--control-port", type=int, metavar="PORT", help="serve the control API on loopback; 0 for a free port"
     )
@@ -51,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a broker setting under Kafka's name; repeatable",
+        help="a broker setting under Kafka's name, or one of the placer (docs/placers.md); repeatable",
     )
     parser.add_argument(
         "--config",
@@ -67,6 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bootstrap-file", metavar="FILE", help="write host:port,... here once every broker accepts")
     parser.add_argument(
+        "--control-file", metavar="FILE", help="write host:port of the control API here once every broker accepts"
+    )
+    parser.add_argument(
         "--listener-per-rack",
         action="store_true",
         help="one more listener per rack on each broker: its clients count as in that rack",
@@ -79,9 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=64 << 20,
         metavar="N",
-        help="go on in FILE-0001, FILE-0002, ... when a file has N bytes; 64 MiB by default",
+        help="go on in FILE-0001, FILE-0002, ... when a file has N bytes; default: 64 MiB",
     )
-    parser.add_argument("--uvloop", action="store_true", help="run on uvloop (pip install kafka-rack[uvloop])")
+    parser.add_argument("--loop", choices=LOOPS, help="the event loop to run on; default: uvloop where it is installed")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -103,7 +112,10 @@ def run_cluster(arguments: argparse.Namespace) -> int:
         if names.count(name) > 1:
             raise UsageError(f"topic {name} is given more than once")
     if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
-        raise UsageError(f"--control-port {arguments.control_port}, but 0 to {HIGHEST_PORT} are possible")
+        raise UsageError(f"--control-port: expected 0 to {HIGHEST_PORT}, got {arguments.control_port}")
+    if arguments.control_file is not None and arguments.control_port is None:
+        raise UsageError("--control-file needs --control-port")
+    loop_factory = loop_factory_of(arguments.loop)
     if arguments.capture is not None and arguments.capture.endswith(".gz"):
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     brokers, settings = brokers_from(arguments, settings)
@@ -127,14 +139,27 @@ def run_cluster(arguments: argparse.Namespace) -> int:
         raise UsageError(error.message or str(error)) from None
     except (ValueError, KafkaRackError) as error:
         raise UsageError(str(error)) from None
-    if arguments.uvloop:
+    if cluster.settings_without_effect and not arguments.quiet:
+        sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
-            import uvloop
-        except ImportError:
-            raise UsageError("--uvloop: uvloop is not installed; pip install 'kafka-rack[uvloop]'") from None
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(serve(cluster, arguments))
-    return asyncio.run(serve(cluster, arguments))
+        except KafkaRackError as error:  # a placer that cannot close
+            raise CommandError(str(error)) from error
+
+
+def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the event loop; None stands for asyncio's own. Raises UsageError: uvloop is not there."""
+    if name == "asyncio":
+        return None
+    try:
+        import uvloop
+    except ImportError:
+        if name is None:
+            return None
+        raise UsageError("--loop uvloop: it is not installed; pip install uvloop") from None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
 
 
 async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
@@ -147,7 +172,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
         await cluster.start()
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from None
-    bootstrap_file = path_of(arguments.bootstrap_file) if arguments.bootstrap_file else None
+    written: list[Path] = []
     control = None
     try:
         if arguments.control_port is not None:
@@ -157,8 +182,10 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
                 control = await ControlServer(cluster, port=arguments.control_port).__aenter__()
             except OSError as error:
                 raise CommandError(f"control API: {error.strerror or error}") from None
-        if bootstrap_file is not None:
-            write_whole(bootstrap_file, cluster.bootstrap_servers + "\n")
+        if arguments.bootstrap_file:
+            written.append(write_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
+        if arguments.control_file and control is not None:
+            written.append(write_whole(arguments.control_file, f"{control.host}:{control.port}\n"))
         if not arguments.quiet:
             sys.stdout.write(banner(cluster, control))
             sys.stdout.flush()
@@ -168,9 +195,9 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
     finally:
         if control is not None:
             await control.__aexit__()
+        for path in written:
+            path.unlink(missing_ok=True)
         await cluster.close()
-        if bootstrap_file is not None:
-            bootstrap_file.unlink(missing_ok=True)
     return DONE
 
 
@@ -209,33 +236,44 @@ def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tup
     from mockbroker.state.brokers.numbered import numbered_brokers
 
     if arguments.config:
-        for option in ("brokers", "racks", "host", "port"):
-            if getattr(arguments, option) is not None:
+        for option in ("brokers", "racks", "host", "advertised-host", "port"):
+            if getattr(arguments, option.replace("-", "_")) is not None:
                 raise UsageError(f"--{option} and --config exclude each other: the files describe the brokers")
         if arguments.listener_per_rack:
             raise UsageError("--listener-per-rack and --config exclude each other: the files describe the listeners")
         from kafka_rack.cli.server_properties import PropertiesError, brokers_from_files
 
         try:
-            brokers, shared = brokers_from_files([path_of(name) for name in arguments.config])
+            brokers, shared = brokers_from_files([path_of(name) for name in arguments.config], settings)
         except PropertiesError as error:
             raise UsageError(str(error)) from None
         return brokers, {**shared, **settings}
     count = 3 if arguments.brokers is None else arguments.brokers
     if count < 1:
-        raise UsageError(f"--brokers {count}, but 1 at least is wanted")
+        raise UsageError(f"--brokers: expected 1 or more, got {count}")
     racks = "a,b,c" if arguments.racks is None else arguments.racks
-    names = racks.split(",") if racks else []
-    if "" in names:
-        raise UsageError(f"--racks {racks}: a rack has no name")
+    names = [name.strip() for name in racks.split(",")]
     port = 9092 if arguments.port is None else arguments.port
-    listeners = 1 + (len(dict.fromkeys(names)) if arguments.listener_per_rack else 0)
-    if not 0 <= port <= HIGHEST_PORT - count * listeners + 1:
-        raise UsageError(f"--port {port}, but 0 to {HIGHEST_PORT - count * listeners + 1} are possible")
-    if arguments.listener_per_rack and not names:
+    named = set(names) - {""}
+    if arguments.listener_per_rack and not named:
         raise UsageError("--listener-per-rack needs --racks")
+    check_ports(port, count, 1 + (len(named) if arguments.listener_per_rack else 0))
     host = arguments.host or "127.0.0.1"
-    return numbered_brokers(count, names, host, port, arguments.listener_per_rack), settings
+    brokers = numbered_brokers(count, names, host, port, arguments.listener_per_rack, arguments.advertised_host)
+    return brokers, settings
+
+
+def check_ports(port: int, brokers: int, listeners: int) -> None:
+    """Refuse a port that there is not, and more brokers than ports from there on. Raises UsageError."""
+    if not 0 <= port <= HIGHEST_PORT:
+        raise UsageError(f"--port: expected 0 to {HIGHEST_PORT}, got {port}")
+    fit = (HIGHEST_PORT + 1 - max(1, port)) // listeners
+    if brokers > fit:
+        each = f" of {listeners} listeners" if listeners > 1 else ""
+        raise UsageError(
+            f"--brokers: expected at most {fit}{each}, got {brokers}: "
+            f"from port {max(1, port)} on, ports end at {HIGHEST_PORT}"
+        )
 
 
 def settings_from(given: list[str]) -> dict[str, str]:
@@ -243,7 +281,7 @@ def settings_from(given: list[str]) -> dict[str, str]:
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise UsageError(f"--set {text}: KEY=VALUE is wanted")
+            raise UsageError(f"--set: expected KEY=VALUE, got {text!r}")
         settings[key.strip()] = value.strip()
     return settings
 
@@ -253,7 +291,7 @@ def topic_from(text: str, most_parts: int) -> tuple[str, int, int]:
     name, *numbers = text.split(":")
     if len(numbers) >= most_parts or not name or not all(number.isdigit() and int(number) > 0 for number in numbers):
         form = "NAME[:PARTITIONS[:RF]]" if most_parts == 3 else "NAME[:PARTITIONS]"
-        raise UsageError(f"topic {text!r}: {form} is wanted, with numbers from 1")
+        raise UsageError(f"topic: expected {form} with numbers from 1, got {text!r}")
     values = [int(number) for number in numbers]
     return (name, values[0] if values else -1, values[1] if len(values) > 1 else -1)
 
@@ -265,12 +303,16 @@ def path_of(name: str) -> Path:
     return Path(name)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody reads half of it."""
+def write_whole(name: str, text: str) -> Path:
+    """Write a file so that nobody reads half of it; folders are made. Raises CommandError."""
+    path = path_of(name)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(text)
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise CommandError(f"cannot write {path}: {error.strerror}") from None
+    return path

@@ -1,33 +1,53 @@
 """Brokers out of Kafka's own ``server.properties`` files, one file a broker.
 
-Read: ``node.id`` or ``broker.id``, ``broker.rack``, ``listeners``, ``advertised.listeners``,
-``listener.security.protocol.map``, ``inter.broker.protocol.version``, and, for the cluster, the settings that the mock
-has under Kafka's names.
+Each broker has what ``OF_A_BROKER`` names. All other settings are the cluster's: those with an effect have to agree,
+the rest of Kafka's are taken and left alone, and a name that Kafka does not have is refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
+from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 from mockbroker.state.settings import DEFAULTS
 
 LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
 PLAIN = "PLAINTEXT"
 ANY_HOST = ("", "0.0.0.0", "[::]", "::")  # noqa: S104 - compared with, not bound to
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
+OF_A_BROKER = frozenset(
+    {
+        "advertised.listeners",
+        "broker.id",
+        "broker.rack",
+        "controller.listener.names",
+        "listener.security.protocol.map",
+        "listeners",
+        "node.id",
+        "process.roles",
+        PROTOCOL_SETTING,
+    }
+)
 
 
 class PropertiesError(Exception):
     """A file that cannot be read, or that contradicts itself or another; one line."""
 
 
-def brokers_from_files(paths: list[Path]) -> tuple[list[Broker], dict[str, str]]:
+def brokers_from_files(
+    paths: list[Path], given: Mapping[str, str] | None = None
+) -> tuple[list[Broker], dict[str, str]]:
     """The brokers, one a file, and the settings that the files share.
 
-    Raises: PropertiesError: an unreadable file, a missing or doubled id, an address used twice, settings that disagree.
+    Args:
+        given: settings from elsewhere, which may name the placer whose settings are in the files.
+
+    Raises: PropertiesError: an unreadable file, a missing or doubled id, an address used twice, settings that nobody
+        has or that disagree.
     """
     brokers: list[Broker] = []
     settings: dict[str, str] = {}
@@ -46,8 +66,16 @@ def brokers_from_files(paths: list[Path]) -> tuple[list[Broker], dict[str, str]]
                 raise PropertiesError(f"{path}: {address[0]}:{address[1]} is a listener of {address_from[address]} too")
             address_from[address] = path
         brokers.append(broker)
-        for name in sorted(set(properties) & set(DEFAULTS) - {PROTOCOL_SETTING}):
-            if settings.setdefault(name, properties[name]) != properties[name]:
+        shared = sorted(properties.keys() - OF_A_BROKER)
+        try:
+            others = [name for name in shared if name not in DEFAULTS]
+            ineffective = names_without_effect(others, DEFAULTS, properties | dict(given or {}))
+        except UnknownSettingError as error:
+            raise PropertiesError(f"{path}: {error}") from None
+        for name in shared:
+            if name in ineffective:
+                settings.setdefault(name, properties[name])
+            elif settings.setdefault(name, properties[name]) != properties[name]:
                 raise PropertiesError(f"{path}: {name}={properties[name]}, but {settings[name]} in {said_by[name]}")
             said_by.setdefault(name, path)
     return brokers, settings
@@ -104,7 +132,7 @@ def broker_id_in(path: Path, properties: dict[str, str]) -> int:
         raise PropertiesError(f"{path}: node.id={given[0][1]} and broker.id={given[1][1]} contradict each other")
     name, value = given[0]
     if not (value.isascii() and value.isdigit()):
-        raise PropertiesError(f"{path}: {name}={value}, but a number from 0 is wanted")
+        raise PropertiesError(f"{path}: {name}: expected a number from 0, got {value!r}")
     return int(value)
 
 
@@ -120,7 +148,7 @@ def security_protocols(path: Path, properties: dict[str, str]) -> dict[str, str]
             name, colon, protocol = pair.strip().partition(":")
             if not colon:
                 raise PropertiesError(
-                    f"{path}: listener.security.protocol.map has {pair.strip()!r}, NAME:PROTOCOL is wanted"
+                    f"{path}: listener.security.protocol.map: expected NAME:PROTOCOL, got {pair.strip()!r}"
                 )
             result[name] = protocol
     return result
@@ -134,7 +162,7 @@ def listeners_in(path: Path, key: str, text: str) -> dict[str, tuple[str, int]]:
             continue
         found = LISTENER.fullmatch(part.strip())
         if found is None or not 0 <= int(found[3]) <= 65535:
-            raise PropertiesError(f"{path}: {key} has {part.strip()!r}, NAME://HOST:PORT is wanted")
+            raise PropertiesError(f"{path}: {key}: expected NAME://HOST:PORT, got {part.strip()!r}")
         if found[1] in result:
             raise PropertiesError(f"{path}: {key} has {found[1]} twice")
         result[found[1]] = (found[2], int(found[3]))

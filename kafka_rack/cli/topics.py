@@ -145,7 +145,7 @@ def assignment_in(text: str) -> list[list[int]]:
     for number, word in enumerate(text.split(",")):
         words = word.strip().split(":")
         if not all(one.isdecimal() for one in words):
-            raise UsageError(f"--replica-assignment: partition {number} is {word.strip()!r}, but ids as 0:1 are due")
+            raise UsageError(f"--replica-assignment, partition {number}: expected ids as 0:1, got {word.strip()!r}")
         row = [number_in(f"--replica-assignment: partition {number}", one, HIGHEST_ID) for one in words]
         if len(set(row)) < len(row):
             raise UsageError(f"--replica-assignment: partition {number} has a broker twice in {word.strip()}")
@@ -160,7 +160,7 @@ def assignment_in(text: str) -> list[list[int]]:
 def key_and_value(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"--config {pair}: KEY=VALUE is due")
+        raise UsageError(f"--config: expected KEY=VALUE, got {pair!r}")
     return key.strip(), value
 
 

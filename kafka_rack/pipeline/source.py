@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -44,6 +44,19 @@ BLOCKS_DDL = "file string, start long, end long, block binary"
 MOST_ROWS = 20_000
 TAIL_BYTES = 1 << 16
 US = 1_000_000
+OPTIONS = (
+    "api",
+    "blockBytes",
+    "brokers",
+    "client",
+    "numPartitions",
+    "path",
+    "paths",
+    "ports",
+    "since",
+    "table",
+    "until",
+)
 REFUSED = "cannot be read as a capture: "
 """Before the reason, in the place of a file's mark."""
 
@@ -63,6 +76,7 @@ class Request(msgspec.Struct):
     def parse(cls, options: Mapping[str, str]) -> Request:
         """Read a source's options; names count without their case. Raises ValueError."""
         given = {name.lower(): value for name, value in options.items()}
+        check_options(options)
         if given.get("paths"):  # Spark's form of several paths
             paths = tuple(json.loads(given["paths"]))
         else:
@@ -83,6 +97,16 @@ class Request(msgspec.Struct):
             number(given, "numPartitions", 1),
             number(given, "blockBytes", SMALLEST_BLOCK_BYTES),
         )
+
+
+def check_options(options: Iterable[str]) -> None:
+    """Refuse an option that there is not, with the nearest that there is. Raises ValueError."""
+    known = {name.lower(): name for name in OPTIONS}
+    for option in sorted(options):
+        if option.lower() not in known:
+            near = get_close_matches(option.lower(), known, 1)
+            hint = f": did you mean {known[near[0]]}?" if near else f", but there are {', '.join(OPTIONS)}"
+            raise ValueError(f"unknown option {option}{hint}")
 
 
 def names(text: str | None) -> frozenset[str] | None:

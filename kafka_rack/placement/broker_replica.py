@@ -64,7 +64,7 @@ def broker_groups(brokers: Sequence[UsableBroker], num_replicas: int, uneven: bo
 
 
 def check_multiple(num_brokers: int, num_replicas: int, uneven: bool) -> None:
-    """Refuse brokers that do not fall into whole groups, unless an uneven last group is wanted."""
+    """Refuse brokers that do not fall into whole groups, unless the last group may be uneven."""
     if num_brokers % num_replicas and not uneven:
         below = num_brokers - num_brokers % num_replicas
         raise ReplicaPlacementError(

@@ -10,15 +10,31 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from kafka_rack.errors import KafkaRackError, PlacerSettingsError, ReplicaPlacementError
-from kafka_rack.placement.broker_replica import BrokerReplicaPlacer
-from kafka_rack.placement.copyset import CopysetPlacer
-from kafka_rack.placement.placer import ReplicaPlacer
+from kafka_rack.placement.broker_replica import UNEVEN_SETTING, BrokerReplicaPlacer
+from kafka_rack.placement.copyset import SCATTER_WIDTH_SETTING, CopysetPlacer
+from kafka_rack.placement.placer import SEED_SETTING, SHIFT_SETTING, START_INDEX_SETTING, ReplicaPlacer
 from kafka_rack.placement.rack_aware import RackAwarePlacer, UnawarePlacer
-from kafka_rack.placement.scenarios import CapacityPlacer, DecommissionedBrokersPlacer, NewBrokersPlacer
+from kafka_rack.placement.scenarios import (
+    STATE_FILE_SETTING,
+    CapacityPlacer,
+    DecommissionedBrokersPlacer,
+    NewBrokersPlacer,
+)
 from kafka_rack.placement.striped import StripedPlacer
 
 CLASS_SETTING = "replica.placer.class.name"
 ENTRY_POINT_GROUP = "kafka_rack.placers"
+
+PLACER_SETTINGS = (
+    CLASS_SETTING,
+    SCATTER_WIDTH_SETTING,
+    SEED_SETTING,
+    SHIFT_SETTING,
+    START_INDEX_SETTING,
+    STATE_FILE_SETTING,
+    UNEVEN_SETTING,
+)
+"""What the built-in placers and their choice are set by."""
 
 BUILT_IN: dict[str, type[ReplicaPlacer]] = {
     "broker-replica": BrokerReplicaPlacer,
@@ -93,6 +109,11 @@ def find_placer(name: str) -> type[ReplicaPlacer]:
             raise PlacerSettingsError(f"{CLASS_SETTING}={name}: entry point {found.value} fails: {error}") from error
     known = ", ".join(placer_names())
     raise PlacerSettingsError(f"{CLASS_SETTING}={name}: unknown; it must be module:Class or one of {known}")
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a name, perhaps a Java one, is that of a placer of this package."""
+    return JAVA_NAMES.get(name, name) in BUILT_IN
 
 
 def imported_class(name: str) -> type[ReplicaPlacer]:

@@ -259,11 +259,11 @@ def optional_whole_number(
     try:
         value = int(text)
     except ValueError:
-        raise PlacerSettingsError(f"{name}={text[:40]}, but it must be a whole number of at most {most}") from None
+        raise PlacerSettingsError(f"{name}: expected a whole number of at most {most}, got {text[:40]}") from None
     if value < least:
-        raise PlacerSettingsError(f"{name}={text[:40]}, but it must be at least {least}")
+        raise PlacerSettingsError(f"{name}: expected at least {least}, got {text[:40]}")
     if value > most:
-        raise PlacerSettingsError(f"{name}={text[:40]}, but it must be at most {most}")
+        raise PlacerSettingsError(f"{name}: expected at most {most}, got {text[:40]}")
     return value
 
 
@@ -276,5 +276,5 @@ def yes_or_no(settings: Mapping[str, str], name: str) -> bool:
     """A setting that is ``true`` or ``false``, whatever the case; false where it is absent."""
     text = str(settings.get(name, "false")).strip().lower()
     if text not in ("true", "false"):
-        raise PlacerSettingsError(f"{name}={text}, but it must be true or false")
+        raise PlacerSettingsError(f"{name}: expected true or false, got {text}")
     return text == "true"

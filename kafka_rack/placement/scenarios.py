@@ -181,7 +181,7 @@ def parse_state(text: str, where: str) -> BrokerState:
     except json.JSONDecodeError as error:
         raise PlacerSettingsError(f"{where}, line {error.lineno} column {error.colno}: {error.msg}") from None
     if not isinstance(said, dict):
-        raise PlacerSettingsError(f"{where}: {type(said).__name__} met, but an object with {', '.join(KEYS)} is due")
+        raise PlacerSettingsError(f"{where}: expected an object with {', '.join(KEYS)}, got {json.dumps(said)[:40]}")
     unknown = sorted(set(said) - set(KEYS))
     if unknown:
         raise PlacerSettingsError(f"{where}: unknown key {unknown[0]!r}, but keys are {', '.join(KEYS)}")
@@ -201,18 +201,18 @@ def broker_ids(said: Mapping[str, Any], key: str, where: str) -> frozenset[int]:
     """The list of broker ids under a key."""
     ids = said.get(key, [])
     if not isinstance(ids, list) or not all(type(broker) is int for broker in ids):
-        raise PlacerSettingsError(f"{where}: {key} is {json.dumps(ids)}, but a list of broker ids is due")
+        raise PlacerSettingsError(f"{where}: {key}: expected a list of broker ids, got {json.dumps(ids)}")
     return frozenset(ids)
 
 
 def capacities(said: object, where: str) -> dict[int, float]:
     """The used capacity of each broker."""
     if not isinstance(said, dict):
-        raise PlacerSettingsError(f"{where}: used_capacity is {json.dumps(said)}, but an object by broker id is due")
+        raise PlacerSettingsError(f"{where}: used_capacity: expected an object by broker id, got {json.dumps(said)}")
     found = {}
     for broker, used in said.items():
         if not broker.isdecimal():
-            raise PlacerSettingsError(f"{where}: used_capacity has key {broker!r}, but a broker id is due")
+            raise PlacerSettingsError(f"{where}: used_capacity: expected a broker id as key, got {broker!r}")
         found[int(broker)] = share(used, f"{where}: used_capacity of broker {broker}")
     return found
 
@@ -220,5 +220,5 @@ def capacities(said: object, where: str) -> dict[int, float]:
 def share(value: object, what: str) -> float:
     """A number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise PlacerSettingsError(f"{what} is {json.dumps(value)}, but a share from 0 to 1 is due")
+        raise PlacerSettingsError(f"{what}: expected a share from 0 to 1, got {json.dumps(value)}")
     return float(value)

@@ -39,11 +39,12 @@ class MockCluster:
 
     Args:
         brokers: how many, or the brokers themselves, each with its listeners.
-        racks: broker i is in rack i modulo the list; without any, brokers have no rack.
+        racks: broker i is in rack i modulo the list; without any, and where one is "" or None, brokers have no rack.
         topics: name -> partitions, or name -> (partitions, replication factor).
         diskless_topics: name -> partitions.
-        settings: broker settings under Kafka's names. With an ``inter.broker.protocol.version`` below 3.0 it is a
-            cluster in ZooKeeper mode: brokers tell clients what a controller told them over its own connections.
+        settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an
+            ``inter.broker.protocol.version`` below 3.0 it is a cluster in ZooKeeper mode: brokers tell clients what a
+            controller told them over its own connections.
         emulate: the release of that era whose code the brokers run, where it is not the protocol's.
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
@@ -67,7 +68,7 @@ class MockCluster:
     def __init__(
         self,
         brokers: int | Sequence[Broker] = 3,
-        racks: Sequence[str] = ("a", "b", "c"),
+        racks: Sequence[str | None] = ("a", "b", "c"),
         *,
         topics: Mapping[str, int | tuple[int, int]] | None = None,
         diskless_topics: Mapping[str, int] | None = None,
@@ -155,6 +156,11 @@ class MockCluster:
         """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
         self._must_run()
         return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
+
+    @property
+    def settings_without_effect(self) -> tuple[str, ...]:
+        """The settings that were given, that Kafka has, and that change nothing here; sorted."""
+        return self.state.settings.without_effect
 
     def bootstrap_servers_for(self, rack: str) -> str:
         """The same for clients of one rack: its own listeners where there is one listener per rack."""

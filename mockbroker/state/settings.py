@@ -39,23 +39,46 @@ DEFAULTS: dict[str, Any] = {
     "zookeeper.session.timeout.ms": 18000,
     "zookeeper.connect": "",  # anything here makes it Zookeeper mode, up to 3.9; there is no other Zookeeper than ours
 }
+NOT_READ = frozenset(
+    {
+        "compression.type",
+        "log.retention.ms",
+        "log.segment.bytes",
+        "offsets.retention.minutes",
+        "producer.id.expiration.ms",
+        "transactional.id.expiration.ms",
+    }
+)
+"""Settings that DescribeConfigs shows, as clients expect of a broker, and that change nothing here."""
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
 class Settings(Mapping[str, Any]):
     """Settings by name; a name that was never given has its default.
 
-    Values given as text become the type of the default. Unknown names are kept as they are, since Kafka has many more.
+    Values given as text become the type of the default. ``without_effect`` has the names that were given, that Kafka
+    has, and that change nothing here, sorted. What else a placer of the user's own understands is kept as it is.
+
+    Raises: ValueError: a value of the wrong type, or UnknownSettingError, a name that nobody has.
 
     >>> Settings({"num.partitions": "6"})["num.partitions"]
     6
+    >>> Settings({"log.dirs": "/var/kafka"}).without_effect
+    ('log.dirs',)
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_values", "without_effect")
 
     def __init__(self, given: Mapping[str, Any] | None = None) -> None:
+        given = given or {}
         self._values = dict(DEFAULTS)
-        for name, value in (given or {}).items():
+        self.without_effect: tuple[str, ...] = ()
+        strange = [name for name in given if name not in DEFAULTS or name in NOT_READ]
+        if strange:
+            from mockbroker.state.setting_names import names_without_effect
+
+            self.without_effect = tuple(names_without_effect(strange, DEFAULTS, given))
+        for name, value in given.items():
             self._values[name] = typed(name, value)
 
     def __getitem__(self, name: str) -> Any:
@@ -75,19 +98,19 @@ class Settings(Mapping[str, Any]):
 def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
     """A value given as text, as the type of the setting's default.
 
-    Raises: ValueError: the text is no such value; says which setting, what was given and what is wanted.
+    Raises: ValueError: the text is no such value; says which setting, what was given and what was expected.
     """
     default = defaults.get(name)
     if not isinstance(value, str) or default is None or isinstance(default, str):
         return value
     if isinstance(default, bool):
         if value.lower() not in TRUE_AND_FALSE:
-            raise ValueError(f"{name}={value}: true or false is wanted")
+            raise ValueError(f"{name}: expected true or false, got {value!r}")
         return TRUE_AND_FALSE[value.lower()]
     try:
         return int(value)
     except ValueError:
-        raise ValueError(f"{name}={value}: a whole number is wanted") from None
+        raise ValueError(f"{name}: expected a whole number, got {value!r}") from None
 
 
 def as_text(value: Any) -> str | None:

@@ -11,32 +11,36 @@ EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
 
 
 def numbered_brokers(
-    count: int, racks: Sequence[str], host: str, port: int, listener_per_rack: bool = False
+    count: int,
+    racks: Sequence[str | None],
+    host: str,
+    port: int,
+    listener_per_rack: bool = False,
+    advertised_host: str | None = None,
 ) -> list[Broker]:
-    """Brokers 0 and up: broker i on port + i, in rack i modulo the list.
+    """Brokers 0 and up: broker i on port + i, in rack i modulo the list, where None and "" are no rack.
 
     Rack listeners come behind: for the first rack on port + count + i, for the second on port + 2 * count + i, ...
-    Where they listen on every address, clients are told 127.0.0.1.
+    Clients are told ``advertised_host``, by default ``host``, or 127.0.0.1 where that is every address.
 
     >>> [(broker.id, broker.rack, broker.port) for broker in numbered_brokers(2, ["a"], "127.0.0.1", 9092)]
     [(0, 'a', 9092), (1, 'a', 9093)]
     """
     if count < 1:
-        raise ValueError(f"{count} brokers, but 1 at least are wanted")
+        raise ValueError(f"brokers: expected 1 or more, got {count}")
     brokers = []
-    rack_names = list(dict.fromkeys(racks))
+    rack_names = list(dict.fromkeys(rack for rack in racks if rack))
     for index in range(count):
-        listeners = [listener_at(DEFAULT_LISTENER, host, port + index if port else 0)]
+        listeners = [listener_at(DEFAULT_LISTENER, host, port + index if port else 0, None, advertised_host)]
         if listener_per_rack:
             for place, rack in enumerate(rack_names):
                 at = port + count * (place + 1) + index if port else 0
-                listeners.append(listener_at(RACK_LISTENER + rack, host, at, rack))
-        brokers.append(Broker(index, racks[index % len(racks)] if racks else None, listeners))
+                listeners.append(listener_at(RACK_LISTENER + rack, host, at, rack, advertised_host))
+        brokers.append(Broker(index, (racks[index % len(racks)] or None) if racks else None, listeners))
     return brokers
 
 
-def listener_at(name: str, host: str, port: int, rack: str | None = None) -> Listener:
-    """A listener that tells clients where it listens, or 127.0.0.1 where that is every address."""
-    if host in EVERY_ADDRESS:
-        return Listener(name, "127.0.0.1", port, rack, bind_host=host)
-    return Listener(name, host, port, rack)
+def listener_at(name: str, host: str, port: int, rack: str | None, advertised_host: str | None) -> Listener:
+    """A listener that tells clients where it listens, or what it is to tell them."""
+    advertised = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+    return Listener(name, advertised, port, rack, bind_host=host)

@@ -49,6 +49,7 @@ def place_partitions(
     replicas: int,
     racks: Mapping[int, str | None] | None = None,
     *,
+    first_leader: int | None = None,
     all_have_racks: bool = False,
 ) -> list[tuple[int, ...]]:
     """Replicas of ``partitions`` new partitions.
@@ -56,12 +57,20 @@ def place_partitions(
     Args:
         brokers: the registered ones; who is not online is fenced.
         racks: by broker, where the placer is not to see the brokers' own.
+        first_leader: in ZooKeeper mode the preferred leader of partition 0 of a topic that grows, from which Kafka
+            works out where to start (AdminZkClient.addPartitions, Apache Kafka 3.9.1), whatever the placer.
         all_have_racks: refuse where some brokers have a rack and some have none.
 
     Raises ApiError: INVALID_REPLICATION_FACTOR, also where a partition has no broker that is online;
         REPLICA_PLACEMENT_FAILED with the placer's own message; UNKNOWN_SERVER_ERROR for missing racks.
     """
-    from kafka_rack.placement import UsableBroker, missing_racks, place_checked
+    from kafka_rack.placement import (
+        RackAwarePlacer,
+        UsableBroker,
+        missing_racks,
+        place_checked,
+        start_index_of_growth,
+    )
 
     usable = [
         UsableBroker(broker.id, broker.rack if racks is None else racks.get(broker.id), not broker.online)
@@ -69,6 +78,8 @@ def place_partitions(
     ]
     if all_have_racks and missing_racks(usable):
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, MISSING_RACKS)
+    if first_leader is not None:
+        placer = RackAwarePlacer(start_index_of_growth(usable, first_leader))
     try:
         rows = place_checked(placer, first_partition, partitions, replicas, usable)
     except InvalidReplicationFactorError as error:
@@ -114,5 +125,5 @@ def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -
         if not row or len(set(row)) != len(row) or any(one not in brokers for one in row) or len(row) != len(rows[0]):
             raise ApiError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"replicas {list(row)}: distinct known brokers are wanted, as many as in {list(rows[0])}",
+                f"replicas: expected distinct known brokers, as many as in {list(rows[0])}, got {list(row)}",
             )

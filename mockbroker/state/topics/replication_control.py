@@ -131,7 +131,10 @@ class ReplicationControl:
             check_partitions(more)
             rows = [()] * more
         else:
-            rows = self._place(len(topic.partitions), more, topic.replication_factor or -1)
+            first_leader = topic.partitions[0].replicas[0]
+            rows = self._place(
+                len(topic.partitions), more, topic.replication_factor or -1, first_leader=first_leader
+            )
         if validate_only:
             return
         if topic.diskless:
@@ -229,19 +232,25 @@ class ReplicationControl:
         replication_factor: int,
         requesting_broker_id: int | None = None,
         all_have_racks: bool = False,
+        first_leader: int | None = None,
     ) -> list[tuple[int, ...]]:
-        """Replicas for new partitions from number ``first`` on."""
+        """Replicas for new partitions from number ``first`` on; ``first_leader`` is partition 0's preferred leader."""
         check_partitions(partitions)
         # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
         cluster = self.cluster
         registered = list(cluster.brokers.values()) if cluster.support.is_kraft else cluster.online_brokers()
         if replication_factor == -1:
-            replication_factor = min(self.cluster.settings["default.replication.factor"], len(registered))
+            replication_factor = min(cluster.settings["default.replication.factor"], len(registered))
         check_replication_factor(replication_factor, len(registered))
-        racks = self.cluster.support.racks(requesting_broker_id)
-        refuses = all_have_racks and not self.cluster.support.is_kraft
         return place_partitions(
-            self.cluster.placer, registered, first, partitions, replication_factor, racks, all_have_racks=refuses
+            cluster.placer,
+            registered,
+            first,
+            partitions,
+            replication_factor,
+            cluster.support.racks(requesting_broker_id),
+            first_leader=first_leader if not cluster.support.is_kraft else None,
+            all_have_racks=all_have_racks and not cluster.support.is_kraft,
         )
 
     def _change(self, changes: Sequence[tuple[Partition, PartitionChangeRecord]]) -> None:

@@ -109,7 +109,16 @@ def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
             2,
             "--racks goes with",
         ),
-        (["--brokers", "2", "--racks", "a,", "--partitions", "1", "--replication-factor", "1"], 2, "without a name"),
+        (
+            ["--brokers", "2", "--racks", "a,", "--partitions", "1", "--replication-factor", "1"],
+            1,
+            "broker 1 without a rack",
+        ),
+        (
+            ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--set", "replica.placer.sed=1"],
+            2,
+            "unknown setting replica.placer.sed, did you mean replica.placer.seed?",
+        ),
         (["--brokers", "2", "--fenced", "5", "--partitions", "1", "--replication-factor", "1"], 2, "no such broker"),
         (["--brokers", "2", "--fenced", "x", "--partitions", "1", "--replication-factor", "1"], 2, "broker ids"),
         (["--brokers-file", "absent.json", "--partitions", "1", "--replication-factor", "1"], 2, "cannot be read"),
@@ -130,7 +139,11 @@ def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
             2,
             "give one or the other",
         ),
-        (["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--set", "x"], 2, "KEY=VALUE is due"),
+        (
+            ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--set", "x"],
+            2,
+            "expected KEY=VALUE, got 'x'",
+        ),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_is_wrong(arguments, code, text, capsys):

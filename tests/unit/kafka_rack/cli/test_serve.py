@@ -13,7 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kafka_rack.cli import main
+from kafka_rack.cli import UsageError, main
+from kafka_rack.cli.serve import loop_factory_of
 from protocol.apis.metadata import MetadataRequest
 from tests.progress import while_it_works
 from tests.unit.mockbroker.wire_client import WireClient
@@ -98,6 +99,64 @@ async def test_the_control_api_is_where_the_banner_says():
             assert [one.node_id for one in (await client.ask(METADATA, 12)).brokers] == [0, 2]
 
 
+async def test_scripts_find_the_control_api_in_a_file_whose_folder_is_made(tmp_path):
+    files = {name: tmp_path / "new" / name for name in ("bootstrap", "control", "capture.jsonl")}
+    options = ["--bootstrap-file", str(files["bootstrap"]), "--control-file", str(files["control"])]
+    async with serving("--port", "0", "--control-port", "0", *options, "--capture", str(files["capture.jsonl"])) as (
+        process,
+        lines,
+    ):
+        url = lines[-1].removeprefix("control API: ")
+        assert url == f"http://{files['control'].read_text().strip()}/cluster"
+        assert files["bootstrap"].read_text().strip().split(",") == bootstrap(lines)
+        assert files["capture.jsonl"].exists()
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await process.wait() == 0
+        assert not files["control"].exists()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+async def test_it_serves_on_either_event_loop(loop):
+    async with serving("--port", "0", "--loop", loop) as (process, lines), WireClient(bootstrap(lines)[2]) as client:
+        assert len((await client.ask(METADATA, 12)).brokers) == 3
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await process.wait() == 0
+
+
+def test_uvloop_is_the_default_where_it_is_installed_and_asyncio_elsewhere(monkeypatch):
+    uvloop = pytest.importorskip("uvloop")
+    assert loop_factory_of(None) is uvloop.new_event_loop
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert loop_factory_of(None) is None
+    with pytest.raises(UsageError, match="--loop uvloop: it is not installed"):
+        loop_factory_of("uvloop")
+
+
+async def test_clients_are_told_the_advertised_host():
+    async with serving("--port", "0", "--brokers", "2", "--advertised-host", "localhost") as (_, lines):
+        assert {address.partition(":")[0] for address in bootstrap(lines)} == {"localhost"}
+        port = bootstrap(lines)[0].partition(":")[2]
+        async with WireClient(f"127.0.0.1:{port}") as client:
+            assert {one.host for one in (await client.ask(METADATA, 12)).brokers} == {"localhost"}
+
+
+async def test_a_rack_without_a_name_is_none():
+    async with serving("--port", "0", "--racks", "a,,c") as (_, lines), WireClient(bootstrap(lines)[0]) as client:
+        assert [one.rack for one in (await client.ask(METADATA, 12)).brokers] == ["a", None, "c"]
+
+
+async def test_settings_of_kafka_that_change_nothing_here_are_told():
+    options = ("--set", "num.network.threads=3", "--set", "log.retention.ms=1000", "--set", "num.partitions=2")
+    async with serving("--port", "0", *options) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await process.wait() == 0
+        said = (await process.stderr.read()).decode()
+        assert said == "kafka-rack serve: without effect here: log.retention.ms, num.network.threads\n"
+
+
 async def test_brokers_come_out_of_properties_files(tmp_path):
     for node, rack in ((5, "a"), (8, "b")):
         (tmp_path / f"{node}.properties").write_text(
@@ -116,21 +175,29 @@ async def test_brokers_come_out_of_properties_files(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--brokers", "0"], "--brokers 0, but 1 at least is wanted"),
+        (["--brokers", "0"], "--brokers: expected 1 or more, got 0"),
         (["--brokers", "many"], "argument --brokers: invalid int value: 'many'"),
-        (["--racks", "a,,b"], "--racks a,,b: a rack has no name"),
-        (["--port", "65534"], "--port 65534, but 0 to 65533 are possible"),
-        (["--control-port", "70000"], "--control-port 70000, but 0 to 65535 are possible"),
-        (["--topic", "orders:x"], "topic 'orders:x': NAME[:PARTITIONS[:RF]] is wanted"),
-        (["--diskless-topic", "events:1:3"], "topic 'events:1:3': NAME[:PARTITIONS] is wanted"),
+        (["--port", "65534"], "--brokers: expected at most 2, got 3: from port 65534 on, ports end at 65535"),
+        (["--port", "9200", "--brokers", "100001"], "--brokers: expected at most 56336, got 100001: from port 9200"),
+        (["--port", "0", "--brokers", "100001"], "--brokers: expected at most 65535, got 100001: from port 1 on"),
+        (["--port", "65530", "--listener-per-rack"], "expected at most 1 of 4 listeners, got 3: from port 65530"),
+        (["--port", "70000"], "--port: expected 0 to 65535, got 70000"),
+        (["--control-port", "70000"], "--control-port: expected 0 to 65535, got 70000"),
+        (["--control-file", "x"], "--control-file needs --control-port"),
+        (["--topic", "orders:x"], "topic: expected NAME[:PARTITIONS[:RF]] with numbers from 1, got 'orders:x'"),
+        (["--diskless-topic", "events:1:3"], "topic: expected NAME[:PARTITIONS] with numbers from 1, got 'events:1:3'"),
         (["--topic", "orders:1:9"], "replication factor 9, but 3 brokers are registered"),
         (["--topic", "a b"], "characters other than letters"),
         (["--topic", "orders", "--diskless-topic", "orders"], "topic orders is given more than once"),
-        (["--set", "num.partitions"], "--set num.partitions: KEY=VALUE is wanted"),
-        (["--set", "num.partitions=many"], "num.partitions=many: a whole number is wanted"),
+        (["--set", "num.partitions"], "--set: expected KEY=VALUE, got 'num.partitions'"),
+        (["--set", "num.partitions=many"], "num.partitions: expected a whole number, got 'many'"),
+        (["--set", "num.partitons=2"], "unknown setting num.partitons, did you mean num.partitions?"),
+        (["--loop", "trio"], "argument --loop: invalid choice: 'trio'"),
         (["--config", "none.properties"], "none.properties: No such file or directory"),
         (["--config", "x", "--racks", "a"], "--racks and --config exclude each other"),
+        (["--config", "x", "--advertised-host", "a"], "--advertised-host and --config exclude each other"),
         (["--racks", "", "--listener-per-rack"], "--listener-per-rack needs --racks"),
+        (["--racks", ",", "--listener-per-rack"], "--listener-per-rack needs --racks"),
         (["--data-dir", "x"], "unrecognized arguments: --data-dir x"),
     ],
 )

@@ -39,7 +39,11 @@ def problem(*paths: Path) -> str:
 
 def test_a_file_of_kafkas_kind_describes_a_broker(write):
     (broker,), settings = brokers_from_files([write("1.properties", BROKER)])
-    assert (broker.id, broker.rack, settings) == (1, "eu-west-1a", {"num.partitions": "4"})
+    assert (broker.id, broker.rack, settings) == (
+        1,
+        "eu-west-1a",
+        {"num.partitions": "4", "log.dirs": "/var/lib/kafka"},
+    )
     (listener,) = broker.listeners
     assert (listener.name, listener.host, listener.port) == ("PLAINTEXT", "localhost", 19092)
     assert (listener.bind_host, listener.bind_port) == ("127.0.0.1", 19092)
@@ -69,17 +73,18 @@ def test_the_forms_of_a_properties_file_are_read(write):
     ("change", "words"),
     [
         (("node.id=1", ""), "node.id (or broker.id) is missing"),
-        (("node.id=1", "node.id=one"), "node.id=one, but a number from 0 is wanted"),
+        (("node.id=1", "node.id=one"), "node.id: expected a number from 0, got 'one'"),
         (("node.id=1", "node.id=1\nbroker.id=2"), "node.id=1 and broker.id=2 contradict each other"),
         (("node.id=1", "node.id=1\nnode.id=2"), "node.id=2, but 1 before"),
         (("num.partitions=4", "num.partitions"), "'num.partitions' is not KEY=VALUE"),
-        (("://127.0.0.1:19092,", "://127.0.0.1,"), "listeners has 'PLAINTEXT://127.0.0.1', NAME://HOST:PORT is wanted"),
+        (("://127.0.0.1:19092,", "://127.0.0.1,"), "listeners: expected NAME://HOST:PORT, got 'PLAINTEXT://127.0.0.1'"),
         (
             ("=PLAINTEXT://localhost", "=OTHER://localhost"),
             "advertised.listeners names OTHER, which is not among listeners",
         ),
         (("PLAINTEXT:PLAINTEXT", "PLAINTEXT:SSL"), "listener PLAINTEXT has the security protocol SSL"),
         (("process.roles=broker,controller", "process.roles=controller"), "describes no broker"),
+        (("num.partitions=4", "num.partitons=4"), "unknown setting num.partitons, did you mean num.partitions?"),
         (("names=CONTROLLER", "names=CONTROLLER,PLAINTEXT"), "listeners has none for clients"),
     ],
 )
@@ -87,6 +92,24 @@ def test_a_wrong_file_is_refused_with_its_name_and_the_reason(write, change, wor
     path = write("1.properties", BROKER.replace(*change))
     assert problem(path).startswith(str(path))
     assert words in problem(path)
+
+
+def test_a_placer_of_ones_own_gets_its_settings_from_the_file(write):
+    own = BROKER + "replica.placer.class.name=my.module:Placer\nacme.zone=7\n"
+    assert brokers_from_files([write("1.properties", own)])[1]["acme.zone"] == "7"
+
+
+def test_a_placer_named_elsewhere_gets_its_settings_from_the_file(write):
+    path = write("1.properties", BROKER + "acme.zone=7\n")
+    assert "unknown setting acme.zone" in problem(path)
+    given = {"replica.placer.class.name": "my.module:Placer"}
+    assert brokers_from_files([path], given)[1]["acme.zone"] == "7"
+
+
+def test_settings_without_effect_may_differ_from_file_to_file(write):
+    other = BROKER.replace("node.id=1", "node.id=2").replace("19092", "19192").replace("/kafka", "/kafka-2")
+    brokers, _ = brokers_from_files([write("1.properties", BROKER), write("2.properties", other)])
+    assert len(brokers) == 2
 
 
 def test_files_must_not_contradict_each_other(write):

@@ -44,6 +44,9 @@ def test_options_are_understood_whatever_their_case():
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
+        ("tabel", "calls", "unknown option tabel: did you mean table"),
+        ("numpartition", "3", "unknown option numpartition: did you mean numPartitions"),
+        ("zzz", "3", "unknown option zzz, but there are api, blockBytes"),
         ("table", "frame", "table 'frame', but there are frames, calls"),
         ("api", "fetch", "api 'fetch', but Kafka has none of this name: did you mean Fetch?"),
         ("api", "Produce,42", "api '42', but Kafka has none of this name"),

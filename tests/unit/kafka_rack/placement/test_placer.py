@@ -187,11 +187,11 @@ def test_a_placer_is_found_by_an_entry_point(monkeypatch):
         ({"replica.placer.class.name": "kafka_rack.placement:place"}, "is no class"),
         ({"replica.placer.class.name": "kafka_rack.placement:UsableBroker"}, "cannot be made"),
         ({"replica.placer.class.name": "collections:Counter"}, "no method place"),
-        ({"replica.placer.seed": "x"}, r"replica\.placer\.seed=x, but it must be a whole number"),
-        ({"replica.placer.start.index": "-1"}, r"replica\.placer\.start\.index=-1, but it must be at least 0"),
+        ({"replica.placer.seed": "x"}, r"replica\.placer\.seed: expected a whole number of at most \d+, got x"),
+        ({"replica.placer.start.index": "-1"}, r"replica\.placer\.start\.index: expected at least 0, got -1"),
         (
             {"replica.placer.class.name": "broker-replica", "replica.placer.uneven.last.group": "maybe"},
-            "maybe, but it must be true or false",
+            "expected true or false, got maybe",
         ),
     ],
 )

@@ -102,14 +102,14 @@ def test_a_scenario_without_a_state_file_is_refused():
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        ([], "list met, but an object"),
+        ([], "expected an object with .*, got \\[\\]"),
         ({"old": []}, "unknown key 'old'"),
-        ({"new": [1, "2"]}, "new is"),
-        ({"new": [True]}, "new is"),
-        ({"used_capacity": [0.5]}, "used_capacity is"),
-        ({"used_capacity": {"one": 0.5}}, "key 'one', but a broker id is due"),
-        ({"used_capacity": {"1": 93}}, "used_capacity of broker 1 is 93, but a share from 0 to 1 is due"),
-        ({"capacity_limit": "high"}, "capacity_limit is"),
+        ({"new": [1, "2"]}, "new: expected a list of broker ids"),
+        ({"new": [True]}, "new: expected a list of broker ids"),
+        ({"used_capacity": [0.5]}, "used_capacity: expected an object"),
+        ({"used_capacity": {"one": 0.5}}, "expected a broker id as key, got 'one'"),
+        ({"used_capacity": {"1": 93}}, "used_capacity of broker 1: expected a share from 0 to 1, got 93"),
+        ({"capacity_limit": "high"}, "capacity_limit: expected a share"),
         ({"new": [1, 2], "decommissioned": [2]}, "broker 2 is both new and decommissioned"),
     ],
 )

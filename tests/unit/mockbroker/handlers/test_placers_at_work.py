@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from kafka_rack.errors import PlacerSettingsError, ReplicaPlacementError, SelectionError
-from kafka_rack.placement import RackAwarePlacer, ReplicaPlacer, StripedPlacer, UsableBroker, load_placer
+from kafka_rack.placement import RackAwarePlacer, ReplicaPlacer, StripedPlacer, UsableBroker, load_placer, place
 from mockbroker import MockCluster
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
@@ -89,6 +89,17 @@ def test_in_zookeeper_mode_placement_stays_kip_36s():
     sim.cluster.create_topic("t", 6, 3)
     assert rows(sim)[:2] == [[0, 2, 4], [2, 4, 1]]
     assert isinstance(sim.cluster.placer, RackAwarePlacer)
+
+
+def test_in_zookeeper_mode_a_topic_grows_from_its_first_leader_as_zookeepers_kafka_grew_it():
+    sim = Simulation(racks="a,b,c", settings={"inter.broker.protocol.version": "2.4"})
+    sim.cluster.create_topic("t", assignment=[[2, 0]])
+    sim.cluster.add_partitions("t", 3)
+    assert rows(sim)[1:] == place("rack-aware", sim_brokers(sim), 1, 2, 2, start_index=2, next_replica_shift=2)
+
+
+def sim_brokers(sim: Simulation) -> list[UsableBroker]:
+    return [UsableBroker(broker.id, broker.rack) for broker in sim.cluster.brokers.values()]
 
 
 def test_brokers_without_a_rack_are_one_rack_beside_the_others():

@@ -1,21 +1,25 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from mockbroker.state.settings import Settings
+import mockbroker
+from mockbroker.state.setting_names import UnknownSettingError, kafka_settings
+from mockbroker.state.settings import DEFAULTS, NOT_READ, Settings
 
 
 def test_values_given_as_text_have_the_type_of_their_default():
-    settings = Settings({"num.partitions": "6", "auto.create.topics.enable": "FALSE", "some.other": "text"})
+    settings = Settings({"num.partitions": "6", "auto.create.topics.enable": "FALSE", "log.dirs": "text"})
     assert settings["num.partitions"] == 6
     assert settings["auto.create.topics.enable"] is False
-    assert settings["some.other"] == "text"
+    assert settings["log.dirs"] == "text"
 
 
 def test_a_wrong_value_is_named():
-    with pytest.raises(ValueError, match=r"num\.partitions=many: a whole number is wanted"):
+    with pytest.raises(ValueError, match=r"num\.partitions: expected a whole number, got 'many'"):
         Settings({"num.partitions": "many"})
-    with pytest.raises(ValueError, match=r"auto\.create\.topics\.enable=yes: true or false is wanted"):
+    with pytest.raises(ValueError, match=r"auto\.create\.topics\.enable: expected true or false, got 'yes'"):
         Settings({"auto.create.topics.enable": "yes"})
 
 
@@ -23,3 +27,54 @@ def test_a_setting_is_given_only_where_it_differs_from_its_default():
     settings = Settings({"num.partitions": "1", "min.insync.replicas": "2"})
     assert not settings.given("num.partitions")
     assert settings.given("min.insync.replicas")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("num.partitons", "num.partitions"),
+        ("log.dir.s", "log.dirs"),
+        ("zookeper.connect", "zookeeper.connect"),
+        ("broker_rack", "broker.rack"),
+        ("replica.placer.clas.name", "replica.placer.class.name"),
+        ("replica.placer.sed", "replica.placer.seed"),
+    ],
+)
+def test_a_misspelt_setting_is_refused_with_the_nearest_that_there_is(name, meant):
+    with pytest.raises(UnknownSettingError) as refused:
+        Settings({name: "1"})
+    assert str(refused.value) == f"unknown setting {name}, did you mean {meant}?"
+
+
+def test_a_name_like_no_other_is_refused_too():
+    with pytest.raises(UnknownSettingError, match=r"^unknown setting zzz$"):
+        Settings({"zzz": "1"})
+
+
+def test_settings_of_kafka_that_nothing_reads_here_are_kept_and_listed():
+    given = {"num.network.threads": 3, "log.retention.ms": "5", "listener.name.inside.ssl.keystore.type": "PEM"}
+    settings = Settings(given | {"num.partitions": 2, "inter.broker.protocol.version": ""})
+    assert settings.without_effect == tuple(sorted(given))
+    assert settings["log.retention.ms"] == 5
+
+
+def test_a_placer_of_ones_own_may_have_settings_of_its_own_but_none_misspelt():
+    own = {"replica.placer.class.name": "my.module:Placer"}
+    settings = Settings(own | {"replica.placer.zone": "z", "acme.zone": "y"})
+    assert (settings["acme.zone"], settings.without_effect) == ("y", ())
+    with pytest.raises(UnknownSettingError, match=r"did you mean replica\.placer\.seed"):
+        Settings(own | {"replica.placer.sed": "1"})
+
+
+def test_the_names_are_those_of_kafka_4_and_of_what_it_removed():
+    assert {"broker.rack", "log.retention.hours", "cleanup.policy", "zookeeper.connect"} <= kafka_settings()
+    assert not {name for name in kafka_settings() if " " in name or not name}
+    assert kafka_settings() & DEFAULTS.keys() >= NOT_READ
+
+
+def test_a_setting_that_is_said_to_have_no_effect_is_read_nowhere():
+    package = Path(mockbroker.__file__).parent
+    shown = {"settings.py", "topic.py", "kafka_settings.txt"}
+    sources = [path for path in package.rglob("*.py") if path.name not in shown]
+    for name in sorted(NOT_READ):
+        assert not [path for path in sources if f'"{name}"' in path.read_text(encoding="utf-8")], name
