@@ -1,15 +1,69 @@
-"""Docstring examples outside tests/: the pipeline's need the spark extra, and are left out by name without it."""
+"""What all tests share, those of docstrings outside tests/ among them: which run in one process, and in which order.
+
+Several processes (``--numprocesses=2 --dist=loadscope``, as `make test` has it) share the tests out by file, the
+longest first; all that run on the session of Spark that a process keeps are one portion, so that only one keeps it.
+"""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
+
+import pytest
 
 SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
 
 collect_ignore = ["kafka_rack/pipeline"] if SPARK_MISSING else []
+
+ON_SPARKS_SESSION = ("tests/pipeline/", "kafka_rack/pipeline/")
+WITH_SPARK_OF_THEIR_OWN = ("tests/pipeline/test_cluster.py", "tests/pipeline/test_stream.py")
+LONGEST_FIRST = (*ON_SPARKS_SESSION, "tests/interop/", "tests/property/", "tests/conformance/", "tests/")
 
 
 def pytest_report_header() -> list[str]:
     if not SPARK_MISSING:
         return []
     return [f"pipeline doctests left out: {', '.join(SPARK_MISSING)} missing (pip install --editable '.[spark]')"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where processes share the tests out, the longest come first, so that none is left with them at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn_of(item.nodeid))
+
+
+def turn_of(nodeid: str) -> int:
+    """The place of a test's folder among those that come first.
+
+    >>> turn_of("tests/pipeline/test_decode.py::test_it") < turn_of("tests/unit/test_docs.py::test_it")
+    True
+    """
+    return next((turn for turn, start in enumerate(LONGEST_FIRST) if nodeid.startswith(start)), len(LONGEST_FIRST))
+
+
+def portion_of(nodeid: str) -> str:
+    """The portion of the tests that one process runs as a whole.
+
+    >>> portion_of("tests/unit/test_docs.py::test_it[one]")
+    'tests/unit/test_docs.py'
+    >>> portion_of("tests/pipeline/test_decode.py::test_it")
+    'spark'
+    """
+    file = nodeid.partition("::")[0]
+    return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_SPARK_OF_THEIR_OWN else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give tests out by ``portion_of``."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # they are in order already
+
+    class ByPortion(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return portion_of(nodeid)
+
+    return ByPortion(config, log)

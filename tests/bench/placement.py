@@ -12,7 +12,8 @@ from time import thread_time
 from typing import NamedTuple
 
 from kafka_rack.placement import UsableBroker, place
-from tests.interop.java_placement import Asked, JavaMissingError, java_times
+from tests.interop.fetched import ToolMissingError
+from tests.interop.java_placement import Asked, java_times
 
 BROKERS, RACKS, REPLICAS = 300, 3, 3
 SIZES = (10_000, 30_000, 100_000)
@@ -67,7 +68,7 @@ def java_medians(rounds: int) -> tuple[dict[str, tuple[float, ...]], str]:
     asked = [Asked(placer, brokers(), 0, size, REPLICAS, seed=SEED) for placer in IN_JAVA for size in SIZES]
     try:
         found = java_times(asked, rounds)
-    except JavaMissingError as error:
+    except ToolMissingError as error:
         return {}, str(error)
     count = len(SIZES)
     return {placer: tuple(found[at * count : (at + 1) * count]) for at, placer in enumerate(IN_JAVA)}, ""

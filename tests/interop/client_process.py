@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 
+from tests.progress import while_it_works
+
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
 PROGRAMS = {
@@ -26,7 +28,6 @@ PROGRAMS = {
 LIBRARIES = tuple(MODULES)
 OLD = "kafka-python as of 0.10"  # kafka-python made to speak what it spoke with a broker of 0.10
 OLD_SETTINGS = {"api_version": [0, 10]}
-WITHIN_S = 60.0
 PRODUCE, FETCH, METADATA = 0, 1, 3
 
 Given = tuple[int | None, str | None, str | None, Sequence[tuple[str, str | None]]]  # partition, key, value, headers
@@ -83,7 +84,7 @@ class ClientProcess:
 
     async def finish(self) -> list[dict[str, Any]]:
         """Wait for the end of the program; gives all its lines. Fails the test where the program failed."""
-        async with asyncio.timeout(WITHIN_S):
+        async with while_it_works(f"the end of {self.library}", lambda: self.lines[-1:]):
             await self.process.wait()
             await asyncio.gather(*self._readers)
         assert self.process.returncode == 0, f"{self.library}: {self.complaints}"
@@ -91,11 +92,9 @@ class ClientProcess:
 
     async def until(self, done: Callable[[list[dict[str, Any]]], object]) -> None:
         """Wait until the lines so far satisfy ``done``."""
-        try:
-            async with asyncio.timeout(WITHIN_S), self._more:
-                await self._more.wait_for(lambda: done(self.lines) or self._readers[0].done())
-        except TimeoutError:
-            pytest.fail(f"{self.library}: {self.order['work']} did not get there; {self.lines[-3:]} {self.complaints}")
+        what = f"{self.library}, told to {self.order['work']}"
+        async with while_it_works(what, lambda: (self.lines[-3:], self.complaints)), self._more:
+            await self._more.wait_for(lambda: done(self.lines) or self._readers[0].done())
         assert done(self.lines), f"{self.library} has ended: {self.complaints}"
 
     @property

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.interop.fetched import maven_jars
+from tests.progress import run
+
 SOURCES = Path(__file__).parent / "java" / "assignors"
-JARS = Path(__file__).resolve().parents[2] / "build" / "interop" / "kafka-group-coordinator-4.1.0"
-FETCH_TIMEOUT_S = 240
-RUN_TIMEOUT_S = 280
-
-
-class JavaMissingError(Exception):
-    """Java, Maven or the jars are not there; the text says which."""
 
 
 def java_assignments(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -26,7 +19,7 @@ def java_assignments(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
     Args:
         groups: in the form of fixtures/oracle: assignor, cluster, members, topic_ids.
 
-    Raises: JavaMissingError: see there.
+    Raises: ToolMissingError: see there.
     """
     return [json.loads(line) for line in run_java([json.dumps(group) for group in groups])]
 
@@ -39,13 +32,9 @@ def java_times(groups: Iterable[Mapping[str, Any]], milliseconds: int) -> list[f
 
 def run_java(lines: Sequence[str], *arguments: str) -> list[str]:
     """One answer a line."""
-    done = subprocess.run(
+    done = run(
         ["java", "-Xss8m", "-cp", f"{jars()}/*", str(SOURCES / "Assignors.java"), *arguments],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=RUN_TIMEOUT_S,
-        check=False,
+        given="".join(f"{line}\n" for line in lines),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     answers = done.stdout.splitlines()
@@ -53,17 +42,6 @@ def run_java(lines: Sequence[str], *arguments: str) -> list[str]:
     return answers
 
 
-@cache
 def jars() -> Path:
-    """The folder with Kafka's assignors and what they need, fetched once into build/."""
-    for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
-        if shutil.which(program) is None:
-            raise JavaMissingError(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
-    if not (JARS / "kafka-group-coordinator-4.1.0.jar").exists():
-        fetch = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:copy-dependencies"]
-        done = subprocess.run(
-            [*fetch, f"-DoutputDirectory={JARS}"], capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
-        )
-        if done.returncode:
-            raise JavaMissingError(f"Maven could not fetch kafka-group-coordinator 4.1.0: {done.stdout.strip()[:200]}")
-    return JARS
+    """The folder with Kafka's assignors and what they need, fetched once into build/. Raises ToolMissingError."""
+    return maven_jars("kafka-group-coordinator-4.1.0", SOURCES / "pom.xml", "kafka-group-coordinator-4.1.0.jar")

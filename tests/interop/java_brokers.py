@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from pathlib import Path
 
-from tests.interop.java_placement import JavaMissingError
+from tests.interop.fetched import maven_jars
+from tests.progress import run
 
 SOURCES = Path(__file__).parent / "java" / "broker"
 VERSION = "4.1.0"
-JARS = Path(__file__).resolve().parents[2] / "build" / "interop" / f"kafka-{VERSION}"
-FETCH_TIMEOUT_S = 240
-TOOL_TIMEOUT_S = 120
 LIGHT = ("-XX:TieredStopAtLevel=1", "-Xmx512m")
 PROPERTIES = """\
 process.roles={roles}
@@ -42,7 +38,7 @@ group.initial.rebalance.delay.ms=0
 def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
     """Broker i in the i-th rack; gives the address of broker 0, which is the controller too.
 
-    Raises: JavaMissingError: Java, Maven or the jars are not there.
+    Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
     command = ["java", *LIGHT, "-cp", f"{jars()}/*", str(SOURCES / "Brokers.java")]
     controller_port, *ports = free_ports(1 + len(racks))
@@ -75,13 +71,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 
 def kafka_tool(name: str, *arguments: str) -> str:
     """What one of Kafka's own tools prints: a class of org.apache.kafka.tools."""
-    done = subprocess.run(
-        ["java", *LIGHT, "-cp", f"{jars()}/*", f"org.apache.kafka.tools.{name}", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=TOOL_TIMEOUT_S,
-        check=False,
-    )
+    done = run(["java", *LIGHT, "-cp", f"{jars()}/*", f"org.apache.kafka.tools.{name}", *arguments])
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
     return done.stdout
 
@@ -93,17 +83,6 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in taken]
 
 
-@cache
 def jars() -> Path:
-    """The folder with a broker's jars, fetched once into build/."""
-    for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
-        if shutil.which(program) is None:
-            raise JavaMissingError(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
-    if not (JARS / f"kafka_2.13-{VERSION}.jar").exists():
-        fetch = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:copy-dependencies"]
-        done = subprocess.run(
-            [*fetch, f"-DoutputDirectory={JARS}"], capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
-        )
-        if done.returncode:
-            raise JavaMissingError(f"Maven could not fetch Kafka {VERSION}: {done.stdout.strip()[:200]}")
-    return JARS
+    """The folder with a broker's jars, fetched once into build/. Raises ToolMissingError."""
+    return maven_jars(f"kafka-{VERSION}", SOURCES / "pom.xml", f"kafka_2.13-{VERSION}.jar")

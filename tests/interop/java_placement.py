@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from kafka_rack.placement import UsableBroker
+from tests.interop.fetched import maven_jars
+from tests.progress import run
 
 SOURCES = Path(__file__).parent / "java" / "placement"
-JARS = Path(__file__).resolve().parents[2] / "build" / "interop" / "kafka-metadata-3.9.1"
-FETCH_TIMEOUT_S = 240
-RUN_TIMEOUT_S = 240
 DRAWN = -1
-
-
-class JavaMissingError(Exception):
-    """Java, Maven or the jars are not there; the text says which."""
 
 
 class Asked(NamedTuple):
@@ -46,7 +38,7 @@ class Asked(NamedTuple):
 def java_placements(asked: Iterable[Asked]) -> list[list[list[int]] | str]:
     """What Kafka's classes answer: rows, or the simple name of the exception.
 
-    Raises: JavaMissingError: see there.
+    Raises: ToolMissingError: see there.
     """
     return [
         text[1:] if text.startswith("!") else [[int(one) for one in row.split(",")] for row in text.split(";")]
@@ -61,13 +53,9 @@ def java_times(asked: Iterable[Asked], rounds: int) -> list[float]:
 
 def run_java(lines: Sequence[str]) -> list[str]:
     """One answer a line."""
-    done = subprocess.run(
+    done = run(
         ["java", "-cp", f"{jars()}/*", str(SOURCES / "Placement.java")],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=RUN_TIMEOUT_S,
-        check=False,
+        given="".join(f"{line}\n" for line in lines),
     )
     assert done.returncode == 0, done.stderr[-2000:]
     answers = done.stdout.splitlines()
@@ -75,17 +63,6 @@ def run_java(lines: Sequence[str]) -> list[str]:
     return answers
 
 
-@cache
 def jars() -> Path:
-    """The folder with Kafka's placement classes and what they need, fetched once into build/."""
-    for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
-        if shutil.which(program) is None:
-            raise JavaMissingError(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
-    if not (JARS / "kafka-metadata-3.9.1.jar").exists():
-        fetch = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:copy-dependencies"]
-        done = subprocess.run(
-            [*fetch, f"-DoutputDirectory={JARS}"], capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
-        )
-        if done.returncode:
-            raise JavaMissingError(f"Maven could not fetch kafka-metadata 3.9.1: {done.stdout.strip()[:200]}")
-    return JARS
+    """The folder with Kafka's placement classes, fetched once into build/. Raises ToolMissingError."""
+    return maven_jars("kafka-metadata-3.9.1", SOURCES / "pom.xml", "kafka-metadata-3.9.1.jar")

@@ -16,10 +16,10 @@ from typing import Protocol
 import pytest
 
 from tests.interop.rack_member import client_id
+from tests.progress import until, while_it_works
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPIC, GROUP = "orders", "readers"
-WITHIN_S, STEP_S = 60.0, 0.05
 METADATA_AGE_MS = 300  # how soon a leader learns of new racks
 
 
@@ -31,11 +31,7 @@ class Cluster(Protocol):
 
 async def settled(read, expected) -> None:
     """Wait until what ``read`` gives is as expected."""
-    for _ in range(int(WITHIN_S / STEP_S)):
-        if read() == expected:
-            return
-        await asyncio.sleep(STEP_S)
-    assert read() == expected
+    await until(lambda: read() == expected, f"{expected}", read)
 
 
 class AioMember:
@@ -112,12 +108,13 @@ class ProcessMember:
     async def stop(self) -> None:
         self._process.stdin.close()
         try:
-            async with asyncio.timeout(WITHIN_S):
+            async with while_it_works("the end of a kafka-python member", lambda: self._told):
                 await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
-        await self._work
+        finally:
+            if self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
+            await self._work
 
 
 @asynccontextmanager

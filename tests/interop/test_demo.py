@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.progress import run
+
 ROOT = Path(__file__).resolve().parents[2]
-MOST_S = 120
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "kafka_rack.cli", "demo", "--phase-seconds", "2", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=MOST_S, check=False)
+    return run(command, cwd=ROOT)
 
 
 def test_the_demo_shows_who_served_whom_and_keeps_its_promises():

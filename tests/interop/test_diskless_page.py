@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mockbroker import MockCluster
 from tests.interop.client_process import FETCH, PRODUCE, ROOT
+from tests.interop.fetched import fetched, needs_programs, skipped_without_tools
 from tests.interop.java_client import run_java_client
+from tests.progress import while_it_works
 
 PAGE = ROOT / "docs" / "diskless.md"
 ADDRESS = "127.0.0.1:9092"
 RACK, TOPIC = "b", "events"
-WITHIN_S = 180  # the first build of a Go program takes its time
-LOCAL = ROOT / "build" / "interop"
+BUILD_QUIET_S = 180.0  # the first build of a Go program takes its time
 KAFKAJS, FRANZ_GO = "2.2.4", "v1.22.2"
 JAVA = "4.1.0"
 
@@ -60,7 +58,7 @@ async def run(*command: str | Path, folder: Path = ROOT) -> str:
         *map(str, command), cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with asyncio.timeout(WITHIN_S):
+        async with while_it_works(str(command[0]), quiet_s=BUILD_QUIET_S):
             printed, complaints = await process.communicate()
     finally:
         if process.returncode is None:
@@ -112,33 +110,17 @@ async def test_the_ports_of_rack_listeners_are_those_that_the_page_names():
     assert ports == [[9092 + i, 9095 + i, 9098 + i, 9101 + i] for i in range(3)]
 
 
-@cache
 def kafkajs() -> Path:
     """A folder in which kafkajs can be required; skips where it cannot be had."""
-    for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed (Debian, Ubuntu: apt-get install nodejs npm)")
-    folder = LOCAL / "kafkajs"
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "node_modules" / "kafkajs").exists():
+    with skipped_without_tools():
+        needs_programs("node", "npm")
         fetch = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", ".", f"kafkajs@{KAFKAJS}"]
-        done = subprocess.run(fetch, cwd=folder, capture_output=True, text=True, timeout=WITHIN_S, check=False)
-        if done.returncode:
-            pytest.skip(f"npm could not fetch kafkajs {KAFKAJS}: {done.stderr.strip()[:200]}")
-    return folder
+        return fetched("kafkajs", "node_modules/kafkajs", fetch)
 
 
-@cache
 def franz_go() -> Path:
     """A folder with a Go module that knows franz-go; skips where it cannot be had."""
-    if shutil.which("go") is None:
-        pytest.skip("go is not installed (https://go.dev/dl)")
-    folder = LOCAL / "franz-go"
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "go.sum").exists():
-        (folder / "go.mod").write_text("module kafka-rack/interop\n\ngo 1.21\n")
+    with skipped_without_tools():
+        needs_programs("go")
         fetch = ["go", "get", f"github.com/twmb/franz-go/pkg/kgo@{FRANZ_GO}"]
-        done = subprocess.run(fetch, cwd=folder, capture_output=True, text=True, timeout=WITHIN_S, check=False)
-        if done.returncode:
-            pytest.skip(f"go could not fetch franz-go {FRANZ_GO}: {done.stderr.strip()[:200]}")
-    return folder
+        return fetched("franz-go", "go.sum", fetch, {"go.mod": "module kafka-rack/interop\n\ngo 1.21\n"})

@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker import MockCluster
 from tests.interop.client_process import FETCH, consume, produce, produce_runs, run_of, values
+from tests.progress import until
 
 pytestmark = pytest.mark.interop
 
@@ -57,8 +58,11 @@ async def test_a_lagging_follower_delays_its_readers_and_loses_nothing(library):
         reading = asyncio.create_task(
             consume(library, ["orders"], COUNT, servers=servers, rack="b", client_id="reader", group="g")
         )
-        while "b" not in record_bytes_by_rack(cluster, "reader"):  # noqa: ASYNC110 - another process is waited for
-            await asyncio.sleep(0.05)
+        await until(
+            lambda: reading.done() or "b" in record_bytes_by_rack(cluster, "reader"),
+            "reading in rack b",
+            lambda: record_bytes_by_rack(cluster, "reader"),
+        )
         assert not reading.done()
         cluster.state.set_follower_lag(1, records=0)
         cluster.settle()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -14,7 +13,6 @@ from tests.interop.client_process import (
     LIBRARIES,
     METADATA,
     OLD,
-    WITHIN_S,
     ClientProcess,
     acknowledged_in,
     consume,
@@ -23,10 +21,11 @@ from tests.interop.client_process import (
     settings_for,
     values,
 )
+from tests.progress import until
 
 TOPIC, GROUP, PARTITIONS = "orders", "billing", 6
 JOIN_GROUP = 11
-HEARTBEAT_MS, SESSION_MS, STEP_S = 300, 6_000, 0.05
+HEARTBEAT_MS, SESSION_MS = 300, 6_000
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -63,18 +62,6 @@ def shares(members: Sequence[ClientProcess]) -> list[list[int]]:
     return [sorted(index for _, index in given[-1]) if given else [] for given in assignments]
 
 
-async def until(done: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    """Wait until the cluster and its clients got there; fails with ``otherwise`` if they do not."""
-    try:
-        async with asyncio.timeout(WITHIN_S):
-            while True:
-                if done():
-                    return
-                await asyncio.sleep(STEP_S)
-    except TimeoutError:
-        pytest.fail(otherwise())
-
-
 async def until_shared(members: Sequence[ClientProcess], sizes: list[int]) -> None:
     """Wait until the members have so many partitions each, and all of them among themselves."""
 
@@ -83,7 +70,7 @@ async def until_shared(members: Sequence[ClientProcess], sizes: list[int]) -> No
         each_once = sorted(index for share in held for index in share) == list(range(PARTITIONS))
         return each_once and sorted(len(share) for share in held) == sizes
 
-    await until(shared, lambda: f"the members hold {shares(members)}")
+    await until(shared, f"shares of {sizes} partitions", lambda: shares(members))
 
 
 async def until_read(sent: set[str], members: Sequence[ClientProcess]) -> None:
@@ -92,7 +79,7 @@ async def until_read(sent: set[str], members: Sequence[ClientProcess]) -> None:
     def missing() -> set[str | None]:
         return sent - {record.value for one in members for record in records_in(one.lines)}
 
-    await until(lambda: not missing(), lambda: f"not read: {sorted(missing())[:10]}")
+    await until(lambda: not missing(), "the reading of all that was sent", lambda: sorted(map(str, missing()))[:10])
 
 
 def committed(cluster: MockCluster) -> list[int]:
@@ -179,7 +166,9 @@ async def test_members_that_name_their_rack_in_client_id_alone_stay_in_their_gro
         def refreshes() -> Counter[str | None]:
             return Counter(call.client_rack for call in cluster.journal.since(mark) if call.api_key == METADATA)
 
-        await until(lambda: len(refreshes()) == 3 and min(refreshes().values()) >= 5, lambda: str(refreshes()))
+        await until(
+            lambda: len(refreshes()) == 3 and min(refreshes().values()) >= 5, "refreshes of metadata", refreshes
+        )
         assert JOIN_GROUP not in {call.api_key for call in cluster.journal.since(mark)}
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from kafka_rack.assignment import ASSIGNORS, assign
 from kafka_rack.errors import PartitionAssignorError
+from tests.interop.fetched import skipped_without_tools
 from tests.interop.group_cases import GroupMaker
-from tests.interop.java_assignors import JavaMissingError, java_assignments
+from tests.interop.java_assignors import java_assignments
 
 pytestmark = pytest.mark.interop
 
@@ -35,10 +36,8 @@ def test_kafkas_own_classes_assign_the_same(assignor, nasty):
         for largest, count in SIZES
         for group in GroupMaker(assignor, random, largest=largest, nasty=nasty).groups(count)
     ]
-    try:
+    with skipped_without_tools():
         answers = java_assignments(groups)
-    except JavaMissingError as missing:
-        pytest.skip(str(missing))
     compared = 0
     for group, answer in zip(groups, answers, strict=True):
         found = ours(group)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +14,9 @@ import protocol
 from protocol.fuzz import Draws, messages
 from protocol.fuzz.oracles import JavaOracle
 from protocol.versions import VersionRange
+from tests.interop.fetched import maven_jars, skipped_without_tools
 
 SOURCES = Path(__file__).parent / "java"
-JARS = Path(__file__).resolve().parents[2] / "build" / "interop"
-FETCH_TIMEOUT_S = 240
 
 # Each release's folder of jars under build/interop, and what names them. 3.9.1 still had what 4.0 dropped.
 RELEASES = {"4.3.0": ("kafka-messages-4.3.0", "codec"), "3.9.1": ("kafka-metadata-3.9.1", "placement")}
@@ -44,26 +40,11 @@ FEW = settings(
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
-@cache
 def jars(release: str) -> Path:
     """The folder with a release's message classes, fetched once into build/; skips where it cannot be had."""
-    for program, package in (("java", "default-jdk-headless"), ("mvn", "maven")):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed (Debian, Ubuntu: apt-get install {package})")
     name, sources = RELEASES[release]
-    folder = JARS / name
-    if not (folder / f"kafka-clients-{release}.jar").exists():
-        fetch = ["mvn", "-q", "-B", "-f", SOURCES / sources / "pom.xml", "dependency:copy-dependencies"]
-        done = subprocess.run(
-            [*fetch, f"-DoutputDirectory={folder}"],
-            capture_output=True,
-            text=True,
-            timeout=FETCH_TIMEOUT_S,
-            check=False,
-        )
-        if done.returncode:
-            pytest.skip(f"Maven could not fetch Kafka {release}: {done.stdout.strip()[:200]}")
-    return folder
+    with skipped_without_tools():
+        return maven_jars(name, SOURCES / sources / "pom.xml", f"kafka-clients-{release}.jar")
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES))

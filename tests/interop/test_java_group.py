@@ -9,10 +9,12 @@ import pytest
 
 from kafka_rack.cli import main
 from mockbroker import MockCluster
-from tests.interop.java_assignors import SOURCES, JavaMissingError, jars
+from tests.interop.fetched import skipped_without_tools
+from tests.interop.java_assignors import SOURCES, jars
+from tests.progress import while_it_works
 
 TOPICS = {"orders": (14, 1), "users": (14, 2), "clicks": (5, 1)}
-JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 2_500}
+JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 1_000}  # the program has all of them join at one moment
 PACKAGE = "org.apache.kafka.clients.consumer"
 CLASSES = {
     "range": "RangeAssignor",
@@ -26,10 +28,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 async def java_group(cluster: MockCluster, assignor: str, racks: list[str]) -> dict[str, tuple[str, list]]:
     """Member id -> (rack, its partitions as [topic, [partitions]]) once the group is quiet."""
-    try:
+    with skipped_without_tools():
         classes = await asyncio.to_thread(jars)
-    except JavaMissingError as missing:
-        pytest.skip(str(missing))
     process = await asyncio.create_subprocess_exec(
         "java",
         "-XX:TieredStopAtLevel=1",
@@ -44,7 +44,8 @@ async def java_group(cluster: MockCluster, assignor: str, racks: list[str]) -> d
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        printed, complaints = await process.communicate()
+        async with while_it_works("a group of Java consumers", lambda: len(cluster.journal)):
+            printed, complaints = await process.communicate()
     except BaseException:
         process.kill()
         await process.wait()

@@ -8,7 +8,8 @@ import pytest
 
 from kafka_rack.errors import InvalidPartitionsError, InvalidReplicationFactorError, MissingRackError
 from kafka_rack.placement import UsableBroker, place
-from tests.interop.java_placement import DRAWN, Asked, JavaMissingError, java_placements
+from tests.interop.fetched import skipped_without_tools
+from tests.interop.java_placement import DRAWN, Asked, java_placements
 
 pytestmark = pytest.mark.interop
 
@@ -55,10 +56,8 @@ def ours(asked):
 @pytest.mark.parametrize("placer", ["rack-aware", "unaware", "striped"])
 def test_kafkas_own_classes_place_the_same(placer):
     asked = list(cases(placer, Random(f"{placer} beside Java")))
-    try:
+    with skipped_without_tools():
         answers = java_placements(asked)
-    except JavaMissingError as missing:
-        pytest.skip(str(missing))
     assert sum(isinstance(answer, list) for answer in answers) > CASES / 2
     for one, answer in zip(asked, answers, strict=True):
         assert ours(one) == answer, one

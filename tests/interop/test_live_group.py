@@ -10,9 +10,9 @@ import pytest
 
 from kafka_rack.cli import main
 from mockbroker import MockCluster
+from tests.progress import until
 
 TOPIC, PARTITIONS = "orders", 12
-WITHIN_S, STEP_S = 60.0, 0.05
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
@@ -41,10 +41,11 @@ async def joined(cluster, **settings):
     try:
         for consumer in consumers:
             await consumer.start()
-        for _ in range(int(WITHIN_S / STEP_S)):
-            if [len(consumer.assignment()) for consumer in consumers] == [PARTITIONS // 3] * 3:
-                break
-            await asyncio.sleep(STEP_S)
+
+        def sizes():
+            return [len(consumer.assignment()) for consumer in consumers]
+
+        await until(lambda: sizes() == [PARTITIONS // 3] * 3, "a third of the partitions each", sizes)
         yield consumers
     finally:
         for consumer in consumers:

@@ -6,17 +6,18 @@ two thirds of them into other racks.
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 
 import pytest
 
 from kafka_rack.assignment import assign
 from mockbroker import MockCluster
-from tests.interop.rack_members import CLIENTS_AND_KINDS, STEP_S, TOPIC, AioMember, ProcessMember, group, settled
+from tests.interop.rack_members import CLIENTS_AND_KINDS, TOPIC, AioMember, ProcessMember, group, settled
+from tests.progress import until
 
 RACKS = ("a", "b", "c")
 PARTITIONS = 12
-JOIN_GROUP = 11
+JOIN_GROUP, HEARTBEAT = 11, 12
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -125,6 +126,15 @@ async def test_by_the_older_rule_a_broker_that_goes_down_brings_one(cluster):
 
 
 async def metadata_is_told(cluster: MockCluster, members, broker: int, *, listed: bool) -> None:
-    """Wait until each member has seen metadata with the broker, or without it, and time to act on it."""
+    """Wait until each member has seen metadata with the broker, or without it, and has had the time to act on it."""
     await settled(lambda: [broker in member.brokers() for member in members], [listed] * len(members))
-    await asyncio.sleep(10 * STEP_S)
+    mark = cluster.journal.mark()
+
+    def heartbeats() -> Counter[str | None]:
+        return Counter(call.client_id for call in cluster.journal.since(mark) if call.api_key == HEARTBEAT)
+
+    await until(
+        lambda: len(heartbeats()) == len(members) and min(heartbeats().values()) >= 3,
+        "three heartbeats each",
+        heartbeats,
+    )

@@ -17,8 +17,8 @@ from kafka_rack.cli.live_group import coordinator
 from protocol.apis.groups import DescribeGroupsRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
+from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster
-from tests.interop.java_placement import JavaMissingError
 from tests.interop.rack_member import client_id
 from tests.interop.rack_members import CLIENTS_AND_KINDS, AioMember, ProcessMember, group, settled
 
@@ -56,7 +56,7 @@ class Kafka:
         with LiveCluster(self.bootstrap_servers) as cluster:
             assert cluster.reassign((topic, number, row) for number, row in rows.items()) == []
 
-    def metadata_propagated(self, group_id: str) -> Told:
+    def told(self, group_id: str) -> Told:
         """What the coordinator holds of a group."""
         with LiveCluster(self.bootstrap_servers) as cluster:
             connection = cluster.connection_to(coordinator(cluster, group_id))
@@ -104,11 +104,8 @@ class Told:
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory):
-    try:
-        with kafka_cluster(RACKS, tmp_path_factory.mktemp("kafka")) as address:
-            yield Kafka(address)
-    except JavaMissingError as error:
-        pytest.skip(str(error))
+    with skipped_without_tools(), kafka_cluster(RACKS, tmp_path_factory.mktemp("kafka")) as address:
+        yield Kafka(address)
 
 
 def members_of(kafka, name, *clients_kinds_racks, **options):

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.progress import end_of, run
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "kafka_rack.cli", "rolling-upgrade"]
-MOST_S = 180
 INTERRUPTED = 130
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow]
 def test_clients_of_0_9_and_0_10_lose_nothing_through_the_upgrade():
     pytest.importorskip("kafka", reason="kafka-python is not installed (pip install 'kafka-rack[clients]')")
     options = ["--brokers", "4", "--format", "json"]
-    done = subprocess.run([*COMMAND, *options], cwd=ROOT, capture_output=True, text=True, timeout=MOST_S, check=False)
+    done = run([*COMMAND, *options], cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert told["holds"] is True
@@ -55,7 +56,7 @@ def test_ctrl_c_ends_it_in_one_line():
             if "produces and consumes" in line:
                 break
         process.send_signal(signal.SIGINT)
-        out, rest = process.communicate(timeout=MOST_S)
+        out, rest = end_of(process, "the end after Ctrl-C")
     assert process.returncode == INTERRUPTED
     assert out == ""
     assert "Traceback" not in rest

@@ -20,13 +20,13 @@ from protocol.error_codes import ErrorCode
 from tests.interop.client_process import (
     LIBRARIES,
     ROOT,
-    WITHIN_S,
     ClientProcess,
     acknowledged_in,
     consume,
     produce,
     values,
 )
+from tests.progress import while_it_works
 
 TOPIC, PARTITIONS = "events", 6
 SOON_MS = 500
@@ -44,7 +44,7 @@ class Served:
     async def end(self, number: int = signal.SIGTERM) -> tuple[int, list[str]]:
         """Exit code and complaints after a signal."""
         self.process.send_signal(number)
-        async with asyncio.timeout(WITHIN_S):
+        async with while_it_works("the end of kafka-rack serve"):
             _, errors = await self.process.communicate()
         assert self.process.returncode is not None
         return self.process.returncode, errors.decode().splitlines()
@@ -65,14 +65,14 @@ async def serving(folder: Path, *options: str) -> AsyncIterator[Served]:
     )
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(WITHIN_S):
+        async with while_it_works("the banner of kafka-rack serve"):
             while True:
                 line = (await process.stdout.readline()).decode()
                 assert line, (await process.communicate())[1].decode()
                 if line.startswith("control API: "):
                     break
         address = line.split()[-1].removesuffix("/cluster")
-        async with httpx.AsyncClient(base_url=address, timeout=WITHIN_S) as control:
+        async with httpx.AsyncClient(base_url=address, timeout=None) as control:
             yield Served(process, file.read_text().strip(), control)
     finally:
         if process.returncode is None:
@@ -140,7 +140,7 @@ async def hang_up_after(host: str, port: str, data: bytes) -> None:
     """Send bytes, and wait until the broker closes the connection without an answer."""
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(data)
-    async with asyncio.timeout(WITHIN_S):
+    async with while_it_works("the end of a bad connection"):
         assert await reader.read() == b""
     writer.close()
     await writer.wait_closed()
@@ -175,7 +175,7 @@ async def test_a_version_of_api_versions_that_is_to_come_is_answered_in_version_
         for version in (5, 99, 32767):
             start = b"\x00\x12" + version.to_bytes(2, "big") + version.to_bytes(4, "big")
             writer.write(frame_of(start + b"\x00\x03abc\x00\x08whatever\x00"))
-            async with asyncio.timeout(WITHIN_S):
+            async with while_it_works("the answer to ApiVersions"):
                 answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
             header, response = read_response(answer, 18, 0)
             assert header.correlation_id == version
@@ -183,7 +183,7 @@ async def test_a_version_of_api_versions_that_is_to_come_is_answered_in_version_
             (served_versions,) = [one for one in response.api_keys if one.api_key == 18]
             assert (served_versions.min_version, served_versions.max_version) == (0, 4)
         writer.write(request_frame(ApiVersionsRequest(), 0, correlation_id=7, client_id="abc"))
-        async with asyncio.timeout(WITHIN_S):
+        async with while_it_works("the answer to ApiVersions"):
             answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
         response: ApiVersionsResponse = read_response(answer, 18, 0)[1]
         assert response.error_code == ErrorCode.NONE

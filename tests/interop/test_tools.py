@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.placement import UsableBroker, place
+from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster, kafka_tool
-from tests.interop.java_placement import JavaMissingError
+from tests.progress import wait_until
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 RACKS = ("a", "a", "b", "c")
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory):
     """The address of broker 0."""
-    try:
-        with kafka_cluster(RACKS, tmp_path_factory.mktemp("kafka")) as address:
-            yield address
-    except JavaMissingError as error:
-        pytest.skip(str(error))
+    with skipped_without_tools(), kafka_cluster(RACKS, tmp_path_factory.mktemp("kafka")) as address:
+        yield address
 
 
 @pytest.fixture
@@ -102,9 +98,10 @@ def test_a_repair_is_carried_out_by_kafka_and_then_nothing_is_left_to_mend(run, 
 
 
 def wait_for_moves(run):
-    deadline = time.monotonic() + PATIENCE_S
-    while json.loads(run("reassign", "--list", "--format", "json")[1]):
-        assert time.monotonic() < deadline, "the moves do not end"
+    def moves():
+        return json.loads(run("reassign", "--list", "--format", "json")[1])
+
+    wait_until(lambda: not moves(), "the end of the moves", moves)
 
 
 @pytest.mark.parametrize(

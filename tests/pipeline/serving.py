@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.progress import wait_until
+
 ROOT = Path(__file__).resolve().parents[2]
-END_TIMEOUT_S = 30
 
 
 class Served:
@@ -31,14 +32,15 @@ class Served:
     def post(self, path: str) -> None:
         """Ask the control API, as ``/racks/b/stop``; answered when it has taken effect."""
         request = urllib.request.Request(self.control + path, method="POST")
-        with urllib.request.urlopen(request, timeout=END_TIMEOUT_S) as answer:
+        with urllib.request.urlopen(request) as answer:
             assert answer.status == 200
 
     def end(self) -> None:
         """End it, so that its capture is whole."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(END_TIMEOUT_S) == 0
+        wait_until(lambda: self.process.poll() is not None, "the end of kafka-rack serve")
+        assert self.process.returncode == 0
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import pytest
 
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 from tests.pipeline.written_capture import RACKS, SECOND, traffic
+from tests.progress import end_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALITY = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "locality", "--master", "local[1]"]
@@ -33,7 +34,6 @@ to = "az-b"
 egress = 0.5
 ingress = 0
 """
-END_TIMEOUT_S = 120
 PRODUCE = 0
 
 
@@ -144,7 +144,7 @@ def test_a_stream_sums_up_all_that_there_is_and_ends_cleanly_when_told(folder, t
         grow(folder)
         assert bytes_told(process) == bytes_of(FIRST)
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=END_TIMEOUT_S) == ("", "")
+        assert end_of(process, "the end of a stream that was told to") == ("", "")
         assert process.returncode == 0
     wanted = traffic(folder, tmp_path / "plain", SECOND)
     assert rows_in(out) == sorted(map(repr, wanted))

@@ -15,12 +15,12 @@ import pytest
 from kafka_rack.pipeline.writing import read_table
 from tests.fixture_data import CAPTURES
 from tests.pipeline.plain import plain_tables, tables_of
+from tests.progress import end_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DECODE = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "decode", "--master", "local[1]", "--format", "json"]
 FIRST = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
 SECOND = gzip.decompress((CAPTURES / "kcat.jsonl.gz").read_bytes())
-END_TIMEOUT_S = 120
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def test_a_stream_follows_a_growing_file_and_ends_cleanly_when_told(folder, tmp_
             growing.write(FIRST[len(half) :])
         assert frames_told(process) == frames_of(FIRST) - frames_of(half)
         process.send_signal(sent)
-        _, told = process.communicate(timeout=END_TIMEOUT_S)
+        _, told = end_of(process, "the end of a stream that was told to")
         assert (process.returncode, told) == (0, "")
     assert len(read_table(tmp_path / "out", "frames")) == frames_of(FIRST)
 

@@ -30,10 +30,10 @@ from protocol.framing import frame
 from protocol.fuzz import Draws, damaged, messages
 from protocol.records import Record, build_batch
 from tests.fixture_data import golden_vectors
+from tests.progress import while_it_works
 
 API_VERSIONS, JOIN_GROUP, PRODUCE = ApiVersionsRequest.api_key, JoinGroupRequest.api_key, ProduceRequest.api_key
 MAY_WAIT = {FetchRequest.api_key, JOIN_GROUP, SyncGroupRequest.api_key, PRODUCE}
-PATIENCE_S = 60.0
 LATER_MS = 3_600_000  # when no call waits any more
 MEMBER = "the member that joined last"  # as a member id, it stands for whatever id the cluster gave
 
@@ -160,7 +160,8 @@ class Line:
         with suppress(OSError):  # the other side may have hung up first
             self.writer.write_eof()
         with suppress(ConnectionError):
-            received = await asyncio.wait_for(self.reader.read(), PATIENCE_S)
+            async with while_it_works("the end of the answers"):
+                received = await self.reader.read()
         self.writer.close()
         reader = protocol.FrameReader()
         frames = reader.feed(received)
@@ -188,8 +189,9 @@ def framed(request: Any, version: int, correlation_id: int) -> bytes:
 async def still_serves(scene: Scene, witness: Line) -> None:
     """A connection that was there before gets its answer."""
     witness.writer.write(framed(MetadataRequest(topics=None), 12, 7))
-    size = int.from_bytes(await asyncio.wait_for(witness.reader.readexactly(4), PATIENCE_S), "big")
-    header, answer = protocol.read_response(await witness.reader.readexactly(size), MetadataRequest.api_key, 12)
+    async with while_it_works("the answer to a witness"):
+        size = int.from_bytes(await witness.reader.readexactly(4), "big")
+        header, answer = protocol.read_response(await witness.reader.readexactly(size), MetadataRequest.api_key, 12)
     assert header.correlation_id == 7
     assert len(answer.brokers) == 3
 

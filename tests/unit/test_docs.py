@@ -1,7 +1,6 @@
 """The README and docs/: their examples run and print what they show, and their tables are those of the code."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 import protocol
 from mockbroker.handlers import MODULE_OF_API
+from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -17,9 +17,7 @@ PAIRS = re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
 
 @pytest.mark.parametrize(("code", "shown"), PAIRS)
 def test_each_python_example_of_the_readme_prints_what_it_shows(code, shown):
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
-    )
+    ran = run([sys.executable, "-c", code], cwd=ROOT)
     assert (ran.stdout, ran.returncode) == (shown, 0), ran.stderr
 
 

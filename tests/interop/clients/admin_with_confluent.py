@@ -7,11 +7,11 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec
 
-from tests.interop.clients.common import GIVE_UP_S, say
+from tests.interop.clients.common import say
 
 
 def result(future: Any) -> Any:
-    return future.result(GIVE_UP_S)
+    return future.result()
 
 
 def error_of(futures: dict[Any, Any]) -> str:
@@ -26,12 +26,12 @@ def error_of(futures: dict[Any, Any]) -> str:
 
 def administer(servers: str, old: str, new: str, group: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 2})
-    say(topics=sorted(admin.list_topics(timeout=GIVE_UP_S).topics))
+    say(topics=sorted(admin.list_topics().topics))
     wanted = [NewTopic(new, num_partitions=2, replication_factor=3, config={"cleanup.policy": "compact"})]
     say(created=error_of(admin.create_topics(wanted)))
     say(created_again=error_of(admin.create_topics(wanted)))
     say(grown=error_of(admin.create_partitions([NewPartitions(new, 4)])))
-    partitions = admin.list_topics(new, timeout=GIVE_UP_S).topics[new].partitions
+    partitions = admin.list_topics(new).topics[new].partitions
     say(replicas={str(at): len(one.replicas) for at, one in partitions.items()})
     resource = ConfigResource(ConfigResource.Type.TOPIC, new)
     say(policy=result(admin.describe_configs([resource])[resource])["cleanup.policy"].value)
@@ -49,4 +49,4 @@ def administer(servers: str, old: str, new: str, group: str) -> None:
     say(groups_after=[one.group_id for one in result(admin.list_consumer_groups()).valid])
     say(deleted=error_of(admin.delete_topics([new])))
     say(deleted_again=error_of(admin.delete_topics([new])))
-    say(topics_after=sorted(admin.list_topics(timeout=GIVE_UP_S).topics))
+    say(topics_after=sorted(admin.list_topics().topics))

@@ -16,7 +16,7 @@ from typing import Any
 
 PAUSE_S = 0.01  # between two records of a producer that goes on until told to stop
 LINGER_S = 0.3  # how long a consumer looks for more than it was to read
-GIVE_UP_S = 40.0
+FOREVER_S = float("inf")  # the test that waits gives up, when nothing happens any more
 
 stopped = threading.Event()
 

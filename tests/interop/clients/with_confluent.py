@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from tests.interop.clients.common import GIVE_UP_S, LINGER_S, PAUSE_S, as_bytes, as_text, say, stopped, translated
+from tests.interop.clients.common import FOREVER_S, LINGER_S, PAUSE_S, as_bytes, as_text, say, stopped, translated
 
 NAMES = {
     "servers": "bootstrap.servers",
@@ -47,7 +47,7 @@ def produce(runs: list[dict[str, Any]]) -> None:
                 **where,
             )
             producer.poll(0)
-        producer.flush(GIVE_UP_S)
+        producer.flush()
         say(acknowledged=answers)
 
 
@@ -66,7 +66,7 @@ def produce_steadily(settings: dict[str, Any], topic: str) -> None:
         producer.produce(topic, str(sent).encode(), on_delivery=delivered)
         producer.poll(0)
         sent += 1
-    producer.flush(GIVE_UP_S)
+    producer.flush()
 
 
 def consume(settings: dict[str, Any], topics: list[str], count: int | None = None) -> None:
@@ -75,9 +75,9 @@ def consume(settings: dict[str, Any], topics: list[str], count: int | None = Non
     if "group" in settings:
         consumer.subscribe(topics, on_assign=lambda _, partitions: say(assigned=[places(partitions)]))
     else:
-        known = consumer.list_topics(timeout=GIVE_UP_S).topics
+        known = consumer.list_topics().topics
         consumer.assign([TopicPartition(name, at, 0) for name in topics for at in known[name].partitions])
-    seen, deadline = 0, time.monotonic() + GIVE_UP_S
+    seen, deadline = 0, FOREVER_S
     while time.monotonic() < deadline and not stopped.is_set():
         messages = consumer.consume(500, timeout=0.1)
         bad = [str(message.error()) for message in messages if message.error()]

@@ -8,7 +8,7 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
-from tests.interop.clients.common import GIVE_UP_S, LINGER_S, PAUSE_S, as_bytes, as_text, say, stopped, translated
+from tests.interop.clients.common import FOREVER_S, LINGER_S, PAUSE_S, as_bytes, as_text, say, stopped, translated
 
 NAMES = {
     "servers": "bootstrap_servers",
@@ -51,7 +51,7 @@ def produce(runs: list[dict[str, Any]]) -> None:
 
 def outcome(sent: Any) -> Any:
     try:
-        metadata = sent.get(timeout=GIVE_UP_S)
+        metadata = sent.get()
     except KafkaError as error:
         return f"{type(error).__name__}: {error}"
     return [metadata.partition, metadata.offset]
@@ -99,7 +99,7 @@ def consume(settings: dict[str, Any], topics: list[str], count: int | None = Non
     else:
         known = [(topic, at) for topic in topics for at in sorted(consumer.partitions_for_topic(topic))]
         consumer.assign([TopicPartition(*one) for one in known])
-    seen, deadline = 0, time.monotonic() + GIVE_UP_S
+    seen, deadline = 0, FOREVER_S
     while time.monotonic() < deadline and not stopped.is_set():
         try:
             records = [record for some in consumer.poll(timeout_ms=100).values() for record in some]

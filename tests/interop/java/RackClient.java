@@ -15,13 +15,12 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * The Java client, for tests to run as a process.
  *
  * <p>RackClient produce TOPIC COUNT [key=value...] sends the values v0, v1, ... and prints "partition offset value" for each that was acknowledged.
- * <p>RackClient consume TOPIC COUNT [key=value...] prints the same for each record it reads, and ends after COUNT of them, 5 seconds
- * after the last of fewer, or 30 seconds without any.
+ * <p>RackClient consume TOPIC COUNT [key=value...] prints the same for each record it reads, and ends after COUNT of them, or when
+ * its standard input ends.
  * <p>The keys are the client's own settings. Runs from source, with Kafka's jars on the class path.
  */
 public class RackClient {
-    private static final Duration BEFORE_THE_FIRST = Duration.ofSeconds(30);
-    private static final Duration BEFORE_THE_NEXT = Duration.ofSeconds(5);
+    private static volatile boolean stopped;
 
     public static void main(String[] args) throws Exception {
         String topic = args[1];
@@ -53,15 +52,25 @@ public class RackClient {
 
     private static void consume(String topic, int count, Properties settings) {
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
+            Thread listening = new Thread(RackClient::awaitEndOfInput);
+            listening.setDaemon(true);
+            listening.start();
             consumer.subscribe(List.of(topic));
-            long until = System.nanoTime() + BEFORE_THE_FIRST.toNanos();
-            for (int seen = 0; seen < count && System.nanoTime() < until; ) {
+            for (int seen = 0; seen < count && !stopped; ) {
                 for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(200))) {
                     System.out.println(record.partition() + " " + record.offset() + " " + record.value());
-                    until = System.nanoTime() + BEFORE_THE_NEXT.toNanos();
                     seen++;
                 }
             }
         }
+    }
+
+    private static void awaitEndOfInput() {
+        try {
+            while (System.in.read() >= 0) { }
+        } catch (java.io.IOException gone) {
+            // then it has ended as well
+        }
+        stopped = true;
     }
 }

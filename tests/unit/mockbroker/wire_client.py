@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import protocol
-
-PATIENCE_S = 10.0
+from tests.progress import while_it_works
 
 
 class WireClient:
@@ -49,12 +48,12 @@ class WireClient:
 
     async def is_hung_up(self) -> bool:
         """Whether the broker ends the connection without another byte."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("the end of the connection"):
             try:
                 return await self.reader.read(1) == b""
             except ConnectionError:
                 return True
 
     async def _read(self, size: int) -> bytes:
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("an answer"):
             return await self.reader.readexactly(size)

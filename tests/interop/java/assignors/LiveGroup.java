@@ -7,13 +7,13 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * A classic group of Java consumers in one process: a consumer for each rack named ("-" for none), all with one
- * assignor. Prints each member as "member-id rack topic-partition ..." when the group has been quiet for a while.
+ * assignor. All join at one moment, so that none meets a group that others have made. Prints each member as
+ * "member-id rack topic-partition ..." once all are of one generation and each partition has its one reader.
  *
  * Arguments: bootstrap servers, topics between commas, assignor class, racks between commas.
  */
 public class LiveGroup {
-    static final long QUIET_MS = 1_500;
-    static final long PATIENCE_MS = 60_000;
+    static final long LOOK_MS = 50;
 
     static class Member implements Runnable {
         final String rack;
@@ -21,9 +21,12 @@ public class LiveGroup {
         final Collection<String> topics;
         volatile Set<TopicPartition> owned = Set.of();
         volatile String id = "";
+        volatile int generation = -1;
+        final CyclicBarrier ready;
         volatile boolean over;
 
-        Member(String servers, Collection<String> topics, String assignor, String rack) {
+        Member(String servers, Collection<String> topics, String assignor, String rack, CyclicBarrier ready) {
+            this.ready = ready;
             this.rack = rack;
             this.topics = topics;
             Map<String, Object> settings = new HashMap<>();
@@ -38,10 +41,17 @@ public class LiveGroup {
 
         @Override
         public void run() {
+            try {
+                topics.forEach(consumer::partitionsFor);
+                ready.await();
+            } catch (InterruptedException | BrokenBarrierException error) {
+                throw new IllegalStateException(error);
+            }
             consumer.subscribe(topics);
             while (!over) {
                 consumer.poll(Duration.ofMillis(50));
                 owned = new HashSet<>(consumer.assignment());
+                generation = consumer.groupMetadata().generationId();
                 id = consumer.groupMetadata().memberId();
             }
             consumer.close();
@@ -50,26 +60,16 @@ public class LiveGroup {
 
     public static void main(String[] arguments) throws Exception {
         List<String> topics = List.of(arguments[1].split(","));
+        String[] racks = arguments[3].split(",");
+        CyclicBarrier ready = new CyclicBarrier(racks.length);
         List<Member> members = new ArrayList<>();
-        for (String rack : arguments[3].split(","))
-            members.add(new Member(arguments[0], topics, arguments[2], rack));
+        for (String rack : racks)
+            members.add(new Member(arguments[0], topics, arguments[2], rack, ready));
+        int partitions = topics.stream().mapToInt(topic -> members.get(0).consumer.partitionsFor(topic).size()).sum();
         ExecutorService threads = Executors.newCachedThreadPool();
         members.forEach(threads::submit);
-        List<Object> seen = List.of();
-        long began = System.currentTimeMillis(), changed = began;
-        while (System.currentTimeMillis() - began < PATIENCE_MS) {
-            Thread.sleep(50);
-            List<Object> now = new ArrayList<>();
-            members.forEach(member -> now.add(List.of(member.id, member.owned)));
-            if (!now.equals(seen)) {
-                seen = now;
-                changed = System.currentTimeMillis();
-            }
-            boolean all = members.stream().noneMatch(member -> member.id.isEmpty());
-            boolean any = members.stream().anyMatch(member -> !member.owned.isEmpty());
-            if (all && any && System.currentTimeMillis() - changed > QUIET_MS)
-                break;
-        }
+        while (!settled(members, partitions))
+            Thread.sleep(LOOK_MS);
         for (Member member : members) {
             StringJoiner line = new StringJoiner(" ");
             line.add(member.id).add(member.rack);
@@ -80,5 +80,14 @@ public class LiveGroup {
         threads.shutdown();
         threads.awaitTermination(20, TimeUnit.SECONDS);
         System.exit(0);
+    }
+
+    static boolean settled(List<Member> members, int partitions) {
+        Set<TopicPartition> read = new HashSet<>();
+        members.forEach(member -> read.addAll(member.owned));
+        return read.size() == partitions
+            && members.stream().mapToInt(member -> member.owned.size()).sum() == partitions
+            && members.stream().noneMatch(member -> member.id.isEmpty() || member.owned.isEmpty())
+            && members.stream().mapToInt(member -> member.generation).distinct().count() == 1;
     }
 }

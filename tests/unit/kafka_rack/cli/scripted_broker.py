@@ -49,4 +49,4 @@ def scripted_broker(answer: Answer, log: list[tuple[int, int]] | None = None) ->
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(timeout=10)
+        thread.join()

@@ -15,7 +15,8 @@ import pytest
 
 from kafka_rack.cli import main
 from protocol.apis.metadata import MetadataRequest
-from tests.unit.mockbroker.wire_client import PATIENCE_S, WireClient
+from tests.progress import while_it_works
+from tests.unit.mockbroker.wire_client import WireClient
 
 ROOT = Path(__file__).resolve().parents[4]
 METADATA = MetadataRequest(topics=None)
@@ -38,7 +39,7 @@ async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Proce
     try:
         assert process.stdout is not None
         lines: list[str] = []
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("the banner"):
             while not any(line.startswith("bootstrap.servers=") for line in lines):
                 line = await process.stdout.readline()
                 assert line, (await process.communicate())[1].decode()
@@ -81,7 +82,7 @@ async def test_it_serves_what_its_banner_says_and_ends_cleanly_on_a_signal(tmp_p
         assert (len(events.partitions), len(orders.partitions)) == (3, 6)
         assert events.partitions[0].leader_id in (1, 3)
         process.send_signal(ending)
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("the end after a signal"):
             assert await process.wait() == 0
         assert (await process.stderr.read()) == b""
         assert not file.exists()

@@ -12,8 +12,9 @@ from mockbroker.adapters.sockets import ClientProtocol
 from mockbroker.state.errors import ApiError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
+from tests.progress import while_it_works
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
-from tests.unit.mockbroker.wire_client import PATIENCE_S, WireClient
+from tests.unit.mockbroker.wire_client import WireClient
 
 METADATA = MetadataRequest(topics=None)
 
@@ -46,10 +47,10 @@ async def test_records_travel_from_a_producer_to_a_waiting_consumer():
 
 async def test_a_fetch_that_waits_is_answered_when_its_time_is_over():
     async with MockCluster(topics={TOPIC: 1}) as cluster, WireClient(address(cluster, 0)) as client:
-        started = time.monotonic()
+        sent_ms = cluster.now_ms()  # by the cluster's clock, as that is what the wait is measured with
         response = await client.ask(fetch_request(max_wait_ms=80), 12)
         assert response.responses[0].partitions[0].records == b""
-        assert time.monotonic() - started >= 0.08
+        assert cluster.now_ms() >= sent_ms + 80
 
 
 async def test_a_stopped_broker_hangs_up_refuses_and_leaves_the_metadata():
@@ -154,7 +155,7 @@ async def test_a_client_that_reads_nothing_is_not_read_from_without_end(monkeypa
         await client.ask(produce_request(batch(b"x" * 900_000)), 12)
         for _ in range(60):
             client.send(fetch_request(), 12)
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("a pause in reading"):
             await paused.wait()
         for _ in range(60):
             response = await client.answer(1, 12)
@@ -166,9 +167,9 @@ async def test_a_cluster_starts_quickly_inside_a_running_process():
         await client.ask(METADATA, 12)  # everything is imported and compiled
     started = []
     for _ in range(5):
-        before = time.perf_counter()
+        before = time.process_time()  # what others do on this machine costs none of it
         async with MockCluster(topics={TOPIC: 6}):
-            started.append(time.perf_counter() - before)
+            started.append(time.process_time() - before)
     assert min(started) < 0.05
 
 

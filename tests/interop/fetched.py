@@ -1,0 +1,101 @@
+"""What tests need of other languages, fetched once into build/interop, by one process at a time.
+
+A test that lacks a program or its packages is skipped, and says which. Only Java itself must be there in CI: there its
+tests fail instead, so that they cannot vanish unseen.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.progress import run
+
+FOLDER = Path(__file__).resolve().parents[2] / "build" / "interop"
+FETCH_QUIET_S = 240.0
+PACKAGES = {
+    "java": "Debian, Ubuntu: apt-get install default-jdk-headless",
+    "mvn": "Debian, Ubuntu: apt-get install maven",
+    "node": "Debian, Ubuntu: apt-get install nodejs",
+    "npm": "Debian, Ubuntu: apt-get install npm",
+    "go": "https://go.dev/dl",
+}
+
+
+class ToolMissingError(Exception):
+    """A program or the packages that it runs on are not there; the text says which."""
+
+
+@contextmanager
+def skipped_without_tools() -> Iterator[None]:
+    """Skip the test where something is missing; in CI fail it where that is Java."""
+    try:
+        yield
+    except ToolMissingError as missing:
+        if os.environ.get("CI") and shutil.which("java") is None:
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+
+
+@cache
+def maven_jars(name: str, pom: Path, jar: str, *properties: str) -> Path:
+    """The folder build/interop/NAME with the jars that a pom names.
+
+    Args:
+        jar: one of them; where it is, all are.
+        properties: of the pom, as ``kafka.version=4.1.0``.
+
+    Raises: ToolMissingError: Java, Maven or the jars are not there.
+    """
+    needs_programs("java", "mvn")
+    command = ["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", *(f"-D{one}" for one in properties)]
+    return fetched(name, jar, [*command, f"-DoutputDirectory={FOLDER / name}"])
+
+
+def needs_programs(*programs: str) -> None:
+    """Raises ToolMissingError: one of these is not installed."""
+    for program in programs:
+        if shutil.which(program) is None:
+            raise ToolMissingError(f"{program} is not installed ({PACKAGES[program]})")
+
+
+def fetched(name: str, file: str, command: Sequence[str | Path], files: Mapping[str, str] | None = None) -> Path:
+    """The folder build/interop/NAME, filled by a command run in it; whoever comes meanwhile waits.
+
+    Args:
+        file: where it is, the command has done its work before.
+        files: name -> text of what the command needs there.
+
+    Raises: ToolMissingError: the command failed.
+    """
+    folder = FOLDER / name
+    with one_at_a_time(folder):
+        if not (folder / file).exists():
+            folder.mkdir(exist_ok=True)
+            for other, text in (files or {}).items():
+                (folder / other).write_text(text)
+            done = run(command, cwd=folder, seen=lambda: size_of(folder), quiet_s=FETCH_QUIET_S)
+            if done.returncode:
+                complaint = (done.stdout.strip() or done.stderr.strip())[:200]
+                raise ToolMissingError(f"{command[0]} could not fetch {name}: {complaint}")
+    return folder
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Keep other processes out that ask for the same folder."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
