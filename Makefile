@@ -1,7 +1,7 @@
 # From a fresh clone with only Python, `make demo` and `make test` set up what they need and run.
 #
 #   make demo      three racks, real clients, an outage, and who was served by which rack
-#   make test      all tests (interop ones skip, with the reason, where a client is not installed)
+#   make test      all tests, on all cores (interop ones skip, with the reason, where a client is not installed)
 #   make check     within a minute: format, lint, types, import directions, fast tests, doctests
 #   make interop   only the tests that run real clients
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
@@ -15,6 +15,9 @@ VENV ?= .venv
 FUZZ_SECONDS ?= 60
 PYTEST_ARGS ?=
 BENCH ?=
+
+# A process a core; files are given out as conftest.py says.
+SHARED_OUT := --numprocesses=auto --dist=loadscope
 
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.ready-demo
@@ -39,7 +42,7 @@ demo: $(DEMO_READY)
 	@$(BIN)/kafka-rack demo
 
 test: $(DEV_READY) java
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(SHARED_OUT) $(PYTEST_ARGS)
 
 check: format lint types imports fast-tests
 
@@ -59,7 +62,7 @@ fast-tests: $(DEV_READY)
 	@$(BIN)/python -m pytest --quiet --numprocesses=auto --hypothesis-profile=quick -m "not interop and not slow and not spark" $(PYTEST_ARGS)
 
 interop: $(DEV_READY)
-	@$(BIN)/python -m pytest -m interop tests/interop $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(SHARED_OUT) -m interop tests/interop $(PYTEST_ARGS)
 
 bench: $(DEV_READY)
 	@$(BIN)/python -m tests.bench $(BENCH)

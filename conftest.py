@@ -17,7 +17,7 @@ collect_ignore = ["kafka_rack/pipeline"] if SPARK_MISSING else []
 
 ON_SPARKS_SESSION = ("tests/pipeline/", "kafka_rack/pipeline/")
 WITH_SPARK_OF_THEIR_OWN = ("tests/pipeline/test_cluster.py", "tests/pipeline/test_stream.py")
-LONGEST_FIRST = (*ON_SPARKS_SESSION, "tests/interop/", "tests/property/", "tests/conformance/", "tests/")
+LONGEST_FIRST = (*ON_SPARKS_SESSION, "tests/property/", "tests/interop/", "tests/conformance/", "tests/")
 
 
 def pytest_report_header() -> list[str]:

@@ -258,9 +258,7 @@ class CallPath:
         else:
             self._end(self._answered(call, (), None))
 
-    def _answered(
-        self, call: Call, output: Sequence[bytes], response: Any, error: Exception | None = None
-    ) -> Outcome:
+    def _answered(self, call: Call, output: Sequence[bytes], response: Any, error: Exception | None = None) -> Outcome:
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
         return Outcome(call, ending, call.now_ms, output, response, None, error)
 

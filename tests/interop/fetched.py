@@ -59,6 +59,24 @@ def maven_jars(name: str, pom: Path, jar: str, *properties: str) -> Path:
     return fetched(name, jar, [*command, f"-DoutputDirectory={FOLDER / name}"])
 
 
+@cache
+def java_program(source: Path, jars: Path) -> list[str]:
+    """What follows ``java`` and its options to run a program of one source file: compiled once for each set of jars.
+
+    A Java without compiler is given the source as it stands.
+    """
+    classes = FOLDER / "classes" / f"{source.stem}-{jars.name}"
+    if shutil.which("javac") is None:
+        return ["-cp", f"{jars}/*", str(source)]
+    with one_at_a_time(classes):
+        kept = classes / source.name
+        if not kept.exists() or kept.read_bytes() != source.read_bytes():
+            done = run(["javac", "-nowarn", "-d", classes, "-cp", f"{jars}/*", source])
+            assert done.returncode == 0, done.stderr
+            kept.write_bytes(source.read_bytes())
+    return ["-cp", f"{classes}:{jars}/*", source.stem]
+
+
 def needs_programs(*programs: str) -> None:
     """Raises ToolMissingError: one of these is not installed."""
     for program in programs:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.interop.fetched import maven_jars
+from tests.interop.fetched import java_program, maven_jars
 from tests.progress import run
 
 SOURCES = Path(__file__).parent / "java" / "assignors"
@@ -33,7 +33,7 @@ def java_times(groups: Iterable[Mapping[str, Any]], milliseconds: int) -> list[f
 def run_java(lines: Sequence[str], *arguments: str) -> list[str]:
     """One answer a line."""
     done = run(
-        ["java", "-Xss8m", "-cp", f"{jars()}/*", str(SOURCES / "Assignors.java"), *arguments],
+        ["java", "-Xss8m", *java_program(SOURCES / "Assignors.java", jars()), *arguments],
         given="".join(f"{line}\n" for line in lines),
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.interop.fetched import maven_jars
+from tests.interop.fetched import java_program, maven_jars
 from tests.progress import run
 
 SOURCES = Path(__file__).parent / "java"
@@ -41,7 +41,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 
     Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
-    command = ["java", *LIGHT, "-cp", f"{broker_jars()}/*", str(SOURCES / "broker" / "Brokers.java")]
+    command = ["java", *LIGHT, *java_program(SOURCES / "broker" / "Brokers.java", broker_jars())]
     controller_port, *ports = free_ports(1 + len(racks))
     for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
         listeners = f"PLAINTEXT://127.0.0.1:{port}"

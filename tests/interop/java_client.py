@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.interop.fetched import maven_jars, skipped_without_tools
+from tests.interop.fetched import java_program, maven_jars, skipped_without_tools
 from tests.progress import while_it_works
 
 SOURCES = Path(__file__).parent / "java"
@@ -75,13 +75,12 @@ async def java_client(version: str, work: str, topic: str, count: int, **setting
         settings: the client's own, with underscores for dots.
     """
     jars = await asyncio.to_thread(client_jars, version)
+    program = await asyncio.to_thread(java_program, SOURCES / "RackClient.java", jars)
     given = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
     process = await asyncio.create_subprocess_exec(
         "java",
         "-XX:TieredStopAtLevel=1",
-        "-cp",
-        f"{jars}/*",
-        str(SOURCES / "RackClient.java"),
+        *program,
         work,
         topic,
         str(count),

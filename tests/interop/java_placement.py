@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_rack.placement import UsableBroker
-from tests.interop.fetched import maven_jars
+from tests.interop.fetched import java_program, maven_jars
 from tests.progress import run
 
 SOURCES = Path(__file__).parent / "java" / "placement"
@@ -54,7 +54,7 @@ def java_times(asked: Iterable[Asked], rounds: int) -> list[float]:
 def run_java(lines: Sequence[str]) -> list[str]:
     """One answer a line."""
     done = run(
-        ["java", "-cp", f"{jars()}/*", str(SOURCES / "Placement.java")],
+        ["java", *java_program(SOURCES / "Placement.java", jars())],
         given="".join(f"{line}\n" for line in lines),
     )
     assert done.returncode == 0, done.stderr[-2000:]

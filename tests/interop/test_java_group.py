@@ -9,7 +9,7 @@ import pytest
 
 from kafka_rack.cli import main
 from mockbroker import MockCluster
-from tests.interop.fetched import skipped_without_tools
+from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_assignors import SOURCES, jars
 from tests.progress import while_it_works
 
@@ -29,13 +29,11 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow]
 async def java_group(cluster: MockCluster, assignor: str, racks: list[str]) -> dict[str, tuple[str, list]]:
     """Member id -> (rack, its partitions as [topic, [partitions]]) once the group is quiet."""
     with skipped_without_tools():
-        classes = await asyncio.to_thread(jars)
+        program = await asyncio.to_thread(lambda: java_program(SOURCES / "LiveGroup.java", jars()))
     process = await asyncio.create_subprocess_exec(
         "java",
         "-XX:TieredStopAtLevel=1",
-        "-cp",
-        f"{classes}/*",
-        str(SOURCES / "LiveGroup.java"),
+        *program,
         cluster.bootstrap_servers,
         ",".join(TOPICS),
         f"{PACKAGE}.{CLASSES[assignor]}",

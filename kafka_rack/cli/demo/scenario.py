@@ -10,19 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS, METADATA_MAX_AGE_MS, PARTITIONS, TOPICS, Plan
+from kafka_rack.cli.progress import until
 from mockbroker import MockCluster
 from mockbroker.core.journal import Entry, Journal
 
 ALL_JOIN_WITHIN_MS = 1000  # each member that joins a new group extends it; so all get their partitions at once
-ASSIGNED_WITHIN_S = 30.0
-DRAINED_WITHIN_S = 15.0
-FINISHED_WITHIN_S = 15.0
-RETURN_S = 2 * METADATA_MAX_AGE_MS / 1000  # in which clients learn that their rack is back
+FINISHED_WITHIN_S = 60.0
+RETURN_S = 2 * METADATA_MAX_AGE_MS / 1000  # in which clients learn that their rack is back, if nothing holds them up
+METADATA, REFRESHES = 3, 2  # whoever asks a second time has taken in the first answer
 Say = Callable[[str], None]
 
 
@@ -59,7 +60,7 @@ class Worker:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.progress: dict[str, Any] = {"assigned": False, "acknowledged": 0, "failed": 0, "seen": 0}
+        self.progress: dict[str, Any] = {"assigned": False, "drained": False, "acknowledged": 0, "failed": 0, "seen": 0}
         self.process: asyncio.subprocess.Process
         self._reader: asyncio.Task[None]
 
@@ -127,7 +128,7 @@ async def play(
         ]
         workers = [await stack.enter_async_context(Worker(plan)) for plan in plans]
         say(f"{len(workers)} processes start: {', '.join(libraries)} in each rack, a producer and a consumer each")
-        await until(lambda: settled(cluster, workers), ASSIGNED_WITHIN_S, workers)
+        await assigned(cluster, workers)
         for worker in workers:
             await worker.order("go")
         go = cluster.now_ms()
@@ -137,10 +138,12 @@ async def play(
         stopped = cluster.now_ms()
         say(f"rack {stopped_rack} is down")
         await watch(workers, phase_s, say, "during")
-        started = cluster.now_ms()
+        started, mark = cluster.now_ms(), cluster.journal.mark()
         await cluster.start_rack(stopped_rack)
         say(f"rack {stopped_rack} is back; its clients learn so when they next ask for metadata")
         await asyncio.sleep(RETURN_S)
+        asked = partial(refreshes, cluster, workers, stopped_rack, mark)
+        await until(lambda: min(asked()) >= REFRESHES, asked)
         returned = cluster.now_ms()
         await watch(workers, phase_s, say, "after")
         end = cluster.now_ms()
@@ -157,18 +160,37 @@ def settled(cluster: MockCluster, workers: list[Worker]) -> bool:
     return stable == members and all(worker.progress["assigned"] for worker in workers)
 
 
-async def until(done: Callable[[], bool], within_s: float, workers: list[Worker]) -> None:
-    """Wait for the workers. Raises CommandError: one has ended, or it takes too long."""
-    deadline = asyncio.get_running_loop().time() + within_s
-    while not done():
-        for worker in workers:
-            if worker.process.returncode is not None:
-                plan = worker.plan
-                raise CommandError(f"{plan.library} in rack {plan.rack} has ended: {await worker.failure()}")
-        if asyncio.get_running_loop().time() > deadline:
-            waiting = [f"{w.plan.library} in {w.plan.rack}" for w in workers if not w.progress["assigned"]]
-            raise CommandError(f"no partitions within {within_s:.0f} s for {', '.join(waiting) or 'some clients'}")
-        await asyncio.sleep(0.05)
+async def assigned(cluster: MockCluster, workers: list[Worker]) -> None:
+    """Wait until all have their partitions. Raises CommandError: one has ended, or nothing changes any more."""
+
+    def ended() -> list[Worker]:
+        return [worker for worker in workers if worker.process.returncode is not None]
+
+    def joined() -> object:
+        groups = cluster.state.groups.select()
+        return [(group.id, group.member_count) for group in groups], [one.progress["assigned"] for one in workers]
+
+    arrived = await until(lambda: bool(ended()) or settled(cluster, workers), joined)
+    for worker in ended():
+        plan = worker.plan
+        raise CommandError(f"{plan.library} in rack {plan.rack} has ended: {await worker.failure()}")
+    if not arrived:
+        waiting = [f"{w.plan.library} in {w.plan.rack}" for w in workers if not w.progress["assigned"]]
+        raise CommandError(f"no partitions for {', '.join(waiting) or 'some clients'}, and nothing goes on")
+
+
+def refreshes(cluster: MockCluster, workers: list[Worker], rack: str, mark: int) -> list[int]:
+    """How often each client of a rack has asked for metadata since a mark of the journal."""
+    asked = Counter(entry.client_id for entry in cluster.journal.since(mark) if entry.api_key == METADATA)
+    clients = [
+        one.plan.client_id(role) for one in workers if one.plan.rack == rack for role in ("producer", "consumer")
+    ]
+    return [asked[client] for client in clients]
+
+
+def counts(workers: list[Worker]) -> list[tuple[int, int]]:
+    """How far each worker is: records acknowledged, and seen."""
+    return [(worker.progress["acknowledged"], worker.progress["seen"]) for worker in workers]
 
 
 async def watch(workers: list[Worker], seconds: float, say: Say, phase: str) -> None:
@@ -187,15 +209,13 @@ async def drain(cluster: MockCluster, workers: list[Worker], say: Say) -> list[s
     for worker in workers:
         await worker.order("drain")
     groups = sorted({worker.plan.group for worker in workers})
-    deadline = asyncio.get_running_loop().time() + DRAINED_WITHIN_S
-    sent = -1
-    behind = groups
-    while asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(0.5)
-        before, sent = sent, stored(cluster)
-        behind = [group for group in groups if seen_by(workers, group) < sent]
-        if not behind and before == sent:
-            break
+    await until(lambda: all(worker.progress["drained"] for worker in workers), lambda: counts(workers))
+
+    def behind() -> list[str]:
+        return [group for group in groups if seen_by(workers, group) < stored(cluster)]
+
+    await until(lambda: not behind(), lambda: counts(workers))
+    left_behind = behind()
     for worker in workers:
         await worker.order("finish")
     ending = [asyncio.wait_for(worker.process.wait(), FINISHED_WITHIN_S) for worker in workers]
@@ -204,7 +224,7 @@ async def drain(cluster: MockCluster, workers: list[Worker], say: Say) -> list[s
             worker.process.kill() if isinstance(ended, TimeoutError) else None
             why = "does not end" if isinstance(ended, TimeoutError) else await worker.failure()
             raise CommandError(f"{worker.plan.library} in rack {worker.plan.rack}: {why}")
-    return behind
+    return left_behind
 
 
 def read_results(plans: list[Plan]) -> list[dict[str, Any]]:

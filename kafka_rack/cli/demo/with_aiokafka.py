@@ -42,6 +42,7 @@ async def produce(producer: AIOKafkaProducer, ledger: Ledger) -> None:
             task.add_done_callback(sending.discard)
         await asyncio.sleep(PAUSE_S)
     await asyncio.gather(*sending)
+    ledger.drained = True
 
 
 async def send(producer: AIOKafkaProducer, ledger: Ledger, topic: str, value: bytes) -> None:

@@ -29,7 +29,7 @@ def run(plan: Plan, ledger: Ledger) -> None:
     def delivered(error: KafkaError | None, message: Message) -> None:
         ledger.fail(error) if error else ledger.acknowledge(message.value() or b"")
 
-    thread = threading.Thread(target=produce, args=(ledger, send, lambda: producer.flush(20)))
+    thread = threading.Thread(target=produce, args=(ledger, send, lambda: producer.flush(60)))
     thread.start()
     consumer = Consumer(
         common

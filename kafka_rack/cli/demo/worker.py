@@ -25,7 +25,7 @@ class Ledger:
         self.acknowledged: dict[str, None] = {}
         self.seen: Counter[str] = Counter()
         self.failures: list[str] = []
-        self.assigned = False
+        self.assigned = self.drained = False
         self.go, self.drain, self.finish = threading.Event(), threading.Event(), threading.Event()
         self._sent = 0
 
@@ -51,6 +51,7 @@ class Ledger:
         """How far we are."""
         return {
             "assigned": self.assigned,
+            "drained": self.drained,
             "acknowledged": len(self.acknowledged),
             "failed": len(self.failures),
             "seen": self.seen.total(),
@@ -84,6 +85,7 @@ def produce(ledger: Ledger, send: Any, flush: Any) -> None:
         for topic, value in ledger.next_records():
             send(topic, value)
     flush()
+    ledger.drained = True
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from kafka_rack.cli import CommandError
+from kafka_rack.cli.progress import until
 from mockbroker.state.releases import Software
 
 TOPIC = "orders"
@@ -18,11 +19,8 @@ VERSIONS = ("0.9", "0.10")
 FIRST_RELEASE = {"0.9": "0.9.0", "0.10": "0.10.0"}
 """The release line from which on brokers serve what the client asks for."""
 PROGRAM = "kafka_rack.cli.rolling_upgrade.worker"
-ON_THEIR_WAY_WITHIN_S = 40.0
-READ_WITHIN_S = 20.0
-ENDED_WITHIN_S = 20.0
+ENDED_WITHIN_S = 60.0
 RECORDS_A_RESTART = 10
-LOOK_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Client:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.progress: dict[str, Any] = {"assigned": False, "acknowledged": 0, "failed": 0, "seen": 0}
+        self.progress: dict[str, Any] = {"assigned": False, "drained": False, "acknowledged": 0, "failed": 0, "seen": 0}
 
     async def __aenter__(self) -> Self:
         self.process = await asyncio.create_subprocess_exec(
@@ -109,17 +107,17 @@ def can_talk(version: str, software: Software) -> bool:
     return software.since(FIRST_RELEASE[version])
 
 
-async def until(done: Callable[[], bool], clients: list[Client], what: str) -> None:
-    """Wait for the clients. Raises CommandError: one has ended, or it takes too long."""
-    deadline = asyncio.get_running_loop().time() + ON_THEIR_WAY_WITHIN_S
-    while not done():
-        for client in clients:
-            if client.process.returncode is not None:
-                raise CommandError(client.complaint())
-        if asyncio.get_running_loop().time() > deadline:
-            so_far = "; ".join(f"{client.order.version}: {client.progress}" for client in clients)
-            raise CommandError(f"{what} took more than {ON_THEIR_WAY_WITHIN_S:.0f} s; {so_far}")
-        await asyncio.sleep(LOOK_AGAIN_S)
+async def arrived(done: Callable[[], bool], clients: list[Client], what: str) -> None:
+    """Wait for the clients. Raises CommandError: one has ended, or nothing goes on any more."""
+
+    def ended() -> list[Client]:
+        return [client for client in clients if client.process.returncode is not None]
+
+    if not await until(lambda: bool(ended()) or done(), lambda: [client.progress for client in clients]):
+        so_far = "; ".join(f"{client.order.version}: {client.progress}" for client in clients)
+        raise CommandError(f"{what} does not come about, and nothing goes on any more; {so_far}")
+    for client in ended():
+        raise CommandError(client.complaint())
 
 
 async def all_on_their_way(clients: list[Client], what: str) -> None:
@@ -133,7 +131,7 @@ async def all_on_their_way(clients: list[Client], what: str) -> None:
             for count in ("acknowledged", "seen")
         )
 
-    await until(are, clients, what)
+    await arrived(are, clients, what)
 
 
 async def finish(clients: list[Client]) -> list[Ledger]:
@@ -143,13 +141,13 @@ async def finish(clients: list[Client]) -> list[Ledger]:
     """
     for client in clients:
         await client.say("drain")
-    deadline = asyncio.get_running_loop().time() + READ_WITHIN_S
-    sent = -1
-    while asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(5 * LOOK_AGAIN_S)
-        before, sent = sent, sum(client.progress["acknowledged"] for client in clients)
-        if before == sent and all(client.progress["seen"] >= sent for client in clients):
-            break
+    await until(
+        lambda: all(client.progress["drained"] for client in clients), lambda: [client.progress for client in clients]
+    )
+    sent = sum(client.progress["acknowledged"] for client in clients)
+    await until(
+        lambda: all(client.progress["seen"] >= sent for client in clients), lambda: [one.progress for one in clients]
+    )
     ledgers = []
     for client in clients:
         await client.say("finish")

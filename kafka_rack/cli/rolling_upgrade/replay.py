@@ -25,9 +25,9 @@ from kafka_rack.cli.rolling_upgrade.clients import (
     Ledger,
     Order,
     all_on_their_way,
+    arrived,
     can_talk,
     finish,
-    until,
 )
 from kafka_rack.cli.rolling_upgrade.plan import BEFORE, NEW_SETTING, TITLES, Move, Upgrade
 from kafka_rack.cli.wire_client import Connection
@@ -181,7 +181,7 @@ async def join_clients(
         order = Order(version, cluster.bootstrap_servers, str(folder / f"{version}.json"))
         client = await stack.enter_async_context(Client(order))
         clients.append(client)
-        await until(client.is_assigned, clients, f"the start of the client of {version}")
+        await arrived(client.is_assigned, clients, f"the start of the client of {version}")
         await client.say("go")
         say(f"  the client of {version} produces and consumes")
 

@@ -34,7 +34,7 @@ class Program:
         self.acknowledged: list[str] = []
         self.failures: list[str] = []
         self.seen: Counter[str] = Counter()
-        self.assigned = False
+        self.assigned = self.drained = False
         self.orders = {name: threading.Event() for name in ("go", "drain", "finish")}
         self.settings: dict[str, Any] = {
             "bootstrap_servers": order.bootstrap_servers.split(","),
@@ -55,6 +55,7 @@ class Program:
         while not self.orders["finish"].wait(PROGRESS_S):
             progress = {
                 "assigned": self.assigned,
+                "drained": self.drained,
                 "acknowledged": len(self.acknowledged),
                 "failed": len(self.failures),
                 "seen": len(self.seen),
@@ -84,6 +85,7 @@ class Program:
             sent.add_callback(lambda _, name=name: self.acknowledged.append(name))
             sent.add_errback(lambda error: self.failures.append(str(error)))
         producer.flush()
+        self.drained = True
         producer.close()
 
     def consume(self) -> None:

@@ -132,9 +132,7 @@ class ReplicationControl:
             rows = [()] * more
         else:
             first_leader = topic.partitions[0].replicas[0]
-            rows = self._place(
-                len(topic.partitions), more, topic.replication_factor or -1, first_leader=first_leader
-            )
+            rows = self._place(len(topic.partitions), more, topic.replication_factor or -1, first_leader=first_leader)
         if validate_only:
             return
         if topic.diskless:
