@@ -513,7 +513,7 @@ class Cluster:
             self._elect(self._run(topic_id))
         if self.zookeeper is not None:
             self.zookeeper.topics_changed(self.topics)
-        if self.image.groups or self.image.offsets:
+        if self.image.groups or self.image.offsets or self.image.pending_offsets:
             self.groups.restore(now_ms)
 
     def _new_topic_id(self) -> bytes:
