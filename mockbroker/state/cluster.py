@@ -543,7 +543,7 @@ class Cluster:
         self._fence(gone, fenced=True)
         self.control.elect([self.control.run(topic_id) for topic_id in self.image.topics])
         self.support.brokers_changed(self.topics)
-        if self.image.groups or self.image.offsets:
+        if self.image.groups or self.image.offsets or self.image.pending_offsets:
             self.groups.restore(now_ms)
 
     def _brokers_changed(self) -> None:

@@ -49,9 +49,11 @@ class Groups:
         self._timers = self.timers.subsystem("groups", self._on_timer, runs=self.has_coordinators)
 
     def restore(self, now_ms: int) -> None:
-        """Run the groups that are in the image: those with a generation, and those that only have offsets."""
+        """Run the groups that are in the image: those with a generation, and those with offsets, pending or not."""
         image = self.writer.image
-        for group_id in sorted(image.groups.keys() | image.offsets.keys()):
+        for group_id in sorted(
+            image.groups.keys() | image.offsets.keys() | set().union(*image.pending_offsets.values())
+        ):
             group = self._get_or_create(group_id, now_ms)
             if group_id in image.groups:
                 group.restore(image.groups[group_id], now_ms)

@@ -1,0 +1,162 @@
+"""What each record does to the image; what only newer features write is tried here, the rest by whole clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import TOPIC_RESOURCE, Image
+from protocol.apis.metadata import MetadataRequest
+from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
+from protocol.embedded.metadata_brokers import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from protocol.embedded.metadata_security import (
+    AccessControlEntryRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
+from protocol.embedded.metadata_settings import ClientQuotaRecord, ConfigRecord, FeatureLevelRecord, NoOpRecord
+from protocol.embedded.metadata_topics import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
+
+TOPIC_ID = bytes(15) + b"t"
+ENTRY_ID = bytes(15) + b"e"
+Quota = ClientQuotaRecord
+TOPIC = [
+    TopicRecord(name="orders", topic_id=TOPIC_ID),
+    PartitionRecord(
+        partition_id=0, topic_id=TOPIC_ID, replicas=[1, 2], isr=[1, 2], leader=1, leader_epoch=0, partition_epoch=0
+    ),
+]
+
+
+def image_of(*records: object) -> Image:
+    image = Image()
+    for record in records:
+        image.apply(record)
+    return image
+
+
+def registered(**fields: object) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(broker_id=1, broker_epoch=7, rack="a", **fields)
+
+
+def quota(value: float, *, remove: bool = False, entities: Iterable[tuple[str, str | None]]) -> ClientQuotaRecord:
+    entity = [Quota.Entity(entity_type=kind, entity_name=name) for kind, name in entities]
+    return Quota(entity=entity, key="producer_byte_rate", value=value, remove=remove)
+
+
+@pytest.mark.parametrize(
+    ("added", "removed"),
+    [
+        (FeatureLevelRecord(name="f", feature_level=2), FeatureLevelRecord(name="f", feature_level=0)),
+        (
+            ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="retention.ms", value="1"),
+            ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="retention.ms", value=None),
+        ),
+        (quota(5, entities=[("user", "ann")]), quota(0, remove=True, entities=[("user", "ann")])),
+        (
+            UserScramCredentialRecord(name="ann", mechanism=1, iterations=4096),
+            RemoveUserScramCredentialRecord(name="ann", mechanism=1),
+        ),
+        (AccessControlEntryRecord(id=ENTRY_ID, principal="User:ann"), RemoveAccessControlEntryRecord(id=ENTRY_ID)),
+        (DelegationTokenRecord(token_id="t", owner="User:ann"), RemoveDelegationTokenRecord(token_id="t")),
+        (registered(), UnregisterBrokerRecord(broker_id=1, broker_epoch=7)),
+        (TOPIC[0], RemoveTopicRecord(topic_id=TOPIC_ID)),
+        (
+            CoordinatorRecord(GroupMetadataKey(group="g"), GroupMetadataValue(generation=1)),
+            CoordinatorRecord(GroupMetadataKey(group="g"), None),
+        ),
+        (
+            CoordinatorRecord(TransactionLogKey(transactional_id="b"), TransactionLogValue(producer_id=1)),
+            CoordinatorRecord(TransactionLogKey(transactional_id="b"), None),
+        ),
+    ],
+    ids=lambda record: type(getattr(record, "key", record)).__name__,
+)
+def test_what_a_record_brings_another_takes_away(added, removed):
+    assert image_of(added) != Image()
+    assert image_of(added, removed) == Image()
+
+
+def test_a_removal_of_what_is_not_there_changes_nothing():
+    assert (
+        image_of(
+            RemoveUserScramCredentialRecord(name="ann", mechanism=1),
+            FeatureLevelRecord(name="f", feature_level=0),
+            quota(0, remove=True, entities=[("user", "ann")]),
+            NoOpRecord(),
+        )
+        == Image()
+    )
+
+
+def test_images_differ_by_what_is_in_them():
+    assert image_of(*TOPIC) == image_of(*TOPIC)
+    assert image_of(*TOPIC) != image_of(*TOPIC, PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1]))
+
+
+def test_a_quota_is_of_its_entities_in_whatever_order_they_are_named():
+    ann_with_any_client = [("user", "ann"), ("client-id", None)]
+    image = image_of(quota(5, entities=ann_with_any_client), quota(6, entities=reversed(ann_with_any_client)))
+    assert image.client_quotas == {(("client-id", None), ("user", "ann")): {"producer_byte_rate": 6}}
+
+
+def test_a_broker_serves_once_it_is_unfenced():
+    fenced = [
+        image_of(*records).brokers[1].fenced
+        for records in (
+            [registered()],
+            [registered(), BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1)],
+            [registered(fenced=False), BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=1)],
+            [registered(), UnfenceBrokerRecord(id=1, epoch=7)],
+            [registered(fenced=False), FenceBrokerRecord(id=1, epoch=7)],
+        )
+    ]
+    assert fenced == [True, False, True, False, True]
+
+
+def test_a_controlled_shutdown_does_not_end_but_with_the_next_registration():
+    shutdown = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, in_controlled_shutdown=1)
+    other = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=1)
+    assert image_of(registered(), shutdown, other).brokers[1].in_controlled_shutdown
+    assert not image_of(registered(), shutdown, registered()).brokers[1].in_controlled_shutdown
+
+
+def test_a_leader_that_is_named_begins_an_epoch_even_if_it_stays():
+    change = PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=1)
+    partition = image_of(*TOPIC, change).topics[TOPIC_ID].partitions[0]
+    assert (partition.leader, partition.leader_epoch, partition.partition_epoch) == (1, 1, 1)
+
+
+def test_a_change_of_the_isr_begins_no_leader_epoch():
+    change = PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1])
+    partition = image_of(*TOPIC, change).topics[TOPIC_ID].partitions[0]
+    assert (partition.isr, partition.leader_epoch, partition.partition_epoch) == ((1,), 0, 1)
+
+
+def test_a_topic_takes_its_settings_with_it():
+    config = ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="orders", name="retention.ms", value="1")
+    assert image_of(*TOPIC, config, RemoveTopicRecord(topic_id=TOPIC_ID)) == Image()
+
+
+@pytest.mark.parametrize("record", [ClearElrRecord(), MetadataRequest(), "a text"])
+def test_what_no_subject_applies_is_refused(record):
+    with pytest.raises(TypeError, match="expected a record that the image has a subject for, got"):
+        Image().apply(record)

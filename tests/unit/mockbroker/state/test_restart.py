@@ -1,0 +1,194 @@
+"""A cluster built from the image and the logs that another left: what it finds again, and what it has forgotten."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.offsets import Committed
+from mockbroker.state.image.image import Image
+from mockbroker.state.logs.appending import append
+from mockbroker.state.logs.memory import MemoryLogStore
+from tests.unit.mockbroker.handlers.records import batch
+
+GROUP = "readers"
+
+
+class Runs:
+    """One cluster after another over the same records and logs; ``restart`` ends one and begins the next."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+        self.log_store = MemoryLogStore()
+        self.seed = 0
+        self.cluster = self.begin(None)
+
+    def begin(self, image: Image | None, brokers: int = 3, now_ms: int = 0) -> Cluster:
+        self.seed += 1
+        return Cluster.create(
+            [Broker(index, "abc"[index]) for index in range(brokers)],
+            seed=self.seed,
+            image=image,
+            log_store=self.log_store,
+            record_log=self.records,
+            now_ms=now_ms,
+        )
+
+    def restart(self, brokers: int = 3, now_ms: int = 0) -> Cluster:
+        image = Image()
+        for records in self.records:
+            for record in records:
+                image.apply(record)
+        self.cluster = self.begin(image, brokers, now_ms)
+        return self.cluster
+
+
+@pytest.fixture
+def runs() -> Runs:
+    """A cluster of three brokers with the topic orders: two partitions on all brokers, and a setting of its own."""
+    runs = Runs()
+    runs.cluster.create_topic("orders", 2, 3, configs={"min.insync.replicas": "2"})
+    return runs
+
+
+def join(cluster: Cluster, instance_id: str | None = None, now_ms: int = 0) -> str:
+    """A member joins a group that waits for nobody else, and brings its own assignment."""
+    joining = Joining("", instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
+    answer = cluster.groups.join(GROUP, joining, now_ms, Random(0)).answer
+    assert answer is not None
+    cluster.groups.sync(
+        GROUP, answer.member_id, instance_id, answer.generation, None, None, {answer.member_id: b"mine"}, now_ms
+    )
+    return answer.member_id
+
+
+def test_topics_are_found_again_with_their_ids_settings_and_replicas(runs):
+    before = runs.cluster.topics["orders"]
+    after = runs.restart().topics["orders"]
+    assert (after.id, after.config("min.insync.replicas")) == (before.id, 2)
+    assert [one.replicas for one in after.partitions] == [one.replicas for one in before.partitions]
+    assert runs.cluster.find_topic(None, before.id) is after
+
+
+def test_a_diskless_topic_stays_diskless_whatever_the_default_has_become(runs):
+    runs.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    assert runs.restart().topics["events"].diskless
+    assert not runs.cluster.topics["orders"].diskless
+
+
+def test_leader_epochs_go_on(runs):
+    for broker_id in (1, 2):
+        runs.cluster.stop_broker(broker_id, 0)
+        runs.cluster.start_broker(broker_id, 0)
+    before = [one.leader_epoch for one in runs.cluster.topics["orders"].partitions]
+    after = [one.leader_epoch for one in runs.restart().topics["orders"].partitions]
+    assert max(before) > 0
+    assert after == before
+
+
+def test_a_broker_that_does_not_come_back_leads_nothing(runs):
+    cluster = runs.restart(brokers=2)
+    assert cluster.image.brokers[2].fenced
+    assert all(one.leader in (0, 1) and set(one.isr) == {0, 1} for one in cluster.topics["orders"].partitions)
+
+
+def test_each_start_of_a_broker_has_an_epoch_of_its_own(runs):
+    before = runs.cluster.brokers[0].epoch
+    assert runs.restart().brokers[0].epoch > before
+
+
+def test_records_and_the_sequences_of_their_producers_are_found_again(runs):
+    producer_id, _ = runs.cluster.producers.initialise(None, 0)
+    sent = batch(b"one", producer_id=producer_id, producer_epoch=0, base_sequence=0)
+    append(runs.cluster.topics["orders"].partitions[0], sent, 0, one_batch=True, allow_zstd=True)
+    partition = runs.restart().topics["orders"].partitions[0]
+    again = append(partition, sent, 0, one_batch=True, allow_zstd=True)
+    assert (again.base_offset, partition.log.end_offset) == (0, 1)
+
+
+def test_a_deleted_topics_records_do_not_come_back_with_a_new_topic_of_its_name(runs):
+    append(runs.cluster.topics["orders"].partitions[0], batch(b"one"), 0, one_batch=True, allow_zstd=True)
+    runs.cluster.delete_topic(runs.cluster.topics["orders"])
+    runs.restart().create_topic("orders", 1, 1)
+    assert runs.cluster.topics["orders"].partitions[0].log.end_offset == 0
+
+
+def test_no_producer_id_is_given_out_twice(runs):
+    before = {runs.cluster.producers.initialise(None, 0, broker_id=broker)[0] for broker in (0, 1, 0, 1)}
+    assert runs.restart().producers.initialise(None, 0)[0] not in before
+    assert len(before) == 4
+
+
+def test_a_transactional_id_keeps_its_producer_id_and_its_epoch_goes_on(runs):
+    producer_id, epoch = runs.cluster.producers.initialise("billing", 1000)
+    assert runs.restart().producers.initialise("billing", 1000) == (producer_id, epoch + 1)
+
+
+def test_members_of_a_stable_group_go_on_in_their_generation(runs):
+    member_id = join(runs.cluster)
+    group = runs.restart(now_ms=50_000).groups.get(GROUP)
+    assert (group.state, group.generation, group.leader_id) == (State.STABLE, 1, member_id)
+    runs.cluster.groups.heartbeat(GROUP, member_id, None, 1, 50_000)
+    answer = runs.cluster.groups.sync(GROUP, member_id, None, 1, None, None, {}, 50_000).answer
+    assert answer is not None
+    assert answer.assignment == b"mine"
+
+
+def test_a_member_that_stays_silent_after_a_restart_has_a_whole_session_and_no_more(runs):
+    join(runs.cluster)
+    groups = runs.restart(now_ms=50_000).groups
+    groups.tick(59_999)
+    assert groups.get(GROUP).members
+    groups.tick(60_000)
+    assert not groups.get(GROUP).members
+
+
+def test_a_static_member_takes_its_old_place_after_a_restart(runs):
+    join(runs.cluster, "i1")
+    member_id = join(runs.restart(), "i1")
+    group = runs.cluster.groups.get(GROUP)
+    assert (list(group.members), group.generation, group.static_ids) == ([member_id], 1, {"i1": member_id})
+    assert list(runs.restart().groups.get(GROUP).members) == [member_id]
+
+
+def test_a_group_that_waits_for_its_members_goes_back_to_its_last_stable_generation(runs):
+    member_id = join(runs.cluster)
+    joining = Joining("", None, "d", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
+    runs.cluster.groups.join(GROUP, joining, 0, Random(1))
+    assert runs.cluster.groups.get(GROUP).state is State.PREPARING
+    group = runs.restart().groups.get(GROUP)
+    assert (group.state, group.generation, list(group.members)) == (State.STABLE, 1, [member_id])
+
+
+def test_offsets_are_found_again_and_with_them_groups_that_have_nothing_else(runs):
+    runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5, 1, "note")}, 0)
+    groups = runs.restart().groups
+    assert groups.offsets(GROUP).get(("orders", 0)) == Committed(5, 1, "note")
+    assert groups.get(GROUP).state is State.EMPTY
+
+
+def test_offsets_of_a_transaction_that_is_open_at_a_restart_count_once_it_is_committed(runs):
+    runs.cluster.groups.stage(GROUP, 7, -1, "", None, {("orders", 0): Committed(5)}, 0)
+    groups = runs.restart().groups
+    assert groups.offsets(GROUP).is_unstable(("orders", 0))
+    groups.end_transaction(7, committed=True)
+    assert groups.offsets(GROUP).get(("orders", 0)) == Committed(5)
+
+
+def test_a_deleted_group_stays_deleted(runs):
+    runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5)}, 0)
+    runs.cluster.groups.delete(GROUP)
+    assert runs.restart().groups.select() == []
+
+
+def test_a_dry_run_leaves_no_trace(runs):
+    before = list(runs.records)
+    topic = runs.cluster.create_topic("events", 4, 2, configs={"retention.ms": "5"}, validate_only=True)
+    assert (len(topic.partitions), topic.replication_factor, topic.config("retention.ms")) == (4, 2, 5)
+    assert runs.records == before
