@@ -58,6 +58,11 @@ class BlockingMockCluster:
         return self.run(lambda cluster: cluster.bootstrap_servers_for(rack))
 
     @property
+    def settings_without_effect(self) -> tuple[str, ...]:
+        """The settings that were given, that Kafka has, and that change nothing here; sorted."""
+        return self._cluster.settings_without_effect
+
+    @property
     def journal(self) -> BlockingJournal:
         """The last calls, as in ``MockCluster.journal``."""
         return BlockingJournal(self)

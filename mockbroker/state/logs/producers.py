@@ -97,11 +97,6 @@ class PartitionProducers:
         producer.batches.append(written)
         producer.last_ms = timestamp_ms
 
-    def forget_idle(self, before_ms: int) -> None:
-        """Forget the producers that wrote nothing since a time (``producer.id.expiration.ms``)."""
-        for producer_id in [key for key, producer in self.by_id.items() if producer.last_ms < before_ms]:
-            del self.by_id[producer_id]
-
 
 def recover(log: PartitionLog) -> PartitionProducers:
     """What a partition knows of its producers, read from the batches in its log.

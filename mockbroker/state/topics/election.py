@@ -13,10 +13,10 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from mockbroker.state.topics.topic import NO_LEADER
+from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
-    from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
 
@@ -35,8 +35,12 @@ def elect(replicas: tuple[int, ...], now: Leadership, online: Container[int], *,
     """
     leader, isr = now
     online_replicas = tuple([replica for replica in replicas if replica in online])
-    if not any(replica in online for replica in isr) and not (unclean and online_replicas):
-        return (NO_LEADER, isr)
+    if not (unclean and online_replicas):
+        for replica in isr:
+            if replica in online:
+                break
+        else:
+            return (NO_LEADER, isr)
     if replicas[0] in online or leader not in online:
         return (online_replicas[0], online_replicas)
     return (leader, online_replicas)
@@ -47,8 +51,9 @@ def election(partition: Partition, online: Container[int], *, unclean: bool = Fa
 
     A leader that changes begins a leader epoch; an ISR that changes alone does not, as since Kafka 3.6.
     """
-    before = (partition.leader, partition.isr)
-    after = elect(partition.replicas, before, online, unclean=unclean)
+    now = partition.registration
+    before = (now.leader, now.isr)
+    after = elect(now.replicas, before, online, unclean=unclean)
     return None if after == before else change_record(partition, after)
 
 
@@ -69,12 +74,11 @@ def reassignment(partition: Partition, replicas: tuple[int, ...], online: Contai
 
 def change_record(partition: Partition, after: Leadership) -> PartitionChangeRecord:
     """The record that gives a partition this leader and ISR; what stays as it is is left out."""
-    from protocol.embedded.metadata_topics import PartitionChangeRecord
-
     leader, isr = after
+    now = partition.registration
     record = PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id)
-    if isr != partition.isr:
+    if isr != now.isr:
         record.isr = list(isr)
-    if leader != partition.leader:
+    if leader != now.leader:
         record.leader = leader
     return record

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import Group
+from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import Joining
 from mockbroker.state.groups.classic.states import State
 from mockbroker.state.groups.offsets import Committed
@@ -21,7 +21,8 @@ from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import recover
-from protocol.codec import decode_as, encode
+from protocol.calls import encode
+from protocol.codec import decode_as
 from tests.unit.mockbroker.handlers.records import batch
 
 RACKS = "abc"
@@ -282,7 +283,7 @@ class ImageLife(RuleBasedStateMachine):
     def exists(self, group_id: str) -> bool:
         return any(group.id == group_id for group in self.cluster.groups.select())
 
-    def group(self, group_id: str) -> Group:
+    def group(self, group_id: str) -> ClassicGroup:
         return self.cluster.groups.get(group_id)
 
 
@@ -295,7 +296,7 @@ def through_the_wire(record: Any) -> Any:
     return decode_as(type(record), version, encode(record, version))
 
 
-def generation_of(group: Group) -> Any:
+def generation_of(group: ClassicGroup) -> Any:
     """What members are told of a generation."""
     members = [
         (

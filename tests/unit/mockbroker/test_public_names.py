@@ -21,6 +21,7 @@ COMMANDS = {
     "metadata_propagated",
     "now_ms",
     "set_follower_lag",
+    "settings_without_effect",
     "start",
     "start_broker",
     "start_rack",

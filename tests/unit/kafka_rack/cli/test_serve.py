@@ -111,7 +111,7 @@ async def test_scripts_find_the_control_api_in_a_file_whose_folder_is_made(tmp_p
         assert files["bootstrap"].read_text().strip().split(",") == bootstrap(lines)
         assert files["capture.jsonl"].exists()
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("serve ends"):
             assert await process.wait() == 0
         assert not files["control"].exists()
 
@@ -121,7 +121,7 @@ async def test_it_serves_on_either_event_loop(loop):
     async with serving("--port", "0", "--loop", loop) as (process, lines), WireClient(bootstrap(lines)[2]) as client:
         assert len((await client.ask(METADATA, 12)).brokers) == 3
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("serve ends"):
             assert await process.wait() == 0
 
 
@@ -151,7 +151,7 @@ async def test_settings_of_kafka_that_change_nothing_here_are_told():
     options = ("--set", "num.network.threads=3", "--set", "log.retention.ms=1000", "--set", "num.partitions=2")
     async with serving("--port", "0", *options) as (process, _):
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("serve ends"):
             assert await process.wait() == 0
         said = (await process.stderr.read()).decode()
         assert said == "kafka-rack serve: without effect here: log.retention.ms, num.network.threads\n"

@@ -153,7 +153,7 @@ def test_a_simulated_request_of_a_version_that_is_not_served_is_refused_as_a_rea
 
 def test_an_error_that_escapes_a_handler_is_told_where_the_answer_has_a_place_for_it(sim):
     wrong = FetchRequest(session_id=5, session_epoch=3)
-    assert sim.ask(wrong) == FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_id=5)
+    assert sim.ask(wrong) == FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
 
 
 def test_what_a_handler_raises_unforeseen_is_an_unknown_server_error_and_a_traceback(sim, monkeypatch, caplog):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.state.timers import Timers
+from mockbroker.state.timers import Timers, TimerService
 
 
 def test_keys_come_due_in_the_order_of_their_deadlines():
@@ -73,3 +73,45 @@ def test_putting_off_a_deadline_a_thousand_times_keeps_one_entry():
     for deadline in range(1000):
         timers.set("session", deadline)
     assert len(timers._heap) == 1
+
+
+def test_the_service_takes_deadlines_of_all_subsystems_in_the_order_of_time():
+    service = TimerService()
+    reached: list[tuple[str, str, int]] = []
+    first = service.subsystem("first", lambda key, now_ms: reached.append(("first", key, now_ms)))
+    second = service.subsystem("second", lambda key, now_ms: reached.append(("second", key, now_ms)))
+    first.set("b", 20)
+    second.set("a", 10)
+    second.set("c", 20)
+    assert service.next_ms() == 10
+    service.advance(20)
+    assert reached == [("second", "a", 20), ("first", "b", 20), ("second", "c", 20)]
+    assert service.next_ms() is None
+
+
+def test_a_deadline_set_while_another_is_reached_counts_too():
+    service = TimerService()
+    reached: list[str] = []
+
+    def on_timer(key: str, now_ms: int) -> None:
+        reached.append(key)
+        if key == "first":
+            timers.set("second", now_ms)
+
+    timers = service.subsystem("only", on_timer)
+    timers.set("first", 5)
+    service.advance(7)
+    assert reached == ["first", "second"]
+
+
+def test_the_time_of_a_subsystem_that_does_not_run_stands_still_until_it_runs():
+    service = TimerService()
+    reached: list[int] = []
+    runs = False
+    timers = service.subsystem("groups", lambda key, now_ms: reached.append(now_ms), runs=lambda: runs)
+    timers.set("session", 10)
+    service.advance(50)
+    assert (reached, service.next_ms()) == ([], None)
+    runs = True
+    service.advance(60)
+    assert reached == [60]

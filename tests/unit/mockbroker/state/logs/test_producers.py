@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.producers import PartitionProducers, Producers, WrittenBatch
+from protocol.embedded.transaction_log import TransactionLogKey
 from protocol.error_codes import ErrorCode
 
 LAST_SEQUENCE = 2**31 - 1
@@ -61,13 +64,6 @@ def test_a_batch_may_run_over_the_largest_sequence():
     assert producers.check(7, 0, 2, 2) is None
 
 
-def test_idle_producers_are_forgotten(producers):
-    producers.forget_idle(before_ms=50)
-    assert 7 in producers.by_id
-    producers.forget_idle(before_ms=51)
-    assert 7 not in producers.by_id
-
-
 def test_every_producer_without_a_transactional_id_gets_an_id_of_its_own():
     producers = Producers(ImageWriter())
     pairs = [producers.initialise(None, 0) for _ in range(3)]
@@ -75,11 +71,32 @@ def test_every_producer_without_a_transactional_id_gets_an_id_of_its_own():
     assert {epoch for _, epoch in pairs} == {0}
 
 
+def test_each_broker_gives_out_ids_of_its_own_block_and_a_new_block_when_it_stops():
+    producers = Producers(ImageWriter())
+    first, other = (producers.new_id(broker_id) for broker_id in (0, 1))
+    assert (producers.new_id(0), other) == (first + 1, first + 1000)
+    producers.forget_block(0)
+    assert producers.new_id(0) == first + 2000
+
+
+def test_a_block_that_is_used_up_is_followed_by_one_that_nobody_has():
+    producers = Producers(ImageWriter())
+    given = [producers.new_id(broker_id) for _ in range(1001) for broker_id in (0, 1)]
+    assert len(set(given)) == len(given)
+
+
 def test_a_transactional_id_keeps_its_producer_id_and_fences_by_epoch():
     producers = Producers(ImageWriter())
     first = producers.initialise("billing", 1000)
     second = producers.initialise("billing", 1000)
     assert second == (first[0], first[1] + 1)
+
+
+def exhaust(producers: Producers, transactional_id: str) -> None:
+    """Have all epochs but the last used up."""
+    known = producers.writer.image.transactions[transactional_id]
+    value = structs.replace(known, producer_epoch=2**15 - 2)
+    producers.writer.commit([CoordinatorRecord(TransactionLogKey(transactional_id=transactional_id), value)])
 
 
 def code_of(producers: Producers, present: tuple[int, int]) -> int:
@@ -118,8 +135,7 @@ def test_a_producer_id_of_somebody_else_is_fenced():
 def test_a_retry_of_the_change_to_a_new_producer_id_gets_that_one():
     producers = Producers(ImageWriter())
     old_id, _ = producers.initialise("billing", 1000)
-    for _ in range(2**15 - 2):
-        producers.initialise("billing", 1000)
+    exhaust(producers, "billing")
     new_id, epoch = producers.initialise("billing", 1000, (old_id, 2**15 - 2))
     assert (new_id != old_id, epoch) == (True, 0)
     assert producers.initialise("billing", 1000, (old_id, 2**15 - 2)) == (new_id, 0)
@@ -128,6 +144,5 @@ def test_a_retry_of_the_change_to_a_new_producer_id_gets_that_one():
 def test_an_exhausted_epoch_brings_a_new_producer_id():
     producers = Producers(ImageWriter())
     producer_id, _ = producers.initialise("billing", 1000)
-    for _ in range(2**15 - 2):
-        producers.initialise("billing", 1000)
+    exhaust(producers, "billing")
     assert producers.initialise("billing", 1000) == (producer_id + 1, 0)
