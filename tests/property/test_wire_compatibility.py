@@ -320,7 +320,7 @@ async def answer_in_time(scene: Scene, line: Line, witness: Line) -> bytes | Non
         await still_serves(scene, witness)
         if reading.done():
             return reading.result()
-        scene.cluster.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
+        scene.cluster._runtime.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
     reading.cancel()
     raise AssertionError("neither an answer nor an end")
 

@@ -63,9 +63,9 @@ def broker_of_2_4(key, version, correlation_id, _request):
 @pytest.mark.parametrize(
     ("broker", "asked"),
     [
-        (broker_of_0_9, [(API_VERSIONS, 4), (METADATA, 0)]),
-        (broker_of_0_10, [(API_VERSIONS, 4), (API_VERSIONS, 0), (METADATA, 1)]),
-        (broker_of_2_4, [(API_VERSIONS, 4), (API_VERSIONS, 3), (METADATA, 9)]),
+        (broker_of_0_9, [(API_VERSIONS, 5), (METADATA, 0)]),
+        (broker_of_0_10, [(API_VERSIONS, 5), (API_VERSIONS, 0), (METADATA, 1)]),
+        (broker_of_2_4, [(API_VERSIONS, 5), (API_VERSIONS, 3), (METADATA, 9)]),
     ],
 )
 def test_a_broker_is_asked_in_the_newest_version_it_knows(broker, asked):

@@ -51,7 +51,7 @@ def test_row_groups_of_any_size_hold_the_same_tables(monkeypatch, tmp_path):
 
 def test_packets_too_many_to_keep_are_read_twice_and_give_the_same_rows(monkeypatch):
     wanted = whole(PACKETS)
-    monkeypatch.setattr(captures, "MAX_KEPT_BYTES", 1000)
+    monkeypatch.setattr(captures, "MOST_KEPT_BYTES", 1000)
     assert whole(PACKETS) == wanted
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.placement import BUILT_IN, PLACER_SETTINGS
-from tests.unit.mockbroker.wire_client import PATIENCE_S
+from tests.progress import while_it_works
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs" / "placers.md").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ async def test_each_cluster_serves(folder, command):
     )
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(PATIENCE_S):
+        async with while_it_works("the banner, then the end"):
             async for line in process.stdout:
                 if line.startswith(b"bootstrap.servers="):
                     process.send_signal(signal.SIGTERM)
