@@ -15,12 +15,13 @@ class Codec:
         encode: ``message -> bytes``; raises EncodeError.
     """
 
-    __slots__ = ("_decoder", "_encoder", "decode", "encode", "message", "version")
+    __slots__ = ("_brief_decoder", "_decoder", "_encoder", "decode", "encode", "message", "version")
 
     def __init__(self, message: Any, version: int) -> None:
         if version not in message.valid_versions:
             raise UnsupportedVersionError(f"{message.name} has versions {message.valid_versions}, not {version}")
         self.message, self.version = message, version
+        self._brief_decoder: Decoder | None = None
         self._decoder: Decoder | None = None
         self._encoder: Encoder | None = None
         self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
@@ -31,6 +32,15 @@ class Codec:
         if self._decoder is None:
             self._decoder = self.decode = compile_decoder(self.message, self.version, self._explain_decode)
         return self._decoder
+
+    def brief_decoder(self) -> Decoder:
+        """As ``decoder``, but its DecodeError does not say where: that takes a slow second reading of all the bytes.
+
+        For servers, whom strangers could hold up with large frames that are wrong at their end.
+        """
+        if self._brief_decoder is None:
+            self._brief_decoder = compile_decoder(self.message, self.version, self._refuse_decode)
+        return self._brief_decoder
 
     def encoder(self) -> Encoder:
         """The same behind ``encode``."""
@@ -47,6 +57,10 @@ class Codec:
     def _explain_decode(self, data: bytes, start: int) -> tuple[Any, int]:
         reference.decode(self.message, self.version, data, start=start)
         raise DecodeError("refused, though its construct reads it", self.message.name, self.version, 0)
+
+    def _refuse_decode(self, data: bytes, start: int) -> tuple[Any, int]:
+        what = f"{len(data) - start} bytes are not this message; protocol.decode says where"
+        raise DecodeError(what, self.message.name, self.version, start)
 
     def _explain_encode(self, message: Any) -> bytes:
         reference.encode(message, self.version)

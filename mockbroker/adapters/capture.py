@@ -26,6 +26,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from mockbroker.call import Call
+from mockbroker.core.outcome import Outcome
+
 log = logging.getLogger("mockbroker")
 
 MAX_KEPT_BYTES = 4 << 20
@@ -40,6 +43,7 @@ RETRY_S = 1.0
 NOTE_BYTES = 52
 """What a line has around its frame, as bytes before base64: 70 of them after it."""
 CAPTURE_FORMAT = 1
+LENGTH_BYTES = 4  # in front of each frame
 
 Fields = dict[str, Any]
 Topics = Iterable[tuple[str, bytes, list[int]]]
@@ -69,6 +73,7 @@ class Capture:
         self._noted_bytes = 0
         self._file_started_at = 0  # in noted bytes
         self._notes: deque[Note] = deque()
+        self._taps: dict[int, Tap] = {}  # by the connection's number
         self._writer = Writer(path, self._notes)
         self._writer.begin_file(self._file_start())
         self._writer.start()
@@ -80,9 +85,26 @@ class Capture:
 
     def connection(self, number: int, broker: int, listener: str, client: str) -> Tap:
         """A connection has been opened."""
-        tap = Tap(self, number, broker, listener, client, self.now_us())
+        tap = self._taps[number] = Tap(self, number, broker, listener, client, self.now_us())
         self.note(Opened(tap), NOTE_BYTES)
         return tap
+
+    def call_arrived(self, call: Call) -> None:
+        """A request has been taken from its connection."""
+        tap = self._taps.get(call.session.connection)
+        if tap is not None and call.frame:
+            tap.request(call.frame)
+
+    def call_ended(self, outcome: Outcome) -> None:
+        """It has been answered, or not."""
+        tap = self._taps.get(outcome.call.session.connection)
+        if tap is not None and outcome.output:
+            first, *rest = outcome.output
+            tap.response(memoryview(first)[LENGTH_BYTES:], *rest)
+
+    def forget(self, number: int) -> None:
+        """A connection has ended."""
+        self._taps.pop(number, None)
 
     def note(self, note: Note, size: int) -> None:
         """Have something written, after all that was noted before it; ``size`` in bytes before base64."""
@@ -123,18 +145,19 @@ class Tap:
         capture = self._capture
         capture.note((capture.now_us(), self, True, (frame,)), NOTE_BYTES + len(frame))
 
-    def response(self, *pieces: bytes) -> None:
+    def response(self, *pieces: bytes | memoryview) -> None:
         """A whole frame to the client, without its length, in pieces that nobody will change."""
         capture = self._capture
         capture.note((capture.now_us(), self, False, pieces), NOTE_BYTES + sum(map(len, pieces)))
 
-    def closed(self, partial_request_bytes: int, partial_response_bytes: int) -> None:
-        """The connection has ended; the bytes, lengths included, are those of frames that were not whole by then."""
+    def closed(self, unread_bytes: int) -> None:
+        """The connection has ended; the bytes, lengths included, are those that did not become calls."""
         capture = self._capture
-        capture.note(Closed(capture.now_us(), self, partial_request_bytes, partial_response_bytes), NOTE_BYTES)
+        capture.forget(self.number)
+        capture.note(Closed(capture.now_us(), self, unread_bytes), NOTE_BYTES)
 
 
-FrameNote = tuple[int, Tap, bool, tuple[bytes, ...]]
+FrameNote = tuple[int, Tap, bool, tuple[bytes | memoryview, ...]]
 """When, on which connection, whether it is a request, and the frame in pieces: a plain tuple, as there are so many."""
 
 
@@ -151,8 +174,7 @@ class Closed:
 
     at_us: int
     tap: Tap
-    partial_request_bytes: int
-    partial_response_bytes: int
+    unread_bytes: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -264,7 +286,7 @@ class Writer(threading.Thread):
 
     def _add_frame(self, note: FrameNote) -> int:
         at_us, tap, is_request, pieces = note
-        frame = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        frame = pieces[0] if type(pieces[0]) is bytes and len(pieces) == 1 else b"".join(pieces)
         conversation = self._conversations.get(tap.number)  # None behind its end
         if conversation is not None and is_request:
             conversation.asked_for(at_us, frame)
@@ -285,7 +307,7 @@ class Writer(threading.Thread):
             self._conversations.pop(tap.number, None)
             self._add(
                 f'{{"t":{note.at_us},"ev":"close","conn":{tap.number},'
-                f'"partial_req":{note.partial_request_bytes},"partial_resp":{note.partial_response_bytes}}}\n'
+                f'"partial_req":{note.unread_bytes},"partial_resp":0}}\n'
             )
 
     def _add(self, line: str) -> None:

@@ -282,6 +282,9 @@ class MockCluster:
                 describe=self._capture_preamble,
                 file_bytes=file_bytes,
             )
+            call_path = self._runtime.engine.path
+            call_path.arrivals.append(self._runtime.capture.call_arrived)
+            call_path.observers.append(self._runtime.capture)
 
     def _capture_preamble(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:
         """What a capture says about this cluster."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from mockbroker.core.connection import Connection
 from mockbroker.core.engine import Engine
 from mockbroker.state.brokers.broker import Broker, Listener
-from protocol.errors import FrameError
-from protocol.framing import FrameReader
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap
@@ -100,8 +97,6 @@ class ClientProtocol(asyncio.Protocol):
         "_full",
         "_leaving",
         "_listener",
-        "_received",
-        "_sent",
         "_tap",
         "_unwritten",
     )
@@ -109,7 +104,6 @@ class ClientProtocol(asyncio.Protocol):
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self._listener = node, node.cluster, listener
         self._tap: Tap | None = None
-        self._received, self._sent = FrameReader(), FrameReader()  # what the capture is told
         self._full = False
         self._unwritten = False
         self._leaving = False
@@ -134,9 +128,6 @@ class ClientProtocol(asyncio.Protocol):
             self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address)
 
     def data_received(self, data: bytes) -> None:
-        if self._tap is not None and not self._leaving:
-            for frame in frames(self._received, data):
-                self._tap.request(frame)
         self.connection.receive(data, self.cluster.now_ms())
         self.flush()
         self.cluster.schedule()
@@ -149,7 +140,7 @@ class ClientProtocol(asyncio.Protocol):
         connection = self.connection
         if not self._unwritten:
             for piece in connection.take_output():
-                self._write(piece)
+                self.transport.write(piece)
             if connection.is_held and not self._unwritten:
                 asyncio.get_running_loop().call_soon(self._go_on)
         if self._leaving:
@@ -169,15 +160,9 @@ class ClientProtocol(asyncio.Protocol):
     def stop(self) -> None:
         """Write the last answers; what comes from the client from now on is not read as requests."""
         for piece in self.connection.take_output():
-            self._write(piece)
+            self.transport.write(piece)
         self.connection.stopped()
         self._leaving = True
-
-    def _write(self, piece: bytes) -> None:
-        if self._tap is not None:
-            for frame in frames(self._sent, piece):
-                self._tap.response(frame)
-        self.transport.write(piece)
 
     def close(self, *, linger: bool) -> None:
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
@@ -203,7 +188,7 @@ class ClientProtocol(asyncio.Protocol):
         self.connection.stopped()
         self.node.clients.pop(self, None)
         if self._tap is not None:
-            self._tap.closed(self._received.pending, self._sent.pending)
+            self._tap.closed(self.connection.unread_bytes)
 
     def _read_or_not(self) -> None:
         if self.transport.is_closing():
@@ -212,16 +197,6 @@ class ClientProtocol(asyncio.Protocol):
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
-
-
-def frames(reader: FrameReader, data: bytes) -> list[bytes]:
-    """The frames that ``data`` completes, up to what is no frame, over which the broker ends the connection."""
-    found: list[bytes] = []
-    reader.add(data)
-    with suppress(FrameError):
-        while (frame := reader.next_frame()) is not None:
-            found.append(frame)
-    return found
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

@@ -76,13 +76,14 @@ class CallPath:
     """Takes calls from frame to outcome, for one cluster.
 
     ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
-    ``observers`` are told of each call's end, in their order.
+    ``arrivals`` are told of each call before the first stage, ``observers`` of its end, in their order.
     """
 
     cluster: Cluster
     rng: Random
     limits: list[Stage] = field(default_factory=list)
     faults: list[Stage] = field(default_factory=list)
+    arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
@@ -112,6 +113,8 @@ class CallPath:
         """
         call = Call(self.cluster, session, frame, now_ms, self.rng)
         self._finish[call] = finish
+        for arrived in self.arrivals:
+            arrived(call)
         self._run(call, 0)
         if self.cluster.woken:
             self.purgatory.wake(now_ms)

@@ -10,6 +10,7 @@ Kafka 3.9.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from protocol.records.batches import (
@@ -120,6 +121,7 @@ def assign_offsets(
     leader_epoch: int,
     log_append_time_ms: int | None = None,
     *,
+    headers: Sequence[BatchHeader] | None = None,
     limit: int = DEFAULT_LIMIT_BYTES,
 ) -> Appended:
     """Records as a log stores them from ``base_offset`` on.
@@ -127,6 +129,7 @@ def assign_offsets(
     Args:
         records: what :func:`validate` let through.
         log_append_time_ms: the time to store in place of the producer's; not for magic 0, which has none.
+        headers: what :func:`validate` gave for these records, so that they are not read twice.
         limit: bytes that one compressed message of magic 0 or 1 may hold.
 
     A batch of magic 2 and a compressed message of magic 1 keep the bytes of their records; the checksum is only
@@ -139,7 +142,7 @@ def assign_offsets(
     parts: list[bytes | memoryview] = []
     next_offset, max_timestamp, max_timestamp_offset = base_offset, NO_TIMESTAMP, -1
     count = 0
-    for header in iter_batches(data):
+    for header in iter_batches(data) if headers is None else headers:
         if header.partial:
             raise CorruptRecordError(
                 f"batch of {header.size} bytes with {len(data) - header.position} left", header.position

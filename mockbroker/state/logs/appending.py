@@ -64,7 +64,8 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
             )
             if before is not None:
                 return Written(before.base_offset, before.append_time_ms)
-        appended = assign_offsets(records, log.end_offset, partition.leader_epoch, now_ms if log_append_time else None)
+        append_time_ms = now_ms if log_append_time else None
+        appended = assign_offsets(records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers)
     except CorruptRecordError as error:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     except UnsupportedCompressionError as error:

@@ -139,6 +139,7 @@ class Topic:
     id: bytes = field(init=False)
     diskless: bool = field(init=False)
     partitions: list[Partition] = field(default_factory=list)
+    _values: dict[str, Any] = field(default_factory=dict)  # settings that were worked out; nothing changes them yet
 
     def __post_init__(self) -> None:
         self.name, self.id = self.image.name, self.image.id
@@ -155,7 +156,10 @@ class Topic:
 
     def config(self, name: str) -> Any:
         """The value in force: the topic's own, else the broker's, else Kafka's default."""
-        return topic_config(name, self.configs, self.settings)
+        value = self._values.get(name)
+        if value is None:
+            value = self._values[name] = topic_config(name, self.configs, self.settings)
+        return value
 
     def add_partitions(self) -> None:
         """Run the partitions that have come to the image."""

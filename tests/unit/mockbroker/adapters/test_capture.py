@@ -6,16 +6,19 @@ import errno
 import json
 import os
 import threading
+from base64 import b64decode
 from itertools import count
 from pathlib import Path
 from time import monotonic
 
 import pytest
 
+import protocol
 from mockbroker.adapters import capture as module
 from mockbroker.adapters.capture import Capture
-from mockbroker.adapters.sockets import frames
-from protocol.framing import FrameReader
+from mockbroker.core.outcome import Outcome
+from mockbroker.core.simulation import Simulation
+from protocol.apis.metadata import MetadataRequest
 
 PATIENCE_S = 10.0
 PREAMBLE = ({"routes": [{"broker": 1, "rack": "a"}]}, [("orders", bytes(16), [1, 2])])
@@ -91,7 +94,7 @@ def test_the_end_of_a_capture_has_all_that_was_noted_in_its_order(path):
     for number in range(1000):
         tap.request(frame(number, 20 + number))
         tap.response(*answer(number))
-    tap.closed(3, 0)
+    tap.closed(3)
     capture.close()
     lines = lines_of(path)
     assert [line["n"] for line in lines if line.get("dir") == "req"] == [20 + number for number in range(1000)]
@@ -124,7 +127,7 @@ def test_a_request_without_an_answer_is_carried_over_until_it_has_one(capture):
     tap.response(*answer(1))  # the second file begins here
     tap.request(frame(3, 600))
     tap.response(*answer(3))  # and here a third
-    tap.closed(0, 0)
+    tap.closed(0)
     capture.close()
     asked = [[line["data"] for line in lines_of(file) if line.get("ev") == "asked"] for file in capture.files]
     assert [len(data) for data in asked] == [0, 2, 2]
@@ -133,9 +136,9 @@ def test_a_request_without_an_answer_is_carried_over_until_it_has_one(capture):
 
 def test_a_frame_behind_the_end_of_its_connection_is_written_and_stops_nothing(capture, path):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    tap.closed(0, 0)
+    tap.closed(0)
     tap.request(frame(1))
-    tap.closed(0, 0)
+    tap.closed(0)
     capture.close()
     assert events_of(path) == ["capture", "topic", "open", "close", "req", "close", "end"]
 
@@ -143,20 +146,12 @@ def test_a_frame_behind_the_end_of_its_connection_is_written_and_stops_nothing(c
 def test_a_connection_that_has_ended_is_in_no_later_file(capture):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1, 600))
-    tap.closed(0, 0)
+    tap.closed(0)
     capture.connection(8, 1, "PLAINTEXT", "127.0.0.1:6").request(frame(1, 600))
     capture.connection(9, 1, "PLAINTEXT", "127.0.0.1:7")
     capture.close()
     opened = [[line["conn"] for line in lines_of(file) if line.get("ev") == "open"] for file in capture.files]
     assert opened == [[7], [7, 8], [8, 9]]
-
-
-@pytest.mark.parametrize("cut", [1, 5, 24, 1000])
-def test_frames_are_the_same_however_bytes_are_cut(cut):
-    reader = FrameReader()
-    data = b"".join(len(each).to_bytes(4, "big") + each for each in (frame(1), frame(2, 30)))
-    cuts = [frames(reader, data[at : at + cut]) for at in range(0, len(data), cut)]
-    assert [len(each) for found in cuts for each in found] == [20, 30]
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
@@ -223,3 +218,19 @@ def test_a_closed_capture_has_no_thread_left(capture):
     capture.close()
     assert not any(thread.name == "kafka-rack capture" for thread in threading.enumerate())
     assert isinstance(capture.files[0], Path)
+
+
+def test_calls_and_their_outcomes_are_told_frame_by_frame(capture, path):
+    sim = Simulation()
+    sim.engine.path.arrivals.append(capture.call_arrived)
+    sim.engine.path.observers.append(capture)
+    session = sim.engine.session(sim.cluster.brokers[0], connection=7)
+    tap = capture.connection(7, 0, "PLAINTEXT", "127.0.0.1:5")
+    outcomes: list[Outcome] = []
+    request = protocol.request_frame(MetadataRequest(topics=None), 12, correlation_id=3)[4:]
+    sim.engine.path.take(request, session, 0, outcomes.append)
+    tap.closed(2)
+    capture.close()
+    shown = [json.loads(line) for line in path.read_text().splitlines()]
+    frames = [(each["dir"], b64decode(each["data"])) for each in shown if "dir" in each]
+    assert frames == [("req", request), ("resp", b"".join(outcomes[0].output)[4:])]

@@ -224,3 +224,10 @@ def test_reading_stops_while_many_bytes_wait_behind_answers_that_nobody_takes(si
     assert not client.connection.is_full
     client.write(client.frame(METADATA, 12) + bytes(MAX_UNREAD_BYTES))
     assert client.connection.is_full
+
+
+def test_a_frame_that_is_wrong_at_its_end_is_not_read_a_second_time(sim, client, monkeypatch):
+    monkeypatch.setattr("protocol.reference.decode", lambda *_, **__: pytest.fail("the slow reader was asked"))
+    frame = client.frame(produce_request(batch(b"x" * 1000)), 12)
+    client.write((len(frame) - 5).to_bytes(4, "big") + frame[4:-1])
+    assert "ProduceRequest v12" in client.connection.closed

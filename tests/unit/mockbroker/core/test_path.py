@@ -195,3 +195,12 @@ def test_a_handler_that_fails_costs_only_its_own_call(sim, monkeypatch, outcomes
     assert client.connection.closed == "ZeroDivisionError: integer division or modulo by zero"
     assert type(outcomes[0].error) is ZeroDivisionError
     assert Client(sim).ask(METADATA, 12).topics
+
+
+def test_who_waits_for_calls_is_told_of_each_as_it_arrives_even_of_those_that_are_refused(sim, outcomes):
+    arrived: list[tuple[bytes, int]] = []
+    sim.engine.path.arrivals.append(lambda call: arrived.append((call.frame, len(outcomes))))
+    client = Client(sim)
+    first, second = client.frame(METADATA, 12), bytes([0, 0, 0, 8, 3, 231, 0, 0, 0, 0, 0, 1])
+    client.write(first + second)
+    assert arrived == [(first[4:], 0), (second[4:], 1)]
