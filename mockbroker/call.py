@@ -34,10 +34,11 @@ class Call:
     """One request on its way: where it arrived, from whom, and when it is now.
 
     The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
-    ``request`` is read when somebody asks for it. Handlers put down for the journal what they did: ``traffic``, the
-    record bytes of each topic that was written or read here, and ``redirects``, the brokers that readers of a topic
-    were sent to. ``diskless_turn`` holds the rack whose turn an answer with diskless topics took, and the broker that
-    it named. ``close_reason`` has the connection closed in place of an answer, which is how acks=0 learns of errors.
+    ``request`` is read when somebody asks for it, and ``finish`` gets the call's outcome. Handlers put down for the
+    journal what they did: ``traffic``, the record bytes of each topic that was written or read here, and ``redirects``,
+    the brokers that readers of a topic were sent to. ``diskless_turn`` holds the rack whose turn an answer with
+    diskless topics took, and the broker that it named. ``close_reason`` has the connection closed in place of an
+    answer, which is how acks=0 learns of errors.
     """
 
     cluster: Cluster
@@ -55,6 +56,7 @@ class Call:
     redirects: dict[str, list[int]] | None = None
     diskless_turn: tuple[str | None, int] | None = None
     close_reason: str | None = None
+    finish: Callable[[Any], None] | None = None
     _request: Any = None
 
     def __post_init__(self) -> None:

@@ -50,6 +50,8 @@ class Session:
     client_id: str | None = None
     rack: str | None = None
     rack_source: RackSource | None = None
+    last_header: tuple[int, bytes] = (0, b"")
+    """Version and bytes, from the client id on, of the header that was read last: most requests repeat it."""
 
     def __post_init__(self) -> None:
         self.identify(self.client_id)

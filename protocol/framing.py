@@ -52,6 +52,11 @@ class FrameReader:
 
     def add(self, data: bytes) -> None:
         """Take the next bytes."""
+        if not self._buffer and not self._missing and self._whole is None and len(data) >= 4:
+            (length,) = _LENGTH.unpack_from(data)
+            if length == len(data) - 4 and self.min_frame_bytes <= length <= self.max_frame_bytes:
+                self._whole = data[4:]  # one whole frame, the usual case, is copied once
+                return
         if self._missing:
             piece = data if len(data) <= self._missing else data[: self._missing]
             self._pieces.append(piece)

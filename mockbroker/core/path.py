@@ -31,7 +31,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from protocol.codec import codec
 from protocol.errors import ProtocolError
-from protocol.headers import read_request_header, response_header_version
+from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
 
 API_VERSIONS = 18
@@ -88,7 +88,7 @@ class CallPath:
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
     stages: tuple[Stage, ...] = field(init=False)
-    _finish: dict[Call, Finish] = field(default_factory=dict)
+    _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class CallPath:
         Gives the call if it waits, for ``drop``.
         """
         call = Call(self.cluster, session, frame, now_ms, self.rng)
-        self._finish[call] = finish
+        call.finish = finish
         for arrived in self.arrivals:
             arrived(call)
         self._run(call, 0)
@@ -123,7 +123,7 @@ class CallPath:
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
         """End a connection whose bytes are no frames: a call that has no more than that."""
         call = Call(self.cluster, session, b"", now_ms, self.rng)
-        self._finish[call] = finish
+        call.finish = finish
         self._conclude(call, Close(reason))
 
     def drop(self, call: Call, now_ms: int) -> None:
@@ -164,13 +164,20 @@ class CallPath:
         return Close(f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
 
     def open_session(self, call: Call) -> Verdict | None:
-        """Read the rest of the header: whose request it is."""
+        """Read the rest of the header, whose request it is, unless it is the one that was read last."""
+        session = call.session
+        header_version = self._header_version(call)
+        known_version, known = session.last_header
+        if header_version == known_version and call.frame.startswith(known, MIN_REQUEST_BYTES):
+            call.body_start = MIN_REQUEST_BYTES + len(known)
+            return None
         try:
             header, call.body_start = read_request_header(call.frame)
         except ProtocolError as error:
             return Close(str(error))
-        if header.client_id != call.session.client_id:
-            call.session.identify(header.client_id)
+        session.last_header = (header_version, call.frame[MIN_REQUEST_BYTES : call.body_start])
+        if header.client_id != session.client_id:
+            session.identify(header.client_id)
         return None
 
     def check_limits(self, call: Call) -> Verdict | None:
@@ -202,6 +209,13 @@ class CallPath:
             return self._failed(call, error)
 
     # inside
+
+    def _header_version(self, call: Call) -> int:
+        key = call.frame[:4]
+        version = self._header_versions.get(key)
+        if version is None:
+            version = self._header_versions[key] = request_header_version(call.api_key, call.version)
+        return version
 
     def _run(self, call: Call, first_stage: int) -> None:
         """Take a call through the stages from this one on."""
@@ -267,7 +281,9 @@ class CallPath:
 
     def _end(self, outcome: Outcome) -> None:
         """Tell the observers, then whoever brought the call, who may go on with the next."""
-        finish = self._finish.pop(outcome.call)
+        call = outcome.call
+        finish, call.finish = call.finish, None
+        assert finish is not None, "a call ends once"
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
