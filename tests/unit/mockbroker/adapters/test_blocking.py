@@ -18,16 +18,16 @@ from mockbroker.adapters.blocking import BlockingJournal
 from mockbroker.core.journal import Journal
 from mockbroker.state.errors import ApiError
 from protocol.apis.metadata import MetadataRequest
+from tests.progress import end_of
 
 METADATA = protocol.request_frame(MetadataRequest(topics=None), 12, correlation_id=1, client_id="test")
-PATIENCE_S = 10.0
 CLUSTER_THREAD = "kafka-rack cluster"
 
 
 def ask_metadata(address: str, times: int = 1):
     """The last answer, read by a client that blocks."""
     host, port = address.rsplit(":", 1)
-    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as sock, sock.makefile("rb") as stream:
+    with socket.create_connection((host, int(port))) as sock, sock.makefile("rb") as stream:
         for _ in range(times):
             sock.sendall(METADATA)
             frame = stream.read(int.from_bytes(stream.read(4), "big"))
@@ -166,7 +166,7 @@ finally:
     ) as script:
         assert script.stdout.readline() == "up\n"
         script.send_signal(signal.SIGINT)
-        output, errors = script.communicate(timeout=PATIENCE_S)
+        output, errors = end_of(script, "the end after Ctrl-C")
     assert output == "['MainThread']\n"
     assert errors.splitlines()[-1] == "KeyboardInterrupt"
     assert script.returncode == -signal.SIGINT

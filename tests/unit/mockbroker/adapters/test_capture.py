@@ -9,7 +9,6 @@ import threading
 from base64 import b64decode
 from itertools import count
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -19,8 +18,8 @@ from mockbroker.adapters.capture import Capture
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.simulation import Simulation
 from protocol.apis.metadata import MetadataRequest
+from tests.progress import wait_until
 
-PATIENCE_S = 10.0
 PREAMBLE = ({"routes": [{"broker": 1, "rack": "a"}]}, [("orders", bytes(16), [1, 2])])
 
 
@@ -53,14 +52,6 @@ def events_of(path):
     return [line.get("ev", line.get("dir")) for line in lines_of(path)]
 
 
-def wait_until(condition):
-    """Give way to the capture's thread until its work shows."""
-    deadline = monotonic() + PATIENCE_S
-    while not condition():
-        assert monotonic() < deadline
-        os.sched_yield()
-
-
 @pytest.fixture
 def failing_writes(monkeypatch):
     """While it is set, the disk is full: what is written is cut off after its first ten bytes."""
@@ -81,7 +72,7 @@ def failing_writes(monkeypatch):
 def test_a_file_can_be_read_while_it_grows(capture, path):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1))
-    wait_until(lambda: path.read_bytes().count(b"\n") == 4)
+    wait_until(lambda: path.read_bytes().count(b"\n") == 4, "the writing of the capture")
     lines = lines_of(path)
     assert [line.get("ev", line.get("dir")) for line in lines] == ["capture", "topic", "open", "req"]
     assert lines[0]["format"] == 1
@@ -163,18 +154,18 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
 def test_a_full_disk_is_logged_once_and_leaves_a_gap_that_is_counted(capture, path, failing_writes, caplog):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1))
-    wait_until(lambda: path.read_bytes().count(b"\n") == 4)
+    wait_until(lambda: path.read_bytes().count(b"\n") == 4, "the writing of the capture")
     failing_writes.set()
     tap.response(*answer(1))
-    wait_until(lambda: caplog.records)
+    wait_until(lambda: caplog.records, "the writing of the capture")
     for number in (2, 3):
         tap.request(frame(number))
-        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes)
+        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
     failing_writes.clear()
     while len(capture.files) == 1:
         number += 1
         tap.request(frame(number))
-        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes)
+        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
     capture.close()
     assert events_of(path) == ["capture", "topic", "open", "req"]  # and no half line behind it
     first_lines = lines_of(capture.files[1])
@@ -190,7 +181,7 @@ def test_a_full_disk_is_logged_once_and_leaves_a_gap_that_is_counted(capture, pa
 
 def test_a_folder_that_became_a_file_costs_the_capture_its_lines_and_nothing_else(capture, path, caplog):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    wait_until(lambda: path.read_bytes().count(b"\n") == 3)
+    wait_until(lambda: path.read_bytes().count(b"\n") == 3, "the writing of the capture")
     path.unlink()
     path.parent.rmdir()
     path.parent.write_text("")
