@@ -148,9 +148,14 @@ class Zookeeper:
     # what brokers do
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
-        """A broker starts: it writes its JSON, in the version of its protocol, and knows nothing yet."""
-        self._now_ms = now_ms
+        """A broker starts: it registers, and knows nothing yet."""
         software = self.running[broker.id]
+        self._register(broker, software, now_ms)
+        self.caches[broker.id] = MetadataCache(shows_isr_without_leader=software.since(ISR_WITHOUT_LEADER))
+
+    def _register(self, broker: Broker, software: Software, now_ms: int) -> None:
+        """A broker writes its JSON, in the version of its protocol."""
+        self._now_ms = now_ms
         check_listeners(broker, software)
         self.registry.delete(f"{BROKER_IDS}/{broker.id}")
         listeners = [(listener.name, listener.host, listener.port) for listener in broker.listeners]
@@ -160,7 +165,6 @@ class Zookeeper:
             raise ValueError(f"broker {broker.id} cannot register: {error}") from None
         self.registry.write(f"{BROKER_IDS}/{broker.id}", data)
         self._cut_off.discard(broker.id)
-        self.caches[broker.id] = MetadataCache(shows_isr_without_leader=software.since(ISR_WITHOUT_LEADER))
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
         """A broker has gone, and with it what it wrote; the next controller is found by ``brokers_changed``."""
@@ -171,8 +175,14 @@ class Zookeeper:
         self.session_expired(broker.id, now_ms)
 
     def lost_controller(self, broker_id: int) -> None:
-        """The broker is not told anything more; its session goes on until ``session_expired``."""
+        """The broker is not told anything more; its session goes on until ``session_expired``.
+
+        Where it is the controller it tells nobody anything either, and makes up for it if it finds back in time.
+        """
         self._cut_off.add(broker_id)
+
+    def leader_changes(self, partition: Partition) -> None:
+        """Nothing: brokers know leaders at once."""
 
     def session_expired(self, broker_id: int, now_ms: int) -> None:
         """What the broker wrote is gone; what it knows stays."""
@@ -186,7 +196,7 @@ class Zookeeper:
         if broker.id in self._cut_off:
             self._told_about.pop(broker.id, None)
             if self.broker_epoch(broker.id) == NOT_REGISTERED:
-                self.broker_started(broker, now_ms)
+                self._register(broker, self.running[broker.id], now_ms)
         self._cut_off.discard(broker.id)
 
     def configure(self, broker_id: int, release: str | None, protocol: str | None) -> Software:
@@ -212,12 +222,14 @@ class Zookeeper:
         if self.controller_id == NO_CONTROLLER:
             self._elect(topics)
             return
+        if self.controller_id in self._cut_off:
+            return
         self._read_live(self.running[self.controller_id])
         self.topics_changed(topics)
 
     def topics_changed(self, topics: Mapping[str, Topic]) -> None:
         """Have the updates ready that partitions as they are now, and the live brokers, make necessary."""
-        if self.controller_id == NO_CONTROLLER:
+        if self.controller_id == NO_CONTROLLER or self.controller_id in self._cut_off:
             return
         states = self._states_now(topics)
         ids = {name: topics[name].id for name in topics}
@@ -244,6 +256,8 @@ class Zookeeper:
 
     def take_updates(self) -> list[Update]:
         """What is to be sent since this was last called, in order; nothing of a controller that has gone."""
+        if self.controller_id in self._cut_off:
+            return []
         updates, self._updates = self._updates, []
         return [
             update
@@ -269,8 +283,10 @@ class Zookeeper:
     # inside
 
     def _elect(self, topics: Mapping[str, Topic]) -> None:
-        """The first registered broker that can read all registrations becomes the controller."""
+        """The first registered broker that reaches Zookeeper and can read all registrations becomes the controller."""
         for candidate in self.registry.broker_ids():
+            if candidate in self._cut_off:
+                continue
             software = self.running[candidate]
             if self._read_live(software):
                 break

@@ -11,6 +11,7 @@ from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
 from mockbroker.state.zookeeper.controller import Update, Zookeeper
+from protocol.apis.metadata import MetadataRequest
 
 PROTOCOL = "inter.broker.protocol.version"
 
@@ -355,3 +356,84 @@ def test_a_cluster_that_cannot_be_is_refused_in_one_line(brokers, settings, rele
 
 def test_a_kraft_cluster_has_no_zookeeper():
     assert Cluster.create([Broker(0, "a")], settings={PROTOCOL: "3.9"}).zookeeper is None
+
+
+# -- a broker that is cut off but alive --------------------------------------------------------------------------------
+
+SESSION_MS = 18_000  # zookeeper.session.timeout.ms
+
+
+def topics_told_by(sim: Simulation, broker: int) -> list[str]:
+    return [topic.name for topic in sim.ask(MetadataRequest(topics=[]), version=0, broker=broker).topics]
+
+
+def test_a_broker_that_is_cut_off_goes_on_telling_what_it_was_told(era):
+    era.cluster.create_topic("before", 1, 3)
+    era.tell()
+    era.cluster.isolate_broker(2, era.now_ms)
+    era.cluster.create_topic("after", 1, 3)
+    assert [update.broker_id for update in era.tell()] == [0, 1]
+    era.advance(ms=SESSION_MS)
+    era.tell()
+    assert topics_told_by(era, 1) == ["after", "before"]
+    assert topics_told_by(era, 2) == ["before"]
+    assert sorted(zookeeper_of(era).caches[2].brokers) == [0, 1, 2]
+
+
+def test_the_registration_of_a_broker_that_is_cut_off_expires_with_its_session(era):
+    registry = zookeeper_of(era).registry
+    era.cluster.isolate_broker(2, era.now_ms)
+    era.advance(ms=SESSION_MS - 1)
+    assert registry.broker_ids() == [0, 1, 2]
+    era.advance(ms=1)
+    assert registry.broker_ids() == [0, 1]
+    assert {tuple(broker.id for broker in update.live_brokers) for update in era.tell()} == {(0, 1)}
+
+
+def test_a_controller_that_is_cut_off_tells_nobody_anything_and_is_followed_by_another(era):
+    era.cluster.isolate_broker(0, era.now_ms)
+    era.cluster.create_topic("orders", 1, 3)
+    assert era.tell() == []
+    era.advance(ms=SESSION_MS - 1)
+    assert era.cluster.controller_id() == 0
+    era.advance(ms=1)
+    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (1, 2)
+    assert [(update.broker_id, update.controller_id) for update in era.tell()] == [(1, 1), (2, 1)]
+    assert topics_told_by(era, 2) == ["orders"]
+    assert zookeeper_of(era).caches[0].controller_id == 0, "it has not heard of the other one"
+
+
+def test_a_controller_that_finds_back_in_time_makes_up_for_what_it_missed(era):
+    era.cluster.isolate_broker(0, era.now_ms)
+    era.cluster.create_topic("orders", 1, 3)
+    era.cluster.stop_broker(2, era.now_ms)
+    era.advance(ms=SESSION_MS - 1)
+    assert era.tell() == []
+    era.cluster.rejoin_broker(0, era.now_ms)
+    era.tell()
+    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (0, 1)
+    assert topics_told_by(era, 1) == ["orders"]
+    assert sorted(zookeeper_of(era).caches[1].brokers) == [0, 1]
+
+
+@pytest.mark.parametrize("ms", [SESSION_MS - 1, SESSION_MS])
+def test_a_broker_that_finds_back_is_told_everything_again_and_has_forgotten_nothing(era, ms):
+    era.cluster.create_topic("before", 1, 3)
+    era.tell()
+    era.cluster.isolate_broker(2, era.now_ms)
+    era.cluster.create_topic("after", 1, 3)
+    era.tell()
+    era.advance(ms=ms)
+    epoch = zookeeper_of(era).broker_epoch(2)
+    era.cluster.rejoin_broker(2, era.now_ms)
+    assert topics_told_by(era, 2) == ["before"], "until it is told, it tells what it was told before it was cut off"
+    assert (zookeeper_of(era).broker_epoch(2) > epoch) == (ms == SESSION_MS)
+    [update] = [update for update in era.tell() if update.broker_id == 2]
+    assert partitions_in(update) == [("after", 0), ("before", 0)]
+    assert topics_told_by(era, 2) == ["after", "before"]
+
+
+def test_a_broker_that_is_cut_off_is_not_elected(era):
+    era.cluster.isolate_broker(1, era.now_ms)
+    era.cluster.stop_broker(0, era.now_ms)
+    assert era.cluster.controller_id() == 2

@@ -1,0 +1,389 @@
+"""Links fail, brokers come and go, replicas lag: no acknowledged record is lost, and readers see only what stays.
+
+Producers and consumers use the cluster meanwhile, each at whichever broker it likes. After every step what Kafka promises
+of its replicas holds; at the end all is mended, and then nothing of the disturbance is left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.simulation import Simulation
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import Image
+from mockbroker.state.replicas.network import CONTROLLER
+from mockbroker.state.topics.topic import NO_LEADER, Partition
+from protocol.apis.fetch import FetchRequest
+from protocol.apis.metadata import MetadataRequest
+from protocol.apis.produce import ProduceRequest
+from protocol.error_codes import ErrorCode
+from protocol.records import iter_records
+from tests.unit.mockbroker.handlers.records import batch, fetch_request, values
+
+LAG_TIME_MS = 30_000
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+TOPICS = ("orders", "events")
+ALL_IN_SYNC = -1
+TIMEOUT_MS = 20_000
+
+topics = st.sampled_from(TOPICS)
+indexes = st.integers(0, 1)
+brokers = st.integers(0, 3)
+nodes = st.integers(CONTROLLER, 3)
+racks = st.sampled_from("abc")
+
+Key = tuple[bytes, int]  # topic id, partition
+
+
+@dataclass
+class SentRecord:
+    """A record that a producer sent with acks=all, to the partition of this key."""
+
+    key: Key
+    value: bytes
+
+
+@dataclass
+class IdempotentProducer:
+    """What an idempotent producer sends until it is acknowledged, and then the next."""
+
+    producer_id: int
+    sequence: int = 0
+
+
+class ReplicaLife(RuleBasedStateMachine):
+    """Four brokers in racks a, b, c, a; ``orders`` wants two replicas in sync, ``events`` keeps little."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[list[Any]] = []
+        self.sim = Simulation("a,b,c,a", settings={"replica.selector.class": RACK_AWARE}, record_log=self.records)
+        self.cluster = self.sim.cluster
+        self.outcomes: Counter[int] = Counter()
+        self.outcome_at: dict[int, int] = {}
+        self.sim.engine.path.observers.append(self)
+        self.deadlines: dict[int, int] = {}
+        self.sent: dict[int, list[SentRecord]] = {}
+        self.answered: set[int] = set()
+        self.committed: dict[Key, dict[int, bytes]] = {}  # by offset: acknowledged with acks=all, or read
+        self.high_watermarks: dict[Key, int] = {}
+        self.epochs: dict[Key, tuple[int, int]] = {}
+        self.in_sync: dict[Key, tuple[int, ...]] = {}
+        self.held_up_since: dict[tuple[Key, int], tuple[int, int]] = {}
+        self.fetches: dict[int, tuple[int, Key, int]] = {}
+        self.producers: dict[Key, IdempotentProducer] = {}
+        self.numbers = 0
+        self.replayed = Image()
+        self.seen = 0
+        for topic in TOPICS:
+            self.create(topic)
+
+    # outcomes
+
+    def call_ended(self, outcome: Outcome) -> None:
+        ticket = outcome.call.session.connection
+        self.outcomes[ticket] += 1
+        self.outcome_at[ticket] = outcome.at_ms
+        if outcome.ending is Ending.DROPPED:
+            self.deadlines.pop(ticket, None)
+
+    # topics
+
+    def create(self, topic: str) -> None:
+        configs = {"min.insync.replicas": "2"} if topic == "orders" else {"retention.bytes": "300"}
+        with suppress(ApiError):
+            self.cluster.create_topic(topic, 2, 3, configs=configs)
+
+    @rule(topic=topics)
+    def create_topic(self, topic: str) -> None:
+        if topic not in self.cluster.topics:
+            self.create(topic)
+
+    @rule(topic=topics, sure=st.sampled_from([False, False, True]))
+    def delete_topic(self, topic: str, sure: bool) -> None:
+        if sure and topic in self.cluster.topics:
+            self.cluster.delete_topic(self.cluster.topics[topic])
+            self.settle()
+
+    @rule(topic=topics)
+    def add_partition(self, topic: str) -> None:
+        if topic in self.cluster.topics and len(self.cluster.topics[topic].partitions) < 3:
+            with suppress(ApiError):
+                self.cluster.add_partitions(topic, len(self.cluster.topics[topic].partitions) + 1)
+
+    @rule(topic=topics, index=indexes, replicas=st.lists(brokers, min_size=1, max_size=4, unique=True))
+    def reassign(self, topic: str, index: int, replicas: list[int]) -> None:
+        """Move a partition; not to brokers of which none has what was committed, since the move is done at once."""
+        if topic in self.cluster.topics:
+            with suppress(ApiError):
+                self.cluster.reassign(topic, index, replicas)
+            self.settle()
+
+    # brokers and links
+
+    @rule(broker=brokers)
+    def stop(self, broker: int) -> None:
+        self.sim.stop_broker(broker)
+
+    @rule(broker=brokers)
+    def start(self, broker: int) -> None:
+        self.cluster.start_broker(broker, self.sim.now_ms)
+        self.settle()
+
+    @rule(rack=racks)
+    def stop_rack(self, rack: str) -> None:
+        for broker in self.cluster.brokers_in(rack):
+            self.sim.stop_broker(broker.id)
+
+    @rule(rack=racks)
+    def start_rack(self, rack: str) -> None:
+        self.cluster.start_rack(rack, self.sim.now_ms)
+        self.settle()
+
+    @rule(node=nodes, other=nodes)
+    def cut_link(self, node: int, other: int) -> None:
+        if node != other:
+            self.cluster.cut_link(node, other, self.sim.now_ms)
+            self.settle()
+
+    @rule(node=nodes, other=nodes)
+    def mend_link(self, node: int, other: int) -> None:
+        if node != other:
+            self.cluster.mend_link(node, other, self.sim.now_ms)
+            self.settle()
+
+    @rule(broker=brokers)
+    def isolate(self, broker: int) -> None:
+        self.cluster.isolate_broker(broker, self.sim.now_ms)
+        self.settle()
+
+    @rule(broker=brokers)
+    def rejoin(self, broker: int) -> None:
+        self.cluster.rejoin_broker(broker, self.sim.now_ms)
+        self.settle()
+
+    @rule(broker=brokers, records=st.integers(0, 3))
+    def lag(self, broker: int, records: int) -> None:
+        self.cluster.set_follower_lag(broker, records, self.sim.now_ms)
+        self.settle()
+
+    @rule(ms=st.sampled_from([1, 500, 8_999, 9_000, 20_000, 29_999, 30_000]))
+    def advance(self, ms: int) -> None:
+        """Let time pass, and look at everything whenever something was due."""
+        until_ms = self.sim.now_ms + ms
+        while (deadline := self.sim.engine.next_deadline_ms()) is not None and deadline < until_ms:
+            self.sim.advance(max(0, deadline - self.sim.now_ms))
+            self.check()
+        self.sim.advance(until_ms - self.sim.now_ms)
+
+    def settle(self) -> None:
+        """Let calls go on that a command has woken, as whoever drives the engine does after each."""
+        self.sim.advance(0)
+
+    # clients
+
+    def key(self, topic: str, index: int) -> Key | None:
+        found = self.cluster.topics.get(topic)
+        return None if found is None or index >= len(found.partitions) else (found.id, index)
+
+    @rule(topic=topics, places=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True), broker=brokers, acks=st.sampled_from([-1, -1, 0, 1]))
+    def produce(self, topic: str, places: list[int], broker: int, acks: int) -> None:
+        """One record to each of these partitions in one request."""
+        if not self.cluster.brokers[broker].is_running:
+            return
+        sent = []
+        for index in places:
+            self.numbers += 1
+            sent.append(SentRecord(self.key(topic, index) or (b"", index), b"%d" % self.numbers))
+        entries = [ProduceRequest.Topic.Partition(index=one.key[1], records=batch(one.value)) for one in sent]
+        self.send_records(topic, entries, broker, acks, sent)
+
+    @rule(topic=topics, index=indexes, broker=brokers, times=st.integers(1, 3))
+    def produce_idempotently(self, topic: str, index: int, broker: int, times: int) -> None:
+        """Send one batch with acks=all, over and again as after lost answers, and the next once it is acknowledged."""
+        key = self.key(topic, index)
+        if key is None or not self.cluster.brokers[broker].is_running:
+            return
+        producer = self.producers.setdefault(key, IdempotentProducer(1000 + len(self.producers)))
+        value = b"%d-%d" % (producer.producer_id, producer.sequence)
+        records = batch(value, producer_id=producer.producer_id, producer_epoch=0, base_sequence=producer.sequence)
+        for _ in range(times):
+            entry = ProduceRequest.Topic.Partition(index=index, records=records)
+            self.send_records(topic, [entry], broker, ALL_IN_SYNC, [SentRecord(key, value)])
+
+    def send_records(self, topic: str, entries: list[Any], broker: int, acks: int, sent: list[SentRecord]) -> None:
+        request = ProduceRequest(
+            acks=acks, timeout_ms=TIMEOUT_MS, topic_data=[ProduceRequest.Topic(name=topic, partition_data=entries)]
+        )
+        ticket = self.sim.next_ticket
+        self.deadlines[ticket] = self.sim.now_ms + TIMEOUT_MS
+        if acks == ALL_IN_SYNC:
+            self.sent[ticket] = sent
+        self.sim.send(request, version=12, broker=broker, may_close=acks == 0)
+
+    @rule(topic=topics, index=indexes, broker=brokers, rack=st.sampled_from(["", "a", "b", "c"]), back=st.integers(0, 4), wait_ms=st.sampled_from([0, 500, 15_000]))
+    def fetch(self, topic: str, index: int, broker: int, rack: str, back: int, wait_ms: int) -> None:
+        """Read from a broker that many records before what this consumer has seen, or from the end of that."""
+        key = self.key(topic, index)
+        if key is None or not self.cluster.brokers[broker].is_running:
+            return
+        offset = max(0, max(self.committed.get(key, {}), default=-1) + 1 - back)
+        ticket = self.sim.next_ticket
+        self.deadlines[ticket] = self.sim.now_ms + wait_ms
+        self.fetches[ticket] = (broker, key, offset)
+        self.sim.send(
+            fetch_request(offset, topic=topic, index=index, max_wait_ms=wait_ms, rack_id=rack), version=12, broker=broker
+        )
+
+    # what holds
+
+    def partitions(self) -> Iterator[tuple[Key, Partition]]:
+        for topic in self.cluster.topics.values():
+            for partition in topic.partitions:
+                yield ((topic.id, partition.index), partition)
+
+    @invariant()
+    def check(self) -> None:
+        self.each_call_ends_once_and_in_time()
+        self.take_acknowledgements()
+        self.take_what_was_read()
+        for key, partition in self.partitions():
+            self.log_and_high_watermark_hold(key, partition)
+            self.isr_and_epochs_hold(key, partition)
+            self.replicas_leave_the_isr_late_and_come_back_at_once(key, partition)
+        self.records_give_the_image_again()
+
+    def each_call_ends_once_and_in_time(self) -> None:
+        for ticket, deadline in list(self.deadlines.items()):
+            if ticket in self.outcomes:
+                assert self.outcome_at[ticket] <= deadline, f"call {ticket} was answered {self.outcome_at[ticket] - deadline} ms late"
+                del self.deadlines[ticket]
+            else:
+                assert self.sim.now_ms < deadline, f"call {ticket} was not answered by {deadline}"
+        assert max(self.outcomes.values(), default=1) == 1
+
+    def take_acknowledgements(self) -> None:
+        for ticket in [one for one in self.sent if one in self.outcomes]:
+            sent = self.sent.pop(ticket)
+            response = self.sim.replies.get(ticket)
+            if response is None:
+                continue
+            entries = {entry.index: entry for entry in response.responses[0].partition_responses}
+            for one in sent:
+                entry = entries[one.key[1]]
+                assert entry.error_code not in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_SERVER_ERROR)
+                if entry.error_code == ErrorCode.NONE:
+                    self.commit(one.key, entry.base_offset, one.value)
+                    producer = self.producers.get(one.key)
+                    if producer is not None and one.value == b"%d-%d" % (producer.producer_id, producer.sequence):
+                        producer.sequence += 1
+
+    def take_what_was_read(self) -> None:
+        for ticket in [one for one in self.fetches if one in self.outcomes]:
+            broker, key, _ = self.fetches.pop(ticket)
+            response = self.sim.replies.get(ticket)
+            if response is None or not response.responses:
+                continue
+            entry = response.responses[0].partitions[0]
+            for record in iter_records(entry.records or b""):
+                assert record.offset < entry.high_watermark, f"broker {broker} gave {record.offset}"
+                self.commit(key, record.offset, record.value)
+
+    def commit(self, key: Key, offset: int, value: bytes) -> None:
+        known = self.committed.setdefault(key, {})
+        assert known.setdefault(offset, value) == value, f"offset {offset} was {known[offset]!r}, now {value!r}"
+
+    def log_and_high_watermark_hold(self, key: Key, partition: Partition) -> None:
+        log, high_watermark = partition.log, partition.high_watermark
+        assert log.start_offset <= high_watermark <= log.end_offset
+        assert high_watermark >= self.high_watermarks.get(key, 0), "the high watermark went back"
+        self.high_watermarks[key] = high_watermark
+        stored = {record.offset: record.value for piece in log.batches() for record in iter_records(piece.data)}
+        for offset, value in self.committed.get(key, {}).items():
+            assert offset < high_watermark
+            if offset >= log.start_offset:
+                assert stored.get(offset) == value, f"{value!r} at {offset} is lost"
+        states = partition.replica_states
+        if states is not None:
+            for broker, follower in states.followers.items():
+                assert follower.end_offset <= log.end_offset
+                if broker in partition.isr:
+                    assert high_watermark <= follower.end_offset
+        idempotent = [value for value in stored.values() if b"-" in value]
+        assert len(idempotent) == len(set(idempotent)), "a batch that was sent again is there twice"
+
+    def isr_and_epochs_hold(self, key: Key, partition: Partition) -> None:
+        assert partition.isr
+        assert set(partition.isr) <= set(partition.replicas)
+        if partition.leader != NO_LEADER:
+            assert partition.leader in partition.isr
+            assert partition.leader in self.cluster.online_ids()
+        else:
+            assert not self.cluster.online_ids() & set(partition.isr)
+        leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
+        assert partition.leader_epoch >= leader_epoch
+        assert partition.partition_epoch >= partition_epoch
+        self.epochs[key] = (partition.leader_epoch, partition.partition_epoch)
+
+    def replicas_leave_the_isr_late_and_come_back_at_once(self, key: Key, partition: Partition) -> None:
+        network, online, now_ms = self.cluster.network, self.cluster.online_ids(), self.sim.now_ms
+        before = self.in_sync.get(key, ())
+        leader_reaches_controller = network.connects(partition.leader, CONTROLLER)
+        for broker in partition.replicas:
+            since = self.held_up_since.get((key, broker))
+            if broker in before and broker not in partition.isr and broker in online and since is not None:
+                assert now_ms - since[0] >= LAG_TIME_MS, f"broker {broker} fell out of the ISR early"
+            if partition.leader in (NO_LEADER, broker):
+                self.held_up_since.pop((key, broker), None)
+                continue
+            reaches = network.connects(partition.leader, broker)
+            lags = bool(self.cluster.replication.lags.get(broker))
+            if reaches and not lags:
+                self.held_up_since.pop((key, broker), None)
+                if broker in online and leader_reaches_controller:
+                    assert broker in partition.isr, f"broker {broker} has caught up and is not in the ISR"
+            elif since is None or since[1] != partition.leader:
+                self.held_up_since[key, broker] = (now_ms, partition.leader)
+        self.in_sync[key] = partition.isr
+
+    def records_give_the_image_again(self) -> None:
+        for written in self.records[self.seen :]:
+            for record in written:
+                self.replayed.apply(record)
+        self.seen = len(self.records)
+        assert self.replayed == self.cluster.image
+
+    # the end
+
+    def teardown(self) -> None:
+        for broker in self.cluster.brokers:
+            self.cluster.rejoin_broker(broker, self.sim.now_ms)
+            self.cluster.set_follower_lag(broker, 0, self.sim.now_ms)
+            self.cluster.start_broker(broker, self.sim.now_ms)
+            self.settle()
+            self.check()
+        for _ in range(3):
+            self.advance(LAG_TIME_MS)
+            self.check()
+        assert self.sim.engine.parked_calls == 0
+        assert not self.deadlines
+        views = [
+            self.sim.ask(MetadataRequest(topics=None), version=12, broker=broker) for broker in self.cluster.brokers
+        ]
+        assert all(view == views[0] for view in views)
+        for _, partition in self.partitions():
+            assert set(partition.isr) == set(partition.replicas)
+            assert partition.leader == partition.replicas[0]
+            assert partition.high_watermark == partition.log.end_offset
+            assert partition.replica_states is None
+
+
+TestReplicaLife = ReplicaLife.TestCase
