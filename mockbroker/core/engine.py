@@ -36,6 +36,7 @@ class Engine:
 
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""
+        self.cluster.now_ms = now_ms
         deadline = self.cluster.next_deadline_ms()
         if deadline is not None and deadline <= now_ms:
             self.cluster.tick(now_ms)

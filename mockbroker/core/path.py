@@ -111,6 +111,7 @@ class CallPath:
 
         Gives the call if it waits, for ``drop``.
         """
+        self.cluster.now_ms = now_ms
         call = Call(self.cluster, session, frame, now_ms, self.rng)
         call.finish = finish
         for arrived in self.arrivals:

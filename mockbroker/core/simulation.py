@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Call
 from mockbroker.core.engine import Engine
@@ -19,6 +19,9 @@ from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.zookeeper.controller import Update
 from protocol.headers import read_response, request_frame
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.record_log import RecordLog
 
 
 class ConnectionClosedError(Exception):
@@ -41,15 +44,17 @@ class Simulation:
         seed: int = 0,
         settings: Mapping[str, Any] | None = None,
         release: str | None = None,
+        record_log: RecordLog | None = None,
     ) -> None:
         names = racks.split(",")
         brokers = [Broker(index, rack or None, [Listener(port=9092 + index)]) for index, rack in enumerate(names)]
-        self.cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release)
+        self.cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release, record_log=record_log)
         self.engine = Engine(self.cluster, Random(seed))
         self.now_ms = 0
         self.replies: dict[int, Any] = {}
         self.calls: dict[int, Call] = {}
-        self._tickets = 0
+        self.next_ticket = 1
+        self._waiting: dict[int, Call] = {}
         self._failures: list[Exception] = []
 
     def send(
@@ -61,10 +66,14 @@ class Simulation:
         client_id: str | None = "test",
         listener_rack: str | None = None,
         listener: str = DEFAULT_LISTENER,
+        may_close: bool = False,
     ) -> int:
-        """Hand a request to a broker, in its newest version unless told; gives the ticket of its answer."""
-        self._tickets += 1
-        ticket = self._tickets
+        """Hand a request to a broker, in its newest version unless told; gives the ticket of its answer.
+
+        With ``may_close`` a connection that is closed in place of an answer counts as None for an answer.
+        """
+        ticket = self.next_ticket
+        self.next_ticket += 1
         if version is None:
             version = type(request).valid_versions.highest
         frame = request_frame(request, version, correlation_id=ticket, client_id=client_id)
@@ -75,17 +84,33 @@ class Simulation:
             listener=listener,
             listener_rack=listener_rack,
         )
-        self.engine.path.take(frame[4:], session, self.now_ms, self._finish)
+        waiting = self.engine.path.take(frame[4:], session, self.now_ms, self._finish)
+        if waiting is not None:
+            self._waiting[ticket] = waiting
+        if may_close:
+            self._failures = [one for one in self._failures if not isinstance(one, ConnectionClosedError)]
         self._raise_failures()
         return ticket
+
+    def stop_broker(self, broker_id: int) -> bool:
+        """Stop a broker, whose connections end: what waited there is dropped. False if it was down."""
+        was_up = self.cluster.stop_broker(broker_id, self.now_ms)
+        for call in list(self._waiting.values()):
+            if call.broker.id == broker_id:
+                self.engine.path.drop(call, self.now_ms)
+        self.engine.wake(self.now_ms)
+        self._raise_failures()
+        return was_up
 
     def _finish(self, outcome: Outcome) -> None:
         call = outcome.call
         ticket = call.session.connection
         self.calls[ticket] = call
+        self._waiting.pop(ticket, None)
         if outcome.error is not None:
             self._failures.append(outcome.error)
         elif outcome.ending is Ending.CLOSED:
+            self.replies[ticket] = None
             self._failures.append(ConnectionClosedError(outcome.reason))
         elif outcome.output:
             _, self.replies[ticket] = read_response(b"".join(outcome.output)[4:], call.api_key, call.version)

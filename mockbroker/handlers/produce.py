@@ -33,10 +33,11 @@ PartitionResponse = ProduceResponse.Topic.Partition
 
 
 class Appended(NamedTuple):
-    """Records that were appended: the partition, the offset behind them, and the entry of the answer."""
+    """Records that were appended: the offset behind them, the leader epoch it was in, and their entry of the answer."""
 
     partition: Partition
     end_offset: int
+    leader_epoch: int
     entry: PartitionResponse
 
 
@@ -101,9 +102,12 @@ def is_replicated(call: Call, one: Appended) -> bool:
     partition = one.partition
     if partition.topic.diskless:
         return True
-    if partition.leader != call.broker.id:
-        if call.deposed(partition) is not None:
-            return False  # the broker does not know, and nobody fetches from it
+    if partition.topic.id not in call.cluster.topic_by_id:
+        fail(one.entry, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return True
+    if call.deposed(partition) is not None:
+        return False  # the broker does not know, and nobody fetches from it
+    if partition.leader != call.broker.id or was_truncated(one):
         fail(one.entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return True
     if partition.high_watermark < one.end_offset:
@@ -111,6 +115,14 @@ def is_replicated(call: Call, one: Appended) -> bool:
     if len(partition.isr) < partition.effective_min_isr():
         fail(one.entry, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     return True
+
+
+def was_truncated(one: Appended) -> bool:
+    """Whether another leader came meanwhile who lacked the records, even if the present one is the one before it."""
+    partition, log = one.partition, one.partition.log
+    if partition.leader_epoch == one.leader_epoch:
+        return False
+    return log.leader_epochs.end_offset_for(one.leader_epoch, log.end_offset).end_offset < one.end_offset
 
 
 def fail(entry: PartitionResponse, code: ErrorCode) -> None:
@@ -154,7 +166,7 @@ def appended(call: Call, partition: Partition, wanted: ProduceRequest.Topic.Part
         log_append_time_ms=written.append_time_ms,
         log_start_offset=partition.log.start_offset,
     )
-    return Appended(partition, log_owner.log.end_offset, entry)
+    return Appended(partition, written.end_offset, log_owner.leader_epoch, entry)
 
 
 def refused(index: int, error: ApiError) -> PartitionResponse:

@@ -305,6 +305,8 @@ class Cluster:
     def _cut(self, links: Iterable[tuple[int, int]], now_ms: int) -> None:
         self.now_ms = now_ms
         for node, other in links:
+            if not self.network.connects(node, other):
+                continue
             self.network.cut(node, other)
             broker = self.brokers.get(max(node, other))
             if CONTROLLER in (node, other) and broker is not None and broker.online:
@@ -542,14 +544,15 @@ class Cluster:
         gone = [one.id for one in self.image.brokers.values() if one.id not in self.brokers and not one.fenced]
         self._fence(gone, fenced=True)
         self.control.elect([self.control.run(topic_id) for topic_id in self.image.topics])
+        self.replication.refresh(self._partitions(), now_ms)
         self.support.brokers_changed(self.topics)
         if self.image.groups or self.image.offsets or self.image.pending_offsets:
             self.groups.restore(now_ms)
 
     def _brokers_changed(self) -> None:
         self.liveness.brokers_changed()
-        self.control.elect(self.topics.values())
         self.replication.refresh(self._partitions(), self.now_ms)
+        self.control.elect(self.topics.values())
         self.support.brokers_changed(self.topics)
         self.changed()
 

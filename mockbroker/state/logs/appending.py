@@ -24,9 +24,10 @@ NO_TIME = -1
 
 
 class Written(NamedTuple):
-    """Where records went. ``append_time_ms`` is -1 where the producer's timestamps stand."""
+    """Where records went, the offset behind them, and when; -1 where the producer's timestamps stand."""
 
     base_offset: int
+    end_offset: int
     append_time_ms: int
 
 
@@ -63,7 +64,7 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
                 first.producer_id, first.producer_epoch, first.base_sequence, first.last_sequence
             )
             if before is not None:
-                return Written(before.base_offset, before.append_time_ms)
+                return Written(before.base_offset, before.end_offset, before.append_time_ms)
         append_time_ms = now_ms if log_append_time else None
         appended = assign_offsets(records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers)
     except CorruptRecordError as error:
@@ -73,7 +74,7 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
     except RecordError as error:
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from None
     log.append(appended.records, appended.last_offset, appended.max_timestamp, partition.leader_epoch)
-    written = Written(appended.base_offset, now_ms if log_append_time else NO_TIME)
+    written = Written(appended.base_offset, appended.last_offset + 1, now_ms if log_append_time else NO_TIME)
     if by_producer:
         partition.producers.note(
             first.producer_id,
@@ -83,5 +84,5 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
         )
     keep_bytes = topic.config("retention.bytes")
     if keep_bytes >= 0 and topic.config("cleanup.policy") == "delete":
-        log.keep_at_most(keep_bytes)
+        log.keep_at_most(keep_bytes, before=partition.high_watermark)
     return written

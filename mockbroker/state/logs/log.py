@@ -88,17 +88,6 @@ class Log:
             taken = index + 1
         return data[first:taken]
 
-    def available_bytes(self, offset: int, enough: int) -> int:
-        """Bytes from the batch that holds ``offset`` to the end, counted until there are ``enough``."""
-        if not self.start_offset <= offset < self.end_offset:
-            return 0
-        total = 0
-        for index in range(bisect_right(self._base_offsets, offset) - 1, len(self._data)):
-            total += len(self._data[index])
-            if total >= enough:
-                break
-        return total
-
     def batches(self, offset: int = 0) -> Iterator[Batch]:
         """The batches from the one that holds ``offset``."""
         for index in range(max(0, bisect_right(self._base_offsets, offset) - 1), len(self._data)):
@@ -144,13 +133,18 @@ class Log:
         self.end_offset = min(self.end_offset, max(offset, self.start_offset))
         self.leader_epochs.truncate_from_end(self.end_offset)
 
-    def keep_at_most(self, size_bytes: int) -> None:
-        """Forget the oldest batches while more than ``size_bytes`` are kept; the last one always stays."""
+    def keep_at_most(self, size_bytes: int, before: int | None = None) -> None:
+        """Forget the oldest batches while more than ``size_bytes`` are kept; the last one always stays.
+
+        So does what reaches ``before`` or lies behind it, for which a partition gives its high watermark.
+        Source: UnifiedLog.deletableSegments, Apache Kafka 4.4.
+        """
         spare = self.size_bytes - size_bytes
         if spare <= 0:
             return
         gone = 0
-        while gone < len(self._data) - 1 and spare > 0:
+        end = self.end_offset if before is None else before
+        while gone < len(self._data) - 1 and spare > 0 and self._base_offsets[gone + 1] <= end:
             spare -= len(self._data[gone])
             gone += 1
         if gone:

@@ -37,6 +37,11 @@ class WrittenBatch(NamedTuple):
     base_offset: int
     append_time_ms: int
 
+    @property
+    def end_offset(self) -> int:
+        """The offset behind the batch."""
+        return self.base_offset + (self.last_sequence - self.first_sequence) % SEQUENCES + 1
+
 
 @dataclass(slots=True)
 class ProducerOnPartition:

@@ -113,14 +113,14 @@ class KRaft:
         if broker_id not in self.cut_off:
             self.cut_off[broker_id] = snapshot(self.current)
 
+    def leader_changes(self, partition: Partition) -> None:
+        """A leader that is cut off goes on to lead in its own eyes alone."""
+        broker_id = partition.leader
+        if broker_id in self.cut_off and self.leadership(broker_id, partition).leader == broker_id:
+            self._deposed.setdefault(broker_id, {}).setdefault(partition, depose(partition))
+
     def session_expired(self, broker_id: int, now_ms: int) -> None:
-        """The image says that the broker is fenced; what it leads, it goes on to lead in its own eyes alone."""
-        self._deposed[broker_id] = {
-            partition: depose(partition)
-            for topic in self.current.topics.values()
-            for partition in topic.partitions
-            if partition.leader == broker_id
-        }
+        """Nothing: the image says that the broker is fenced."""
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
         """The broker follows the leaders that there are, and truncates what it wrote alone."""
@@ -166,10 +166,14 @@ def state_of(partition: KnownPartition, offline: Sequence[int]) -> PartitionStat
 
 
 def depose(partition: Partition) -> DeposedPartition:
+    """A partition as its leader has it at the moment, who knows the producers that wrote to it."""
+    from copy import deepcopy
+
     from mockbroker.state.logs.log import Log
     from mockbroker.state.topics.topic import Partition
 
     end_offset = partition.log.end_offset
     registration = replace(partition.registration)
-    fork = Partition(partition.topic, partition.index, registration, None, Log(end_offset, end_offset))
+    producers = deepcopy(partition.producers)
+    fork = Partition(partition.topic, partition.index, registration, None, Log(end_offset, end_offset), producers)
     return DeposedPartition(partition.high_watermark, fork)

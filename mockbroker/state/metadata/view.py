@@ -148,6 +148,9 @@ class MetadataSupport(Protocol):
     def lost_controller(self, broker_id: int) -> None:
         """A broker no longer hears of what changes, and is not heard of."""
 
+    def leader_changes(self, partition: Partition) -> None:
+        """A partition is about to have another leader, or none."""
+
     def session_expired(self, broker_id: int, now_ms: int) -> None:
         """A broker was not heard of for so long that it counts as gone, though it is up."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CONTROLLER = -1
@@ -33,12 +32,6 @@ class Network:
     def mend(self, node: int, other: int) -> None:
         """Have two nodes reach each other again."""
         self._cut.discard(link(node, other))
-
-    def isolate(self, node: int, others: Iterable[int]) -> None:
-        """Cut a broker off from these brokers and from the controller."""
-        for other in (*others, CONTROLLER):
-            if other != node:
-                self.cut(node, other)
 
     def mend_all(self, node: int) -> None:
         """Mend every link of a node."""

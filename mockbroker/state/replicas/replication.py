@@ -3,11 +3,12 @@
 A follower that reaches its leader and is not slowed down has what the leader has, at once, and nothing is kept about
 it. Of any other there is a ``FollowerState``: its log end offset, which stays where it is while a link is cut, and
 follows the leader at a distance while a lag is set for its broker. The high watermark is the least log end offset of
-the in-sync replicas and never goes back. A follower that has lacked records for ``replica.lag.time.max.ms`` falls out
-of the ISR, if its leader reaches the controller; one that has caught up is taken in again.
+the in-sync replicas; it never goes back unless an unclean leader is elected, and stays where it is while fewer than
+``min.insync.replicas`` are in sync. A follower that has lacked records for ``replica.lag.time.max.ms`` falls out of the
+ISR, and one that has caught up is taken in again, both only if its leader reaches the controller.
 
 All of it is volatile. Source: Partition.maybeIncrementLeaderHW, Partition.getOutOfSyncReplicas and
-Replica.isCaughtUp, Apache Kafka 4.4; KIP-497.
+Replica.isCaughtUp, Apache Kafka 4.4; KIP-497, KAFKA-15583.
 """
 
 from __future__ import annotations
@@ -40,10 +41,25 @@ class FollowerState:
     caught_up_ms: int
     missing: deque[tuple[int, int]] = field(default_factory=deque)
 
+    def restart(self, leader_end_offset: int, now_ms: int) -> None:
+        """Follow another leader, to whose log this one's is truncated and who counts from now on.
+
+        Source: Partition.makeLeader and Replica.resetReplicaState, Apache Kafka 4.4.
+        """
+        self.end_offset = min(self.end_offset, leader_end_offset)
+        self.readable_end = min(self.readable_end, leader_end_offset)
+        self.caught_up_ms = now_ms
+        self.missing.clear()
+        if self.end_offset < leader_end_offset:
+            self.missing.append((leader_end_offset, now_ms))
+
 
 @dataclass(slots=True, eq=False)
 class ReplicaStates:
-    """The followers of one partition that are slowed down or cut off, by broker id, and its high watermark."""
+    """The followers of one partition that are slowed down or cut off, by broker id, and its high watermark.
+
+    Kept while there are any, and while too few replicas are in sync for the high watermark to move.
+    """
 
     high_watermark: int
     followers: dict[int, FollowerState] = field(default_factory=dict)
@@ -93,12 +109,17 @@ class Replication:
             return states.high_watermark
         return min(states.high_watermark, follower.readable_end)
 
-    def eligible(self, partition: Partition, alive: frozenset[int]) -> Container[int]:
-        """The brokers alive that may be in the ISR: those that are in it, and those that have caught up."""
+    def eligible(self, partition: Partition, online: frozenset[int]) -> Container[int]:
+        """The brokers online that may be in the ISR: those that are in it, and those that have caught up.
+
+        A leader that does not reach the controller takes nobody in.
+        """
+        if partition.leader in online and not self.network.connects(partition.leader, CONTROLLER):
+            return online.intersection(partition.isr)
         states = partition.replica_states
-        if states is None:
-            return alive
-        return alive.difference(broker_id for broker_id in states.followers if broker_id not in partition.isr)
+        if states is None or not states.followers:
+            return online
+        return online.difference(broker_id for broker_id in states.followers if broker_id not in partition.isr)
 
     # what happens
 
@@ -115,29 +136,51 @@ class Replication:
 
     def refresh(self, partitions: Iterable[Partition], now_ms: int) -> None:
         """Brokers, links, lags, leaders or replicas have changed."""
+        is_undisturbed = self.is_undisturbed
         for partition in partitions:
-            if partition.replica_states is None and self.is_undisturbed:
+            if is_undisturbed and partition.replica_states is None and not is_under_min_isr(partition):
                 continue
             self._refresh(partition, now_ms)
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """A partition has another leader: what that one lacks is cut off the log, as its followers truncate to it."""
         states = partition.replica_states
-        if states is None or partition.leader == NO_LEADER:
+        if partition.leader == NO_LEADER or (states is None and self.is_undisturbed):
             return
-        new_leader = states.followers.pop(partition.leader, None)
-        if new_leader is not None and new_leader.end_offset < partition.log.end_offset:
-            partition.truncate(new_leader.end_offset)
+        if states is not None:
+            new_leader = states.followers.pop(partition.leader, None)
+            if new_leader is not None and new_leader.end_offset < partition.log.end_offset:
+                partition.truncate(new_leader.end_offset)
+            end_offset = partition.log.end_offset
+            states.high_watermark = min(states.high_watermark, end_offset)
             for follower in states.followers.values():
-                follower.end_offset = min(follower.end_offset, new_leader.end_offset)
-                follower.readable_end = min(follower.readable_end, new_leader.end_offset)
-                follower.missing.clear()
+                follower.restart(end_offset, now_ms)
         self._refresh(partition, now_ms)
+
+    def isr_changed(self, partition: Partition) -> None:
+        """Replicas have left a partition's ISR or have come back."""
+        states = partition.replica_states
+        if states is not None:
+            self._settle(partition, states)
+        elif is_under_min_isr(partition):
+            partition.replica_states = ReplicaStates(partition.log.end_offset)
+
+    def catch_up(self, partition: Partition, broker_ids: Iterable[int]) -> None:
+        """Have the followers on these brokers get all that the leader has, whatever holds them up."""
+        states = partition.replica_states
+        if states is not None:
+            for broker_id in broker_ids:
+                states.followers.pop(broker_id, None)
+
+    def forget(self, partitions: Iterable[Partition]) -> None:
+        """These partitions are gone."""
+        for partition in partitions:
+            self.timers.cancel(partition)
 
     def check_in_sync(self, partition: Partition, now_ms: int) -> None:
         """Take the followers out of the ISR that have lacked records for too long."""
         states = partition.replica_states
-        if states is None or not self.network.connects(partition.leader, CONTROLLER):
+        if states is None or partition.leader == NO_LEADER or not self.network.connects(partition.leader, CONTROLLER):
             return
         late = {
             broker_id
@@ -191,8 +234,9 @@ class Replication:
             for broker_id, follower in states.followers.items()
             if broker_id in partition.isr
         ]
+        under_min_isr = is_under_min_isr(partition)
         high_watermark = min((end_offset for end_offset, _, _ in in_sync), default=partition.log.end_offset)
-        if high_watermark > states.high_watermark:
+        if high_watermark > states.high_watermark and partition.leader != NO_LEADER and not under_min_isr:
             states.high_watermark = high_watermark
             self.notify(partition)
         deadlines = [caught_up_ms + self.max_lag_ms for _, caught_up_ms, is_behind in in_sync if is_behind]
@@ -200,5 +244,10 @@ class Replication:
             self.timers.set(partition, min(deadlines))
         else:
             self.timers.cancel(partition)
-        if not states.followers:
+        if not states.followers and states.high_watermark == partition.log.end_offset and not under_min_isr:
             partition.replica_states = None
+
+
+def is_under_min_isr(partition: Partition) -> bool:
+    """Whether fewer replicas are in sync than ``min.insync.replicas`` asks for."""
+    return len(partition.isr) < partition.effective_min_isr()

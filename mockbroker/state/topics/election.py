@@ -1,8 +1,8 @@
 """Who leads a partition and who is in sync, given the brokers that are online: what is to change, as a record.
 
-Every replica that is online catches up at once and is in the ISR. The preferred leader, the first replica, leads again
-as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR. While no replica of the
-ISR is online there is no leader and the ISR stays as it was, unless ``unclean`` election takes any replica.
+Every replica that is online and has what the leader has is in the ISR. The preferred leader, the first replica, leads
+again as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR. While no replica
+of the ISR is online there is no leader and the ISR stays as it was, unless ``unclean`` election takes any replica.
 
 Source: PartitionChangeBuilder, Apache Kafka 4.4.
 """
@@ -25,8 +25,8 @@ Leadership = tuple[int, tuple[int, ...]]
 """Who leads, -1 for nobody, and who is in sync, in the order of the replicas."""
 
 
-def elect(replicas: tuple[int, ...], now: Leadership, online: Container[int], *, unclean: bool = False) -> Leadership:
-    """Leader and ISR in line with the brokers that are online.
+def elect(replicas: tuple[int, ...], now: Leadership, eligible: Container[int]) -> Leadership:
+    """Leader and ISR in line with the brokers that may be in sync: all that are online, unless they lack records.
 
     >>> elect((1, 2, 3), (1, (1, 2, 3)), {2, 3})
     (2, (2, 3))
@@ -34,38 +34,56 @@ def elect(replicas: tuple[int, ...], now: Leadership, online: Container[int], *,
     (-1, (3,))
     """
     leader, isr = now
-    online_replicas = tuple([replica for replica in replicas if replica in online])
-    if not (unclean and online_replicas):
-        for replica in isr:
-            if replica in online:
-                break
-        else:
-            return (NO_LEADER, isr)
-    if replicas[0] in online or leader not in online:
-        return (online_replicas[0], online_replicas)
-    return (leader, online_replicas)
+    for replica in isr:
+        if replica in eligible:
+            break
+    else:
+        return (NO_LEADER, isr)
+    in_sync = tuple([replica for replica in replicas if replica in eligible])
+    if replicas[0] in eligible or leader not in eligible:
+        return (in_sync[0], in_sync)
+    return (leader, in_sync)
 
 
-def election(partition: Partition, online: Container[int], *, unclean: bool = False) -> PartitionChangeRecord | None:
+def elect_unclean(replicas: tuple[int, ...], now: Leadership, online: Container[int]) -> Leadership:
+    """The first replica that is online leads, whatever it lacks, and is alone in sync.
+
+    >>> elect_unclean((1, 2, 3), (-1, (1,)), {2, 3})
+    (2, (2,))
+    """
+    for replica in replicas:
+        if replica in online:
+            return (replica, (replica,))
+    return now
+
+
+def election(
+    partition: Partition, eligible: Container[int], online: Container[int], *, unclean: bool = False
+) -> PartitionChangeRecord | None:
     """What changes about a partition now that these brokers are online, None if nothing does.
 
     A leader that changes begins a leader epoch; an ISR that changes alone does not, as since Kafka 3.6.
+
+    Args:
+        eligible: those of the brokers online that may be in its ISR.
     """
     now = partition.registration
     before = (now.leader, now.isr)
-    after = elect(now.replicas, before, online, unclean=unclean)
+    after = elect(now.replicas, before, eligible)
+    if unclean and after[0] == NO_LEADER:
+        after = elect_unclean(now.replicas, after, online)
     return None if after == before else change_record(partition, after)
 
 
-def reassignment(partition: Partition, replicas: tuple[int, ...], online: Container[int]) -> PartitionChangeRecord:
-    """What changes when a partition moves to these replicas at once; those online are in sync.
+def reassignment(partition: Partition, replicas: tuple[int, ...], eligible: Container[int]) -> PartitionChangeRecord:
+    """What changes when a partition moves to these replicas at once; those that are eligible are in sync.
 
     The leader epoch moves on when a replica is dropped, even if the leader stays: see
     ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded``.
     """
-    isr = tuple([replica for replica in replicas if replica in online]) or replicas
+    isr = tuple([replica for replica in replicas if replica in eligible]) or replicas
     leader = partition.leader if partition.leader in replicas else NO_LEADER
-    record = change_record(partition, elect(replicas, (leader, isr), online))
+    record = change_record(partition, elect(replicas, (leader, isr), eligible))
     record.replicas = list(replicas)
     if not set(partition.replicas) <= set(replicas) and record.leader == NO_LEADER_CHANGE:
         record.leader = partition.leader

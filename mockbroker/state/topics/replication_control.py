@@ -5,7 +5,7 @@ Source: ReplicationControlManager, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from protocol.embedded.metadata_topics import PartitionChangeRecord
+
+NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
 
 
 @dataclass(slots=True, eq=False)
@@ -161,9 +163,17 @@ class ReplicationControl:
             )
         from mockbroker.state.topics.election import reassignment
 
-        self._change(partition, reassignment(partition, tuple(replicas), self.cluster.online_ids()))
-        self.cluster.replication.refresh([partition], self.cluster.now_ms)
-        self.cluster.changed()
+        cluster = self.cluster
+        online = cluster.online_ids()
+        eligible = cluster.replication.eligible(partition, online)
+        if not any(replica in eligible for replica in replicas):
+            # The move is over once a replica has caught up, so it has by now.
+            cluster.replication.catch_up(partition, replicas)
+            eligible = online
+        self._change(partition, reassignment(partition, tuple(replicas), eligible))
+        cluster.replication.refresh([partition], cluster.now_ms)
+        self.elect([partition.topic])
+        cluster.changed()
 
     def delete(self, topic: Topic) -> None:
         """Remove a topic and its records; whoever waits for those is woken."""
@@ -173,6 +183,7 @@ class ReplicationControl:
         del self.cluster.topics[topic.name]
         del self.cluster.topic_by_id[topic.id]
         self.cluster.log_store.delete(topic.id)
+        self.cluster.replication.forget(topic.partitions)
         if self.cluster.has_groups:
             self.cluster.groups.forget_topic(topic.name)
         self.cluster.woken.extend(topic.partitions)
@@ -183,16 +194,18 @@ class ReplicationControl:
         from mockbroker.state.topics.election import election
 
         online = self.cluster.online_ids()
+        replication = self.cluster.replication
         for topic in topics:
             if topic.diskless:
                 continue
             unclean = topic.config("unclean.leader.election.enable")
             for partition in topic.partitions:
-                eligible: Container[int] = online
-                if partition.replica_states is not None:
-                    eligible = self.cluster.replication.eligible(partition, online)
-                change = election(partition, eligible, unclean=unclean)
-                if change is not None:
+                # A new leader may be one that other replicas catch up with, and have them in its ISR at once.
+                while True:
+                    eligible = replication.eligible(partition, online)
+                    change = election(partition, eligible, online, unclean=unclean)
+                    if change is None:
+                        break
                     self._change(partition, change)
 
     def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
@@ -254,10 +267,13 @@ class ReplicationControl:
 
         One record at a time: an outage of many partitions takes twice as long with all of its records in one list.
         """
+        cluster = self.cluster
         epoch = partition.registration.leader_epoch
-        self.cluster.writer.commit((record,))
-        self.cluster.woken.append(partition)
+        if record.leader not in (NO_LEADER_CHANGE, partition.leader):
+            cluster.support.leader_changes(partition)
+        cluster.writer.commit((record,))
+        cluster.woken.append(partition)
         if partition.registration.leader_epoch != epoch:
-            if partition.replica_states is not None:
-                self.cluster.replication.leader_changed(partition, self.cluster.now_ms)
+            cluster.replication.leader_changed(partition, cluster.now_ms)
             partition.leader_epoch_began()
+        cluster.replication.isr_changed(partition)

@@ -1,7 +1,7 @@
 """Links fail, brokers come and go, replicas lag: no acknowledged record is lost, and readers see only what stays.
 
-Producers and consumers use the cluster meanwhile, each at whichever broker it likes. After every step what Kafka promises
-of its replicas holds; at the end all is mended, and then nothing of the disturbance is left.
+Producers and consumers use the cluster meanwhile, each at whichever broker it likes. After every step what Kafka
+promises of its replicas holds; at the end all is mended, and then nothing of the disturbance is left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.simulation import Simulation
@@ -21,12 +21,11 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
 from mockbroker.state.replicas.network import CONTROLLER
 from mockbroker.state.topics.topic import NO_LEADER, Partition
-from protocol.apis.fetch import FetchRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import iter_records
-from tests.unit.mockbroker.handlers.records import batch, fetch_request, values
+from tests.unit.mockbroker.handlers.records import batch, fetch_request
 
 LAG_TIME_MS = 30_000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -121,7 +120,7 @@ class ReplicaLife(RuleBasedStateMachine):
 
     @rule(topic=topics, index=indexes, replicas=st.lists(brokers, min_size=1, max_size=4, unique=True))
     def reassign(self, topic: str, index: int, replicas: list[int]) -> None:
-        """Move a partition; not to brokers of which none has what was committed, since the move is done at once."""
+        """Move a partition, to brokers that may be down or cut off too."""
         if topic in self.cluster.topics:
             with suppress(ApiError):
                 self.cluster.reassign(topic, index, replicas)
@@ -194,7 +193,12 @@ class ReplicaLife(RuleBasedStateMachine):
         found = self.cluster.topics.get(topic)
         return None if found is None or index >= len(found.partitions) else (found.id, index)
 
-    @rule(topic=topics, places=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True), broker=brokers, acks=st.sampled_from([-1, -1, 0, 1]))
+    @rule(
+        topic=topics,
+        places=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True),
+        broker=brokers,
+        acks=st.sampled_from([-1, -1, 0, 1]),
+    )
     def produce(self, topic: str, places: list[int], broker: int, acks: int) -> None:
         """One record to each of these partitions in one request."""
         if not self.cluster.brokers[broker].is_running:
@@ -229,7 +233,14 @@ class ReplicaLife(RuleBasedStateMachine):
             self.sent[ticket] = sent
         self.sim.send(request, version=12, broker=broker, may_close=acks == 0)
 
-    @rule(topic=topics, index=indexes, broker=brokers, rack=st.sampled_from(["", "a", "b", "c"]), back=st.integers(0, 4), wait_ms=st.sampled_from([0, 500, 15_000]))
+    @rule(
+        topic=topics,
+        index=indexes,
+        broker=brokers,
+        rack=st.sampled_from(["", "a", "b", "c"]),
+        back=st.integers(0, 4),
+        wait_ms=st.sampled_from([0, 500, 15_000]),
+    )
     def fetch(self, topic: str, index: int, broker: int, rack: str, back: int, wait_ms: int) -> None:
         """Read from a broker that many records before what this consumer has seen, or from the end of that."""
         key = self.key(topic, index)
@@ -240,7 +251,9 @@ class ReplicaLife(RuleBasedStateMachine):
         self.deadlines[ticket] = self.sim.now_ms + wait_ms
         self.fetches[ticket] = (broker, key, offset)
         self.sim.send(
-            fetch_request(offset, topic=topic, index=index, max_wait_ms=wait_ms, rack_id=rack), version=12, broker=broker
+            fetch_request(offset, topic=topic, index=index, max_wait_ms=wait_ms, rack_id=rack),
+            version=12,
+            broker=broker,
         )
 
     # what holds
@@ -264,7 +277,9 @@ class ReplicaLife(RuleBasedStateMachine):
     def each_call_ends_once_and_in_time(self) -> None:
         for ticket, deadline in list(self.deadlines.items()):
             if ticket in self.outcomes:
-                assert self.outcome_at[ticket] <= deadline, f"call {ticket} was answered {self.outcome_at[ticket] - deadline} ms late"
+                assert self.outcome_at[ticket] <= deadline, (
+                    f"call {ticket} was answered {self.outcome_at[ticket] - deadline} ms late"
+                )
                 del self.deadlines[ticket]
             else:
                 assert self.sim.now_ms < deadline, f"call {ticket} was not answered by {deadline}"

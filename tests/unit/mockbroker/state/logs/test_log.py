@@ -97,5 +97,3 @@ def test_lookups_agree_with_walking_all_batches(batches, timestamp, data):
     since = [batch for batch in kept if batch.max_timestamp >= timestamp]
     assert log.first_batch_since(timestamp) == (since[0] if since else None)
     assert log.size_bytes == sum(len(batch.data) for batch in kept)
-    available = log.available_bytes(offset, 10**6)
-    assert available == sum(len(batch.data) for batch in kept if batch.last_offset >= offset)

@@ -8,6 +8,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.replicas.network import CONTROLLER
 from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
+from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch, produce, produce_request, values
 
@@ -92,14 +93,28 @@ def test_acks_all_gives_up_at_its_timeout(sim):
     assert (entry.error_code, entry.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, -1)
 
 
-def test_too_few_replicas_after_the_wait_are_told(sim):
+def test_while_too_few_replicas_are_in_sync_the_high_watermark_stays_and_acks_all_times_out(sim):
     sim.cluster.cut_link(0, 1, sim.now_ms)
     sim.cluster.cut_link(0, 2, sim.now_ms)
     ticket = send(sim)
     sim.advance(ms=LAG_TIME_MS)
-    assert partition(sim).isr == (0,)
-    assert error_of(sim, ticket) == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert (partition(sim).isr, partition(sim).high_watermark, partition(sim).log.end_offset) == ((0,), 0, 1)
     assert error_of(sim, send(sim)) == ErrorCode.NOT_ENOUGH_REPLICAS
+    sim.advance(ms=60_000 - LAG_TIME_MS)
+    assert error_of(sim, ticket) == ErrorCode.REQUEST_TIMED_OUT
+    sim.cluster.mend_link(0, 1, sim.now_ms)
+    assert (partition(sim).isr, partition(sim).high_watermark) == ((0, 1), 1)
+
+
+def test_while_too_few_brokers_are_up_what_acks_1_wrote_is_not_read(sim):
+    produce(sim, batch(b"before"))
+    sim.cluster.stop_broker(1, sim.now_ms)
+    sim.cluster.stop_broker(2, sim.now_ms)
+    assert produce(sim, batch(b"after"), acks=1).base_offset == 1
+    assert values(fetch(sim, 0).records) == [b"before"]
+    sim.cluster.start_broker(2, sim.now_ms)
+    assert values(fetch(sim, 0).records) == [b"before", b"after"]
+    assert partition(sim).replica_states is None
 
 
 def test_a_mended_follower_catches_up_and_is_in_sync_again(sim):
@@ -123,6 +138,111 @@ def test_a_leader_that_lacks_records_has_its_log_cut_down_to_what_it_has(sim):
     assert partition(sim).log.end_offset == 1
     assert produce(sim, batch(b"anew"), broker=1).base_offset == 1
     assert values(fetch(sim, 0, broker=1).records) == [b"everywhere", b"anew"]
+
+
+def test_a_follower_that_reaches_a_new_leader_is_in_sync_at_once(sim):
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    send(sim)
+    sim.advance(ms=LAG_TIME_MS)
+    assert partition(sim).isr == (0, 2)
+    sim.cluster.stop_broker(0, sim.now_ms)
+    assert (partition(sim).leader, partition(sim).isr) == (2, (1, 2))
+
+
+def test_a_follower_that_lacks_records_of_a_new_leader_falls_out_of_sync_in_its_time(sim):
+    """The wait counts from the election on (Replica.resetReplicaState)."""
+    sim.cluster.cut_link(0, 2, sim.now_ms)
+    sim.cluster.cut_link(1, 2, sim.now_ms)
+    sim.cluster.set_follower_lag(1, 1, sim.now_ms)
+    for value in (b"a", b"b"):
+        send(sim, value, acks=1)
+    sim.advance(ms=1000)
+    sim.cluster.stop_broker(0, sim.now_ms)
+    assert (partition(sim).leader, partition(sim).log.end_offset, partition(sim).high_watermark) == (1, 1, 0)
+    sim.advance(ms=LAG_TIME_MS - 1)
+    assert partition(sim).isr == (1, 2)
+    sim.advance(ms=1)
+    assert partition(sim).isr == (1,)
+
+
+def test_a_leader_that_does_not_reach_the_controller_takes_nobody_into_its_isr(sim):
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    send(sim)
+    sim.advance(ms=LAG_TIME_MS)
+    sim.cluster.cut_link(0, CONTROLLER, sim.now_ms)
+    sim.cluster.mend_link(0, 1, sim.now_ms)
+    assert partition(sim).isr == (0, 2)
+    sim.cluster.mend_link(0, CONTROLLER, sim.now_ms)
+    assert partition(sim).isr == (0, 1, 2)
+
+
+def test_a_partition_that_moves_to_a_follower_that_lags_keeps_what_was_committed(sim):
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    ticket = send(sim)
+    sim.advance(ms=LAG_TIME_MS)
+    assert error_of(sim, ticket) == ErrorCode.NONE
+    sim.cluster.reassign(TOPIC, 0, [1])
+    assert (partition(sim).leader, partition(sim).log.end_offset) == (1, 1)
+
+
+def test_an_unclean_leader_is_a_follower_that_lags_where_no_other_is_up(sim):
+    sim.cluster.create_topic("unclean", 1, assignment=[[0, 1]], configs={"unclean.leader.election.enable": "true"})
+    found = sim.cluster.topics["unclean"].partitions[0]
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    produce(sim, batch(b"lost"), topic="unclean", acks=1)
+    sim.advance(ms=LAG_TIME_MS)
+    assert (found.isr, found.high_watermark) == ((0,), 1)
+    sim.cluster.stop_broker(0, sim.now_ms)
+    assert (found.leader, found.isr, found.log.end_offset, found.high_watermark) == (1, (1,), 0, 0)
+
+
+def test_a_topic_with_a_follower_that_lags_can_be_deleted(sim):
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    waiting = send(sim)
+    sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
+    sim.advance(ms=0)
+    assert error_of(sim, waiting) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    sim.advance(ms=LAG_TIME_MS)
+
+
+def test_a_follower_of_a_topic_that_a_request_makes_has_its_full_time(sim):
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    sim.advance(ms=LAG_TIME_MS)
+    made = CreateTopicsRequest.Topic(
+        name="later",
+        num_partitions=-1,
+        replication_factor=-1,
+        assignments=[CreateTopicsRequest.Topic.Assignment(partition_index=0, broker_ids=[0, 1])],
+    )
+    sim.now_ms += 5_000  # nothing is due meanwhile
+    sim.ask(CreateTopicsRequest(topics=[made]))
+    produce(sim, batch(b"a"), topic="later", acks=1)
+    sim.advance(ms=LAG_TIME_MS - 1)
+    assert sim.cluster.topics["later"].partitions[0].isr == (0, 1)
+    sim.advance(ms=1)
+    assert sim.cluster.topics["later"].partitions[0].isr == (0,)
+
+
+def test_retention_keeps_what_is_above_the_high_watermark(sim):
+    sim.cluster.create_topic("small", 1, assignment=[[0, 1]], configs={"retention.bytes": "1"})
+    produce(sim, batch(b"a"), topic="small")
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    for _ in range(3):
+        produce(sim, batch(b"b"), topic="small", acks=1)
+    log = sim.cluster.topics["small"].partitions[0].log
+    assert (log.start_offset, log.end_offset) == (1, 4)
+
+
+def test_a_batch_that_is_sent_again_waits_for_itself_and_not_for_later_ones(sim):
+    def again(sequence):
+        sent = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=sequence)
+        return sim.send(produce_request(sent), version=12)
+
+    again(0)
+    sim.cluster.cut_link(0, 1, sim.now_ms)
+    waiting = again(1)
+    assert error_of(sim, again(0)) == ErrorCode.NONE
+    assert waiting not in sim.replies
 
 
 # lag
@@ -215,6 +335,44 @@ def test_what_a_leader_takes_before_it_is_deposed_is_truncated_with_the_rest(sim
     assert waiting not in sim.replies, "the broker does not know that it was deposed"
     sim.cluster.rejoin_broker(0, sim.now_ms)
     assert partition(sim).log.end_offset == 0
+
+
+def test_what_a_deposed_leader_took_is_not_acknowledged_when_it_leads_again(sim):
+    sim.cluster.isolate_broker(0, sim.now_ms)
+    before = send(sim, b"before it was deposed", broker=0)
+    sim.advance(ms=SESSION_MS)
+    after = send(sim, b"after", broker=0)
+    for _ in range(3):
+        assert produce(sim, batch(b"new"), broker=1).error_code == ErrorCode.NONE
+    sim.cluster.rejoin_broker(0, sim.now_ms)
+    sim.advance(ms=0)
+    assert partition(sim).leader == 0
+    assert error_of(sim, before) == error_of(sim, after) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert values(fetch(sim, 0, broker=0).records) == [b"new"] * 3
+
+
+def test_a_leader_that_has_not_heard_that_its_partition_moved_writes_for_itself_alone(sim):
+    sim.cluster.cut_link(0, CONTROLLER, sim.now_ms)
+    sim.cluster.reassign(TOPIC, 0, [1, 2])
+    assert produce(sim, batch(b"lost"), acks=1, broker=0).base_offset == 0
+    assert produce(sim, batch(b"kept"), broker=1).base_offset == 0
+    assert values(fetch(sim, 0, broker=1).records) == [b"kept"]
+
+
+def test_a_deposed_leader_knows_the_producers_that_it_knew(sim):
+    again = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    assert produce(sim, again).base_offset == 0
+    sim.cluster.isolate_broker(0, sim.now_ms)
+    sim.advance(ms=SESSION_MS)
+    assert produce(sim, again, acks=1).base_offset == 0
+
+
+def test_a_link_that_is_cut_again_does_not_put_off_the_end_of_the_session(sim):
+    sim.cluster.cut_link(0, CONTROLLER, sim.now_ms)
+    sim.advance(ms=SESSION_MS - 1)
+    sim.cluster.isolate_broker(0, sim.now_ms)
+    sim.advance(ms=1)
+    assert not sim.cluster.brokers[0].online
 
 
 def test_a_broker_that_finds_back_in_time_was_never_gone(sim):
