@@ -59,4 +59,4 @@ class InputError(KafkaRackError):
 
 
 class UnreadableRegistrationError(KafkaRackError):
-    """A reader cannot make out what a broker wrote into Zookeeper."""
+    """A reader cannot make out what a broker wrote into ZooKeeper."""

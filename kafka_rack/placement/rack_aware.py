@@ -221,7 +221,7 @@ def rotated(twice: Sequence[int], begin: int, length: int, count: int) -> Sequen
 
 
 def start_index_of_growth(brokers: Sequence[UsableBroker], first_leader: int) -> int:
-    """The start index and shift by which Zookeeper-era Kafka adds partitions to a topic.
+    """The start index and shift by which Kafka in ZooKeeper mode adds partitions to a topic.
 
     It is the place, among the brokers in id order, of the first one whose id is not below the preferred leader of
     partition 0 (AdminManager and AdminZkClient.addPartitions, Apache Kafka 3.9.1); 0 when there is none.

@@ -1,13 +1,13 @@
 """The control API: HTTP on loopback, to look at a running cluster and to stop and start brokers and racks.
 
     GET  /healthz                       {"status": "ok"}
-    GET  /cluster                       brokers, racks, topics; in Zookeeper mode also what is registered there
+    GET  /cluster                       brokers, racks, topics; in ZooKeeper mode also what is registered there
     POST /brokers/{id}/stop and /start  {"brokers": [ids that changed]}
     POST /racks/{rack}/stop and /start  the same
     POST /brokers/{id}/lag              {"records": N}: have its followers be N records behind, 0 ends it
     POST /racks/{rack}/lag              the same, for each broker of the rack
     POST /brokers/{id}/software         {"release": "0.10.0", "inter.broker.protocol.version": "0.9.0"}, or one of them:
-                                        what it runs from its next start on, in Zookeeper mode
+                                        what it runs from its next start on, in ZooKeeper mode
 
 HEAD is answered as GET, without the body. A POST is answered when the change has taken effect; 409 where there is
 nothing to change, 404 for what is not there, 405 for the wrong method, with ``Allow``, 400 for what is not HTTP or a
@@ -30,7 +30,8 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.releases import PROTOCOL_SETTING
 from mockbroker.state.topics.topic import Topic
-from mockbroker.state.zookeeper.controller import BROKER_IDS, Zookeeper
+from mockbroker.state.zookeeper.controller import ZooKeeperMode
+from mockbroker.state.zookeeper.registry import BROKER_IDS
 from protocol.uuids import uuid_to_text
 
 MAX_BODY_BYTES = 1 << 16
@@ -243,7 +244,7 @@ def describe(state: Cluster) -> dict[str, Any]:
     return shown
 
 
-def zookeeper_as_json(zookeeper: Zookeeper) -> dict[str, Any]:
+def zookeeper_as_json(zookeeper: ZooKeeperMode) -> dict[str, Any]:
     """The controller's epoch, what it could not read, the registrations; what each broker runs, and was told last."""
     last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
     return {

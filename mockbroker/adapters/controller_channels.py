@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from mockbroker.core.controller_link import ControllerLink
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.zookeeper.controller import Update
+from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.errors import ProtocolError
 
 AGAIN_S = 0.3  # after a failed attempt; as long as Kafka's controller waits
@@ -87,7 +87,7 @@ class ControllerChannels:
         return channel
 
 
-def channel_key_of(update: Update) -> ChannelKey:
+def channel_key_of(update: MetadataUpdate) -> ChannelKey:
     return ChannelKey(update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
 
 
@@ -101,7 +101,7 @@ class Channel(asyncio.Protocol):
         self._again: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def add(self, update: Update) -> None:
+    def add(self, update: MetadataUpdate) -> None:
         self.link.add(update)
         self._go_on()
 

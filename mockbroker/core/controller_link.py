@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from mockbroker.handlers.update_metadata import request_of
-from mockbroker.state.zookeeper.controller import REFUSED, STALE, TAKEN, UNREACHABLE, Delivery, Update
+from mockbroker.state.zookeeper.controller import REFUSED, STALE, TAKEN, UNREACHABLE, MetadataUpdate, UpdateDelivery
 from protocol.errors import ProtocolError
 from protocol.framing import FrameReader
 from protocol.headers import read_response, request_frame
@@ -26,10 +26,10 @@ class ControllerLink:
     while the last attempt has failed and the next has not begun.
     """
 
-    def __init__(self, controller_id: int, on_delivery: Callable[[Delivery], None]) -> None:
+    def __init__(self, controller_id: int, on_delivery: Callable[[UpdateDelivery], None]) -> None:
         self.controller_id, self.on_delivery = controller_id, on_delivery
         self.is_connected = False
-        self._updates: deque[Update] = deque()
+        self._updates: deque[MetadataUpdate] = deque()
         self._correlation_id = -1
         self._is_waiting = False
         self._has_failed = False
@@ -44,7 +44,7 @@ class ControllerLink:
         """Whether there is anything left to be sent."""
         return bool(self._updates)
 
-    def add(self, update: Update) -> None:
+    def add(self, update: MetadataUpdate) -> None:
         """One more, behind those that are there."""
         self._updates.append(update)
 
@@ -73,7 +73,7 @@ class ControllerLink:
         """The connection has ended, or could not be opened. What was not answered is kept."""
         if self._updates:
             self._has_failed = True
-            self.on_delivery(Delivery(self._updates[0], REFUSED if self._is_waiting else UNREACHABLE))
+            self.on_delivery(UpdateDelivery(self._updates[0], REFUSED if self._is_waiting else UNREACHABLE))
         self.is_connected = self._is_waiting = False
         self._reader = FrameReader()
 
@@ -86,4 +86,4 @@ class ControllerLink:
             raise ProtocolError(f"answer {header.correlation_id}, but {self._correlation_id} is awaited")
         self._updates.popleft()
         self._is_waiting = False
-        self.on_delivery(Delivery(update, STALE if response.error_code else TAKEN))
+        self.on_delivery(UpdateDelivery(update, STALE if response.error_code else TAKEN))

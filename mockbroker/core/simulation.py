@@ -17,7 +17,7 @@ from mockbroker.core.engine import Engine
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.zookeeper.controller import Update
+from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.headers import read_response, request_frame
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Simulation:
         assert ticket in self.replies, f"{type(request).__name__} waits"
         return self.replies[ticket]
 
-    def tell(self, *broker_ids: int) -> list[Update]:
+    def tell(self, *broker_ids: int) -> list[MetadataUpdate]:
         """Carry what the controller in ZooKeeper mode has to say to these brokers, or to all; gives all there was.
 
         What is for others is lost.

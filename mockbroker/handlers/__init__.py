@@ -38,7 +38,7 @@ MODULE_OF_API: dict[int, str] = {
 MODULE_OF_CONTROLLER_API: dict[int, str] = {
     6: "update_metadata",
 }
-"""What brokers ask of each other in Zookeeper mode; served there alone."""
+"""What brokers ask of each other in ZooKeeper mode; served there alone."""
 
 
 def handler_of(api_key: int) -> Handler | None:

@@ -1,4 +1,4 @@
-"""ApiVersions (key 18): every version of every API that has a handler; in Zookeeper mode those of the broker's release.
+"""ApiVersions (key 18): every version of every API that has a handler; in ZooKeeper mode those of the broker's release.
 
 Errors: UNSUPPORTED_VERSION, in version 0 form with this API's own range, for a version that is not known (KIP-511);
 INVALID_REQUEST for a client's name or version of other characters than Kafka takes, and for a cluster id without a node

@@ -3,7 +3,7 @@
 A move is done before its answer goes out, since every replica has what its leader has: none is ever under way.
 Reads cluster.topics; AlterPartitionReassignments changes partitions' replicas.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
-NO_REASSIGNMENT_IN_PROGRESS, NOT_CONTROLLER in Zookeeper mode.
+NO_REASSIGNMENT_IN_PROGRESS, NOT_CONTROLLER in ZooKeeper mode.
 Source: KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments, Apache Kafka.
 """
 

@@ -1,6 +1,6 @@
 """CreateTopics (key 19), DeleteTopics (20), CreatePartitions (37). A topic has its leaders before the answer goes out.
 
-Write cluster.topics. Any broker answers, as since KIP-590 a broker forwards to the controller; in Zookeeper mode the
+Write cluster.topics. Any broker answers, as since KIP-590 a broker forwards to the controller; in ZooKeeper mode the
 controller alone, once it was told of the change itself.
 Errors, per topic: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
 INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
@@ -162,16 +162,13 @@ def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsRespon
 
 @handles(CreatePartitionsRequest)
 def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
-    """Widen each topic; in Zookeeper mode none while only some brokers have a rack, whatever is asked for.
+    """Widen each topic; in ZooKeeper mode none while only some brokers have a rack, whatever is asked for.
 
     ZkAdminManager.createPartitions looks at all brokers before it looks at a topic, Kafka 1.0 to 3.9.
     """
-    zookeeper = call.cluster.zookeeper
-    if zookeeper is not None and call.cluster.controller_id() == call.broker.id:
-        racks = zookeeper.racks().values()
-        if None in racks and any(racks):
-            refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
-            return refusal
+    if call.cluster.support.missing_racks(call.broker.id):
+        refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
+        return refusal
     response = CreatePartitionsResponse()
     for wanted in request.topics:
         entry = CreatePartitionsResponse.Topic(name=wanted.name)

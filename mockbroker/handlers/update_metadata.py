@@ -1,4 +1,4 @@
-"""UpdateMetadata (key 6): the controller tells a broker who is alive and who leads what. In Zookeeper mode only.
+"""UpdateMetadata (key 6): the controller tells a broker who is alive and who leads what. In ZooKeeper mode only.
 
 Both directions: what the controller has to tell as a request, and what a broker does with one.
 Writes the broker's metadata cache. Errors: STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH.
@@ -12,8 +12,8 @@ from itertools import groupby
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.call import Call, handles
-from mockbroker.state.metadata.cache import Address, LiveBroker, PartitionState, ToldPartition
-from mockbroker.state.zookeeper.controller import Update
+from mockbroker.state.metadata.cache import Address, LiveBroker, PartitionState, TopicPartitionState
+from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
 
@@ -37,13 +37,13 @@ def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadat
         return UpdateMetadataResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     without_rack = "" if zookeeper.running[call.broker.id].since(GENERATED_SINCE) else None
     brokers = [live_broker(call.version, broker, without_rack) for broker in request.live_brokers]
-    cache.update(request.controller_id, request.controller_epoch, brokers, told_partitions(call.version, request))
+    cache.update(request.controller_id, request.controller_epoch, brokers, read_partition_states(call.version, request))
     call.cluster.notify(cache)
     return UpdateMetadataResponse()
 
 
 def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack: str | None) -> LiveBroker:
-    """A broker as one version told of it: with one address in 0, and with ``without_rack`` for its rack below 2."""
+    """A broker as one version has it: with one address in 0, and with ``without_rack`` for its rack below 2."""
     rack = broker.rack if version >= RACK_VERSION else without_rack
     if version == 0:
         return LiveBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),), rack)
@@ -54,14 +54,14 @@ def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack
     return LiveBroker(broker.id, addresses, rack)
 
 
-def told_partitions(version: int, request: UpdateMetadataRequest) -> Iterator[ToldPartition]:
+def read_partition_states(version: int, request: UpdateMetadataRequest) -> Iterator[TopicPartitionState]:
     if version < GROUPED_VERSION:
         for one in request.ungrouped_partition_states:
-            yield ToldPartition(one.topic_name, bytes(16), one.partition_index, read_state(one))
+            yield TopicPartitionState(one.topic_name, bytes(16), one.partition_index, read_state(one))
         return
     for topic in request.topic_states:
         for one in topic.partition_states:
-            yield ToldPartition(topic.topic_name, topic.topic_id, one.partition_index, read_state(one))
+            yield TopicPartitionState(topic.topic_name, topic.topic_id, one.partition_index, read_state(one))
 
 
 def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
@@ -77,7 +77,7 @@ def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
     )
 
 
-def request_of(update: Update) -> UpdateMetadataRequest:
+def request_of(update: MetadataUpdate) -> UpdateMetadataRequest:
     """The request that carries an update, to be written in the update's version."""
     request = UpdateMetadataRequest(
         controller_id=update.controller_id,
@@ -92,7 +92,7 @@ def request_of(update: Update) -> UpdateMetadataRequest:
         UpdateMetadataRequest.TopicState(
             topic_name=name, topic_id=topic_id, partition_states=written_states(partitions, with_topic=False)
         )
-        for (name, topic_id), partitions in groupby(update.partitions, lambda told: (told.topic, told.topic_id))
+        for (name, topic_id), partitions in groupby(update.partitions, lambda one: (one.topic, one.topic_id))
     ]
     return request
 
@@ -108,18 +108,20 @@ def written_broker(version: int, broker: LiveBroker) -> UpdateMetadataRequest.Br
     return UpdateMetadataRequest.Broker(id=broker.id, endpoints=endpoints, rack=broker.rack)
 
 
-def written_states(partitions: Iterable[ToldPartition], *, with_topic: bool) -> list[UpdateMetadataPartitionState]:
+def written_states(
+    partitions: Iterable[TopicPartitionState], *, with_topic: bool
+) -> list[UpdateMetadataPartitionState]:
     return [
         UpdateMetadataPartitionState(
-            topic_name=told.topic if with_topic else "",
-            partition_index=told.partition,
-            controller_epoch=told.state.controller_epoch,
-            leader=told.state.leader,
-            leader_epoch=told.state.leader_epoch,
-            isr=list(told.state.isr),
-            zk_version=told.state.zk_version,
-            replicas=list(told.state.replicas),
-            offline_replicas=list(told.state.offline_replicas),
+            topic_name=one.topic if with_topic else "",
+            partition_index=one.partition,
+            controller_epoch=one.state.controller_epoch,
+            leader=one.state.leader,
+            leader_epoch=one.state.leader_epoch,
+            isr=list(one.state.isr),
+            zk_version=one.state.zk_version,
+            replicas=list(one.state.replicas),
+            offline_replicas=list(one.state.offline_replicas),
         )
-        for told in partitions
+        for one in partitions
     ]

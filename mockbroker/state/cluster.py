@@ -21,7 +21,7 @@ from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
-from mockbroker.state.metadata.kraft import CurrentView, KRaft
+from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
 from mockbroker.state.replicas.network import CONTROLLER, Network
 from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mockbroker.state.image.record_log import RecordLog
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.metadata.view import MetadataSupport
-    from mockbroker.state.zookeeper.controller import Update, Zookeeper
+    from mockbroker.state.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 
 
 @dataclass(slots=True, eq=False)
@@ -69,13 +69,12 @@ class Cluster:
     control: ReplicationControl = field(init=False)
     replication: Replication = field(init=False)
     _broker_sessions: Timers[int] = field(init=False)  # of brokers that do not reach the controller
-    _propagated_version: int = 0
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
 
     def __post_init__(self) -> None:
-        self.support = KRaft(CurrentView(self.liveness, self.topics, self.topic_by_id))
+        self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id))
         self.control = ReplicationControl(self)
         self._broker_sessions = self.timers.subsystem("broker sessions", self._session_expired)
         self.replication = Replication(
@@ -136,9 +135,9 @@ class Cluster:
             or any(broker.release or broker.protocol for broker in by_id.values())
             or names_release(all_settings)
         ):
-            from mockbroker.state.zookeeper.controller import zookeeper_of
+            from mockbroker.state.zookeeper.controller import zookeeper_mode_of
 
-            zookeeper = zookeeper_of(by_id.values(), all_settings, release)
+            zookeeper = zookeeper_mode_of(by_id.values(), all_settings, release)
             if zookeeper is not None:
                 cluster.support = zookeeper
             cluster.register_brokers(0)
@@ -202,11 +201,11 @@ class Cluster:
         self.liveness.take_turn(rack)
 
     @property
-    def zookeeper(self) -> Zookeeper | None:
+    def zookeeper(self) -> ZooKeeperMode | None:
         """The mode, where it is ZooKeeper mode; None in KRaft mode."""
         if self.support.is_kraft:
             return None
-        return cast("Zookeeper", self.support)
+        return cast("ZooKeeperMode", self.support)
 
     def controller_id(self) -> int:
         """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""
@@ -503,15 +502,9 @@ class Cluster:
         self.now_ms = now_ms
         self.timers.advance(now_ms)
 
-    def take_updates(self) -> list[Update]:
+    def take_updates(self) -> list[MetadataUpdate]:
         """What the controller in ZooKeeper mode has to tell which broker since this was last called, in order."""
-        zookeeper = self.zookeeper
-        if zookeeper is None:
-            return []
-        if self.version != self._propagated_version:
-            self._propagated_version = self.version
-            zookeeper.topics_changed(self.topics)
-        return zookeeper.take_updates()
+        return self.support.take_updates(self.topics, self.version)
 
     def changed(self) -> None:
         """What Metadata shows has changed."""

@@ -1,10 +1,10 @@
-"""What each Kafka release of ZooKeeper's time spoke: to clients, to other brokers, and into Zookeeper.
+"""What each Kafka release of ZooKeeper's time spoke: to clients, to other brokers, and into ZooKeeper.
 
 Two things vary in a rolling upgrade: the release, which is the code that a broker runs, and
 ``inter.broker.protocol.version``, which says how far it may go while others still run older code. Clients see the
-release; other brokers and Zookeeper see the protocol.
+release; other brokers and ZooKeeper see the protocol.
 
-A cluster is in Zookeeper mode when its protocol or its release is below 3.0, or when ``zookeeper.connect`` is set,
+A cluster is in ZooKeeper mode when its protocol or its release is below 3.0, or when ``zookeeper.connect`` is set,
 which brokers of 0.8.2 to 3.9 take; in all else it is KRaft.
 
 >>> software = software_of(release="0.10.0", protocol="0.9.0")

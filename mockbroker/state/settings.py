@@ -16,7 +16,7 @@ DEFAULTS: dict[str, Any] = {
     "group.max.session.timeout.ms": 1800000,
     "group.max.size": 2147483647,
     "group.min.session.timeout.ms": 6000,
-    "inter.broker.protocol.version": "",  # below 3.0 the cluster is in Zookeeper mode; see releases.py
+    "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
     "log.message.timestamp.type": "CreateTime",
     "log.retention.bytes": -1,
     "log.retention.ms": 604800000,
@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "transaction.max.timeout.ms": 900000,
     "unclean.leader.election.enable": False,
     "zookeeper.session.timeout.ms": 18000,
-    "zookeeper.connect": "",  # anything here makes it Zookeeper mode, up to 3.9; there is no other Zookeeper than ours
+    "zookeeper.connect": "",  # anything here makes it ZooKeeper mode, up to 3.9; there is no other ZooKeeper than ours
 }
 NOT_READ = frozenset(
     {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.producers import WrittenBatch
+from mockbroker.state.logs.producers import BatchMetadata
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
@@ -23,7 +23,7 @@ LOG_APPEND_TIME = "LogAppendTime"
 NO_TIME = -1
 
 
-class Written(NamedTuple):
+class AppendResult(NamedTuple):
     """Where records went, the offset behind them, and when; -1 where the producer's timestamps stand."""
 
     base_offset: int
@@ -31,7 +31,7 @@ class Written(NamedTuple):
     append_time_ms: int
 
 
-def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool, allow_zstd: bool) -> Written:
+def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool, allow_zstd: bool) -> AppendResult:
     """Check records and append them; a batch that was appended before gives what it was given then.
 
     Args:
@@ -64,7 +64,7 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
                 first.producer_id, first.producer_epoch, first.base_sequence, first.last_sequence
             )
             if before is not None:
-                return Written(before.base_offset, before.end_offset, before.append_time_ms)
+                return AppendResult(before.base_offset, before.end_offset, before.append_time_ms)
         append_time_ms = now_ms if log_append_time else None
         appended = assign_offsets(records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers)
     except CorruptRecordError as error:
@@ -74,12 +74,12 @@ def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool
     except RecordError as error:
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from None
     log.append(appended.records, appended.last_offset, appended.max_timestamp, partition.leader_epoch)
-    written = Written(appended.base_offset, appended.last_offset + 1, now_ms if log_append_time else NO_TIME)
+    written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if log_append_time else NO_TIME)
     if by_producer:
         partition.producers.note(
             first.producer_id,
             first.producer_epoch,
-            WrittenBatch(first.base_sequence, first.last_sequence, written.base_offset, written.append_time_ms),
+            BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, written.append_time_ms),
             appended.max_timestamp,
         )
     keep_bytes = topic.config("retention.bytes")

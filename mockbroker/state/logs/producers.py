@@ -29,7 +29,7 @@ EMPTY_TRANSACTION = 0  # TransactionState.EMPTY
 NO_TIME = -1
 
 
-class WrittenBatch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """A batch that was appended: its sequence numbers, both ends counted, and where it went."""
 
     first_sequence: int
@@ -48,7 +48,7 @@ class ProducerOnPartition:
     """What a partition knows of one producer; ``last_ms`` is the newest timestamp in its last batch."""
 
     epoch: int
-    batches: deque[WrittenBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
+    batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
     last_ms: int = 0
 
 
@@ -58,7 +58,7 @@ class PartitionProducers:
 
     by_id: dict[int, ProducerOnPartition] = field(default_factory=dict)
 
-    def check(self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int) -> WrittenBatch | None:
+    def check(self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
         """None where the batch is the next one; the batch as it was written first where this is a repetition.
 
         Raises ApiError: INVALID_PRODUCER_EPOCH for an epoch that was overtaken, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap
@@ -91,7 +91,7 @@ class PartitionProducers:
                 )
         return None
 
-    def note(self, producer_id: int, epoch: int, written: WrittenBatch, timestamp_ms: int) -> None:
+    def note(self, producer_id: int, epoch: int, written: BatchMetadata, timestamp_ms: int) -> None:
         """Remember a batch that was appended, with the newest timestamp in it."""
         producer = self.by_id.get(producer_id)
         if producer is None:
@@ -118,7 +118,7 @@ def recover(log: PartitionLog) -> PartitionProducers:
             if header.producer_id < 0 or header.is_control:
                 continue
             append_time_ms = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIME
-            written = WrittenBatch(header.base_sequence, header.last_sequence, header.base_offset, append_time_ms)
+            written = BatchMetadata(header.base_sequence, header.last_sequence, header.base_offset, append_time_ms)
             producers.note(header.producer_id, header.producer_epoch, written, header.max_timestamp)
     return producers
 

@@ -43,7 +43,7 @@ class LiveBroker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """Who leads a partition, and with whom. ``zk_version`` counts the changes of its state in Zookeeper."""
+    """Who leads a partition, and with whom. ``zk_version`` counts the changes of its state in ZooKeeper."""
 
     controller_epoch: int
     leader: int
@@ -55,7 +55,7 @@ class PartitionState:
     index: int = 0
 
 
-class ToldPartition(NamedTuple):
+class TopicPartitionState(NamedTuple):
     """The state of one partition of a topic, whose id (16 bytes) only some versions carry."""
 
     topic: str
@@ -121,17 +121,17 @@ class MetadataCache:
         controller_id: int,
         controller_epoch: int,
         brokers: Iterable[LiveBroker],
-        partitions: Iterable[ToldPartition],
+        partitions: Iterable[TopicPartitionState],
     ) -> None:
         """Take what the controller says: its brokers replace all known ones, its partitions only themselves."""
         self.controller_id, self.controller_epoch = controller_id, controller_epoch
         self.brokers = {broker.id: broker for broker in brokers}
-        for told in partitions:
-            if told.state.leader != DELETED:
-                self.topics.setdefault(told.topic, {})[told.partition] = told.state
-                self.topic_ids[told.topic] = told.topic_id
-            elif told.topic in self.topics:
-                self.topics[told.topic].pop(told.partition, None)
-                if not self.topics[told.topic]:
-                    del self.topics[told.topic]
-                    del self.topic_ids[told.topic]
+        for one in partitions:
+            if one.state.leader != DELETED:
+                self.topics.setdefault(one.topic, {})[one.partition] = one.state
+                self.topic_ids[one.topic] = one.topic_id
+            elif one.topic in self.topics:
+                self.topics[one.topic].pop(one.partition, None)
+                if not self.topics[one.topic]:
+                    del self.topics[one.topic]
+                    del self.topic_ids[one.topic]

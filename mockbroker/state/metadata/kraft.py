@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from mockbroker.state.metadata.cache import Address, LiveBroker, MetadataCache, PartitionState, ToldPartition
+from mockbroker.state.metadata.cache import Address, LiveBroker, MetadataCache, PartitionState, TopicPartitionState
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.brokers.liveness import Liveness
     from mockbroker.state.metadata.view import KnownPartition, MetadataSupport, MetadataView
     from mockbroker.state.topics.topic import Partition, Topic
+    from mockbroker.state.zookeeper.controller import MetadataUpdate
 
 NO_CONTROLLER = -1
 UNKNOWN_PARTITION = PartitionState(0, -1, 0, (), 0, ())
@@ -66,7 +67,7 @@ class DeposedPartition(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class KRaft:
+class KRaftMode:
     """The mode of Kafka since 3.3. ``cut_off`` has what brokers knew when they lost the controller, by id.
 
     Clients are told that the live broker with the lowest id is the controller; the real one is a node of its own.
@@ -96,6 +97,12 @@ class KRaft:
 
     def racks(self, requesting_broker_id: int | None = None) -> None:
         return None
+
+    def missing_racks(self, broker_id: int) -> bool:
+        return False
+
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
+        return []
 
     def restarted(self) -> MetadataSupport:
         return self
@@ -143,7 +150,9 @@ def snapshot(view: CurrentView) -> MetadataCache:
         for broker in view.live_brokers()
     ]
     partitions = [
-        ToldPartition(topic.name, topic.id, partition.index, state_of(partition, view.offline_replicas(partition)))
+        TopicPartitionState(
+            topic.name, topic.id, partition.index, state_of(partition, view.offline_replicas(partition))
+        )
         for topic in view.topics.values()
         for partition in topic.partitions
     ]

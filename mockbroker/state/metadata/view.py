@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.metadata.kraft import DeposedPartition
     from mockbroker.state.topics.topic import Partition, Topic
+    from mockbroker.state.zookeeper.controller import MetadataUpdate
 
 
 class Endpoint(Protocol):
@@ -132,6 +133,12 @@ class MetadataSupport(Protocol):
 
     def racks(self, requesting_broker_id: int | None = None) -> Mapping[int, str | None] | None:
         """Rack by broker as whoever places replicas knows them; None: as the brokers' own."""
+
+    def missing_racks(self, broker_id: int) -> bool:
+        """Whether this broker may not widen topics, since only some brokers have a rack."""
+
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
+        """What the controller has to send which broker since this was last called, at this version of the cluster."""
 
     def restarted(self) -> MetadataSupport:
         """The same mode with nobody registered yet."""

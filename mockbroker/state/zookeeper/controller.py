@@ -1,11 +1,11 @@
-"""ZooKeeper mode: what brokers write into Zookeeper, who is the controller, and what it has to tell whom.
+"""ZooKeeper mode: who is the controller, and which broker it has to send what.
 
 Brokers register as JSON under ``/brokers/ids``; the first that can becomes the controller and reads what they wrote;
-it tells every live broker who else is alive and who leads what, and brokers tell clients nothing else. Here is the
+it sends every live broker who else is alive and who leads what, and brokers tell clients nothing else. Here is the
 deciding: ``take_updates`` gives what is to be sent. Carrying it is for others.
 
-Left out: LeaderAndIsr and StopReplica (leaders and ISRs are the cluster's, at once), and sessions (a broker that stops
-has gone from Zookeeper at once).
+Left out: LeaderAndIsr and StopReplica, since leaders and ISRs are the cluster's, at once, for brokers that are cut off
+too. A broker that stops has gone from ZooKeeper at once; one that is cut off stays registered until its session ends.
 Source: KIP-36; KafkaController and ControllerBrokerRequestBatch, Kafka 0.9 to 3.9.
 """
 
@@ -26,19 +26,16 @@ from mockbroker.state.metadata.cache import (
     LiveBroker,
     MetadataCache,
     PartitionState,
-    ToldPartition,
+    TopicPartitionState,
 )
 from mockbroker.state.releases import PROTOCOL_SETTING, ZOOKEEPER_SETTING, Software, Version, is_zookeeper, software_of
+from mockbroker.state.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry
 
 if TYPE_CHECKING:
     from mockbroker.state.metadata.view import MetadataSupport, MetadataView
     from mockbroker.state.settings import Settings
     from mockbroker.state.topics.topic import Partition, Topic
 
-BROKER_IDS = "/brokers/ids"
-CONTROLLER = "/controller"
-CONTROLLER_EPOCH = "/controller_epoch"
-NOT_REGISTERED = -1
 ISR_WITHOUT_LEADER = "2.4"
 """The release since which a partition without a leader shows its ISR."""
 MAX_DELIVERIES = 10_000
@@ -49,7 +46,7 @@ TAKEN, STALE, REFUSED, UNREACHABLE = "taken", "stale", "refused", "unreachable"
 Key = tuple[str, int]  # topic and partition
 
 
-class Update(NamedTuple):
+class MetadataUpdate(NamedTuple):
     """What the controller tells one broker: all live brokers, and the partitions that the broker does not know so."""
 
     broker_id: int
@@ -58,49 +55,19 @@ class Update(NamedTuple):
     controller_id: int
     controller_epoch: int
     live_brokers: tuple[LiveBroker, ...]
-    partitions: tuple[ToldPartition, ...]
+    partitions: tuple[TopicPartitionState, ...]
 
 
-class Delivery(NamedTuple):
+class UpdateDelivery(NamedTuple):
     """An update that was sent, and what came of it; one that is sent again has a delivery each time."""
 
-    update: Update
+    update: MetadataUpdate
     outcome: str
 
 
 @dataclass(slots=True, eq=False)
-class Registry:
-    """The part of Zookeeper that brokers write: path -> bytes. ``zxid`` counts the writes, as Zookeeper's does."""
-
-    nodes: dict[str, bytes] = field(default_factory=dict)
-    created: dict[str, int] = field(default_factory=dict)
-    zxid: int = 0
-
-    def write(self, path: str, data: bytes) -> None:
-        """Create a node, or change it."""
-        self.zxid += 1
-        self.nodes[path] = data
-        self.created.setdefault(path, self.zxid)
-
-    def delete(self, path: str) -> None:
-        """Remove a node if it is there."""
-        if self.nodes.pop(path, None) is not None:
-            del self.created[path]
-            self.zxid += 1
-
-    def broker_ids(self) -> list[int]:
-        """The brokers that are registered, sorted."""
-        start = BROKER_IDS + "/"
-        return sorted(int(path.removeprefix(start)) for path in self.nodes if path.startswith(start))
-
-    def registration(self, broker_id: int) -> bytes:
-        """The JSON of a broker. Raises KeyError: it is not registered."""
-        return self.nodes[f"{BROKER_IDS}/{broker_id}"]
-
-
-@dataclass(slots=True, eq=False)
-class Zookeeper:
-    """A cluster's Zookeeper, its controller, and what each of its brokers runs and was told.
+class ZooKeeperMode:
+    """A cluster's registry, its controller, and what each of its brokers runs and was told.
 
     ``problem`` says why the controller could not read the registrations, None where it could: it then goes on with the
     brokers that it knew, as Kafka 0.9.0.0 does.
@@ -117,20 +84,23 @@ class Zookeeper:
     controller_epoch: int = 0
     live: dict[int, LiveBroker] = field(default_factory=dict)
     problem: str | None = None
-    deliveries: deque[Delivery] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
+    deliveries: deque[UpdateDelivery] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
     _states: dict[Key, PartitionState] = field(default_factory=dict)
     _topic_ids: dict[str, bytes] = field(default_factory=dict)
-    _told_about: dict[int, int] = field(default_factory=dict)  # broker -> its epoch when it was first told
-    _told_live: tuple[LiveBroker, ...] = ()
-    _updates: list[Update] = field(default_factory=list)
+    _informed_epochs: dict[int, int] = field(
+        default_factory=dict
+    )  # broker -> its epoch when it was first sent everything
+    _propagated_brokers: tuple[LiveBroker, ...] = ()
+    _updates: list[MetadataUpdate] = field(default_factory=list)
     _cut_off: set[int] = field(default_factory=set)  # brokers that the controller does not reach
+    _propagated_version: int = -1
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
         self.running = dict(self.configured)
 
     def restarted(self) -> MetadataSupport:
-        return Zookeeper(self.configured)
+        return ZooKeeperMode(self.configured)
 
     def served_versions(self, broker_id: int) -> dict[int, tuple[int, int]]:
         return self.running[broker_id].served
@@ -157,13 +127,12 @@ class Zookeeper:
         """A broker writes its JSON, in the version of its protocol."""
         self._now_ms = now_ms
         check_listeners(broker, software)
-        self.registry.delete(f"{BROKER_IDS}/{broker.id}")
         listeners = [(listener.name, listener.host, listener.port) for listener in broker.listeners]
         try:
             data = write_broker(listeners, broker.rack, version=software.registration_version, timestamp_ms=now_ms)
         except KafkaRackError as error:
             raise ValueError(f"broker {broker.id} cannot register: {error}") from None
-        self.registry.write(f"{BROKER_IDS}/{broker.id}", data)
+        self.registry.register(broker.id, data)
         self._cut_off.discard(broker.id)
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
@@ -187,14 +156,14 @@ class Zookeeper:
     def session_expired(self, broker_id: int, now_ms: int) -> None:
         """What the broker wrote is gone; what it knows stays."""
         self._now_ms = now_ms
-        self.registry.delete(f"{BROKER_IDS}/{broker_id}")
+        self.registry.unregister(broker_id)
         if broker_id == self.controller_id:
             self._resign()
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
         """The broker is told everything again, and registers again if its session has expired."""
         if broker.id in self._cut_off:
-            self._told_about.pop(broker.id, None)
+            self._informed_epochs.pop(broker.id, None)
             if self.broker_epoch(broker.id) == NOT_REGISTERED:
                 self._register(broker, self.running[broker.id], now_ms)
         self._cut_off.discard(broker.id)
@@ -213,7 +182,7 @@ class Zookeeper:
 
     def broker_epoch(self, broker_id: int) -> int:
         """The zxid of a broker's registration, -1 while it has none."""
-        return self.registry.created.get(f"{BROKER_IDS}/{broker_id}", NOT_REGISTERED)
+        return self.registry.broker_epoch(broker_id)
 
     # what the controller does
 
@@ -240,22 +209,25 @@ class Zookeeper:
         }
         live = tuple(self.live[broker_id] for broker_id in sorted(self.live))
         version = self.running[self.controller_id].update_metadata_version
-        told_before = self._told_about
-        self._told_about = {}
+        informed_before = self._informed_epochs
+        self._informed_epochs = {}
         for broker in live:
             epoch = self.broker_epoch(broker.id)
-            self._told_about[broker.id] = epoch
-            is_new = told_before.get(broker.id) != epoch
-            if not is_new and not changed and live == self._told_live:
+            self._informed_epochs[broker.id] = epoch
+            is_new = informed_before.get(broker.id) != epoch
+            if not is_new and not changed and live == self._propagated_brokers:
                 continue
-            partitions = told(states if is_new else changed, self._topic_ids | ids)
+            partitions = partition_states(states if is_new else changed, self._topic_ids | ids)
             self._updates.append(
-                Update(broker.id, epoch, version, self.controller_id, self.controller_epoch, live, partitions)
+                MetadataUpdate(broker.id, epoch, version, self.controller_id, self.controller_epoch, live, partitions)
             )
-        self._states, self._told_live, self._topic_ids = states, live, ids
+        self._states, self._propagated_brokers, self._topic_ids = states, live, ids
 
-    def take_updates(self) -> list[Update]:
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
         """What is to be sent since this was last called, in order; nothing of a controller that has gone."""
+        if self._propagated_version != version:
+            self._propagated_version = version
+            self.topics_changed(topics)
         if self.controller_id in self._cut_off:
             return []
         updates, self._updates = self._updates, []
@@ -280,10 +252,15 @@ class Zookeeper:
             for broker_id in self.registry.broker_ids()
         }
 
+    def missing_racks(self, broker_id: int) -> bool:
+        """Whether this broker is the controller and only some of the registered brokers have a rack."""
+        racks = self.racks().values() if broker_id == self.controller_id else ()
+        return None in racks and any(racks)
+
     # inside
 
     def _elect(self, topics: Mapping[str, Topic]) -> None:
-        """The first registered broker that reaches Zookeeper and can read all registrations becomes the controller."""
+        """The first registered broker that reaches ZooKeeper and can read all registrations becomes the controller."""
         for candidate in self.registry.broker_ids():
             if candidate in self._cut_off:
                 continue
@@ -296,7 +273,7 @@ class Zookeeper:
         self.controller_epoch += 1
         self.registry.write(CONTROLLER, b'{"version":1,"brokerid":%d,"timestamp":"%d"}' % (candidate, self._now_ms))
         self.registry.write(CONTROLLER_EPOCH, str(self.controller_epoch).encode())
-        self._told_about.clear()
+        self._informed_epochs.clear()
         self.topics_changed(topics)
 
     def _resign(self) -> None:
@@ -349,8 +326,12 @@ def deleted(state: PartitionState) -> PartitionState:
     return replace(state, leader=DELETED, leader_epoch=0, zk_version=0)
 
 
-def told(states: Mapping[Key, PartitionState], topic_ids: Mapping[str, bytes]) -> tuple[ToldPartition, ...]:
-    return tuple(ToldPartition(name, topic_ids[name], index, states[name, index]) for name, index in sorted(states))
+def partition_states(
+    states: Mapping[Key, PartitionState], topic_ids: Mapping[str, bytes]
+) -> tuple[TopicPartitionState, ...]:
+    return tuple(
+        TopicPartitionState(name, topic_ids[name], index, states[name, index]) for name, index in sorted(states)
+    )
 
 
 def check_listeners(broker: Broker, software: Software) -> None:
@@ -369,8 +350,8 @@ def check_listeners(broker: Broker, software: Software) -> None:
         )
 
 
-def zookeeper_of(brokers: Iterable[Broker], settings: Settings, release: str | None) -> Zookeeper | None:
-    """The Zookeeper of a cluster with these settings; None where it is a KRaft cluster, as it is by default.
+def zookeeper_mode_of(brokers: Iterable[Broker], settings: Settings, release: str | None) -> ZooKeeperMode | None:
+    """The mode of a cluster with these settings; None where it is a KRaft cluster, as it is by default.
 
     Args:
         release: to be emulated by each broker that names none of its own.
@@ -378,12 +359,12 @@ def zookeeper_of(brokers: Iterable[Broker], settings: Settings, release: str | N
     Raises ValueError: versions that are unknown or contradict each other, or brokers of both modes.
     """
     address = settings.get(ZOOKEEPER_SETTING)
-    wanted = {}
+    software = {}
     for broker in brokers:
         code, protocol = broker.release or release, broker.protocol or settings.get(PROTOCOL_SETTING)
-        wanted[broker.id] = (code, protocol) if is_zookeeper(protocol, code, address) else None
-    kraft = [broker_id for broker_id, one in wanted.items() if one is None]
-    if len(kraft) == len(wanted):
+        software[broker.id] = (code, protocol) if is_zookeeper(protocol, code, address) else None
+    kraft = [broker_id for broker_id, one in software.items() if one is None]
+    if len(kraft) == len(software):
         if release or any(broker.release for broker in brokers):
             raise ValueError(
                 f"a release is emulated in ZooKeeper mode only: below 3.0, or with {ZOOKEEPER_SETTING}, up to 3.9"
@@ -393,4 +374,4 @@ def zookeeper_of(brokers: Iterable[Broker], settings: Settings, release: str | N
         raise ValueError(
             f"broker {kraft[0]} is in KRaft mode, but others are in ZooKeeper mode by {PROTOCOL_SETTING} or release"
         )
-    return Zookeeper({broker_id: software_of(*one) for broker_id, one in wanted.items() if one is not None})
+    return ZooKeeperMode({broker_id: software_of(*one) for broker_id, one in software.items() if one is not None})

@@ -13,11 +13,11 @@ import pytest
 
 import protocol
 from mockbroker.core.simulation import Simulation
-from mockbroker.handlers.update_metadata import live_broker, request_of, told_partitions
+from mockbroker.handlers.update_metadata import live_broker, read_partition_states, request_of
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
-from mockbroker.state.zookeeper.controller import Update
+from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.error_codes import ErrorCode
 from protocol.headers import read_request
@@ -38,16 +38,16 @@ def real_updates(capture: str) -> Iterator[tuple[int, UpdateMetadataRequest]]:
                 yield header.request_api_version, request
 
 
-def update_of(version: int, request: UpdateMetadataRequest) -> Update:
+def update_of(version: int, request: UpdateMetadataRequest) -> MetadataUpdate:
     """What a broker makes of a request, as our own controller would have had it."""
-    return Update(
+    return MetadataUpdate(
         broker_id=0,
         broker_epoch=request.broker_epoch,
         version=version,
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
         live_brokers=tuple(live_broker(version, one, None) for one in request.live_brokers),
-        partitions=tuple(told_partitions(version, request)),
+        partitions=tuple(read_partition_states(version, request)),
     )
 
 
@@ -74,7 +74,7 @@ def test_our_controller_says_of_the_same_cluster_what_the_real_one_said(capture,
     ours_first = request_of(cluster.take_updates()[0])
     compared = set()
     for _, theirs in real_updates(capture):
-        told = list(told_partitions(version, theirs))
+        told = list(read_partition_states(version, theirs))
         if not told:
             if len(theirs.live_brokers) == len(brokers):
                 assert comparable(ours_first, version) == comparable(theirs, version)

@@ -6,7 +6,7 @@ from msgspec import structs
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.logs.producers import PartitionProducers, Producers, WrittenBatch
+from mockbroker.state.logs.producers import BatchMetadata, PartitionProducers, Producers
 from protocol.embedded.transaction_log import TransactionLogKey
 from protocol.error_codes import ErrorCode
 
@@ -15,7 +15,7 @@ LAST_SEQUENCE = 2**31 - 1
 
 def wrote(producers: PartitionProducers, first: int, last: int, offset: int, epoch: int = 0) -> None:
     assert producers.check(7, epoch, first, last) is None
-    producers.note(7, epoch, WrittenBatch(first, last, offset, -1), timestamp_ms=offset)
+    producers.note(7, epoch, BatchMetadata(first, last, offset, -1), timestamp_ms=offset)
 
 
 def refused(producers: PartitionProducers, epoch: int, first: int, last: int) -> int:

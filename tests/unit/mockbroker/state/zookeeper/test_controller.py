@@ -10,7 +10,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
-from mockbroker.state.zookeeper.controller import Update, Zookeeper
+from mockbroker.state.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 from protocol.apis.metadata import MetadataRequest
 
 PROTOCOL = "inter.broker.protocol.version"
@@ -20,7 +20,7 @@ def simulation(protocol: str = "0.10.0", *, release: str | None = None, racks: s
     return Simulation(racks, settings={PROTOCOL: protocol}, release=release)
 
 
-def zookeeper_of(sim: Simulation) -> Zookeeper:
+def zookeeper_of(sim: Simulation) -> ZooKeeperMode:
     assert sim.cluster.zookeeper is not None
     return sim.cluster.zookeeper
 
@@ -33,7 +33,7 @@ def era() -> Simulation:
     return sim
 
 
-def partitions_in(update: Update) -> list[tuple[str, int]]:
+def partitions_in(update: MetadataUpdate) -> list[tuple[str, int]]:
     return [(one.topic, one.partition) for one in update.partitions]
 
 
