@@ -40,13 +40,19 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
     Args:
         followers_too: a broker with another replica will do, as for consumers since KIP-392.
 
-    Raises ApiError: NOT_LEADER_OR_FOLLOWER.
+    Raises ApiError: NOT_LEADER_OR_FOLLOWER; UNKNOWN_TOPIC_OR_PARTITION where the broker was cut off before there was
+        this partition.
     """
     known = call.leadership(partition)
     if partition.topic.diskless or known.leader == call.broker.id:
         return
     if followers_too and call.broker.id in known.replicas and known.leader != NO_LEADER:
         return
+    if not known.replicas:
+        raise ApiError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"broker {call.broker.id} is cut off and has not heard of {partition.topic.name}-{partition.index}",
+        )
     raise ApiError(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {known.leader} does",
@@ -65,6 +71,12 @@ def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
         ErrorCode.FENCED_LEADER_EPOCH if given < present else ErrorCode.UNKNOWN_LEADER_EPOCH,
         f"leader epoch {given}, but {present} is the present one",
     )
+
+
+def high_watermark_of(call: Call, partition: Partition) -> int:
+    """The high watermark in the eyes of a leader, which may have been deposed without hearing of it."""
+    deposed = call.deposed(partition)
+    return partition.high_watermark if deposed is None else deposed.high_watermark
 
 
 class NodeEndpoints:

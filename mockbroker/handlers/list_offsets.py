@@ -8,11 +8,10 @@ Source: KIP-79, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOffsetByTi
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, served_by
+from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, high_watermark_of, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import Batch
 from mockbroker.state.logs.store import PartitionLog
-from mockbroker.state.topics.topic import Partition
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 
@@ -49,10 +48,12 @@ def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Part
         partition = find_partition(call, topic, asked.partition_index)
         served_by(call, partition)
         check_leader_epoch(call, partition, asked.current_leader_epoch)
+        end_offset = high_watermark_of(call, partition)
         if call.version == 0:
-            entry.old_style_offsets = old_offsets(partition, asked.timestamp)[: max(0, asked.max_num_offsets)]
+            offsets = old_offsets(partition.log, end_offset, asked.timestamp)
+            entry.old_style_offsets = offsets[: max(0, asked.max_num_offsets)]
         else:
-            entry.timestamp, entry.offset, epoch = offset_for(partition, asked.timestamp, call.version)
+            entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, asked.timestamp, call.version)
             if call.version >= 4:
                 entry.leader_epoch = partition.leader_epoch if asked.timestamp == LATEST else epoch
     except ApiError as error:
@@ -60,26 +61,28 @@ def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Part
     return entry
 
 
-def offset_for(partition: Partition, timestamp: int, version: int) -> tuple[int, int, int]:
-    """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for."""
+def offset_for(log: PartitionLog, end_offset: int, timestamp: int, version: int) -> tuple[int, int, int]:
+    """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for.
+
+    Args:
+        end_offset: behind the last record that consumers read.
+    """
     if version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {version}")
-    log = partition.log
     if timestamp == LATEST:
-        return (NO_TIMESTAMP, partition.high_watermark, log.leader_epochs.latest_epoch())
+        return (NO_TIMESTAMP, end_offset, log.leader_epochs.latest_epoch())
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return (NO_TIMESTAMP, log.start_offset, log.leader_epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)  # nothing is tiered
     found = newest_record(log) if timestamp == MAX_TIMESTAMP else first_record_since(log, timestamp)
-    if found is None or found[1] >= partition.high_watermark:
+    if found is None or found[1] >= end_offset:
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
     return found
 
 
-def old_offsets(partition: Partition, timestamp: int) -> list[int]:
+def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]:
     """What v0 gives: offsets where segments start, newest first. There is one segment, and the end counts too."""
-    log, end_offset = partition.log, partition.high_watermark
     if timestamp == EARLIEST:
         return [log.start_offset]
     if timestamp == LATEST:

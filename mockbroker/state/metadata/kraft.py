@@ -93,7 +93,10 @@ class KRaftMode:
         cache = self.cut_off.get(broker_id) if self.cut_off else None
         if cache is None:
             return partition
-        return cache.topics.get(partition.topic.name, {}).get(partition.index, UNKNOWN_PARTITION)
+        topic = partition.topic
+        if cache.topic_ids.get(topic.name) != topic.id:
+            return UNKNOWN_PARTITION  # or the name is that of a topic which was deleted since
+        return cache.topics[topic.name].get(partition.index, UNKNOWN_PARTITION)
 
     def racks(self, requesting_broker_id: int | None = None) -> None:
         return None

@@ -406,3 +406,22 @@ def test_an_isolated_broker_that_is_stopped_and_started_stays_fenced_until_it_is
     sim.cluster.rejoin_broker(2, sim.now_ms)
     assert sim.cluster.brokers[2].online
     assert partition(sim).isr == (0, 1, 2)
+
+
+def test_a_broker_that_is_cut_off_does_not_know_partitions_that_came_later(sim):
+    sim.cluster.isolate_broker(0, sim.now_ms)
+    sim.cluster.create_topic("later", 1, assignment=[[0, 1]])
+    assert produce(sim, batch(b"a"), topic="later").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_deposed_leader_names_its_own_high_watermark_as_the_latest_offset(sim):
+    sim.cluster.isolate_broker(0, sim.now_ms)
+    sim.advance(ms=SESSION_MS)
+    produce(sim, batch(b"a"), broker=1)
+    asked = ListOffsetsRequest.Topic(
+        name=TOPIC, partitions=[ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=-1)]
+    )
+    latest = [
+        sim.ask(ListOffsetsRequest(topics=[asked]), broker=broker).topics[0].partitions[0].offset for broker in (0, 1)
+    ]
+    assert latest == [0, 1]

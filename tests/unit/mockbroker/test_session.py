@@ -1,0 +1,33 @@
+"""A client's session: who it is, and which rack it is in by what it has said so far."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.session import RackSource, Session
+from mockbroker.state.brokers.broker import Broker
+
+BROKER = Broker(0, "a")
+
+
+@pytest.mark.parametrize(
+    ("client_id", "listener_rack", "rack", "source"),
+    [
+        (None, None, None, None),
+        ("app", None, None, None),
+        ("app diskless_az=b", None, "b", RackSource.CLIENT_ID),
+        ("app", "c", "c", RackSource.LISTENER),
+        ("app diskless_az=b", "c", "b", RackSource.CLIENT_ID),
+    ],
+)
+def test_a_rack_comes_from_the_client_id_before_the_listener(client_id, listener_rack, rack, source):
+    session = Session(BROKER, client_id=client_id, listener_rack=listener_rack)
+    assert (session.rack, session.rack_source) == (rack, source)
+
+
+def test_the_rack_of_a_request_stands_above_all_until_another_client_comes():
+    session = Session(BROKER, client_id="app diskless_az=b")
+    session.learn_rack("a")
+    assert (session.rack, session.rack_source) == ("a", RackSource.REQUEST)
+    session.identify("other")
+    assert (session.client_id, session.rack, session.rack_source) == ("other", None, None)
