@@ -3,8 +3,9 @@
 A follower that reaches its leader and is not slowed down has what the leader has, at once, and nothing is kept about
 it. Of any other there is a ``FollowerState``: its log end offset, which stays where it is while a link is cut, and
 follows the leader at a distance while a lag is set for its broker. The high watermark is the least log end offset of
-the in-sync replicas and never goes back. A follower that has lacked records for ``replica.lag.time.max.ms`` falls out
-of the ISR, if its leader reaches the controller; one that has caught up is taken in again.
+the in-sync replicas, and goes back by unclean election alone. A follower that has lacked records for
+``replica.lag.time.max.ms`` falls out of the ISR, if its leader reaches the controller; one that has caught up is taken
+in again.
 
 All of it is volatile. Source: Partition.maybeIncrementLeaderHW, Partition.getOutOfSyncReplicas and
 Replica.isCaughtUp, Apache Kafka 4.4; KIP-497.
@@ -93,12 +94,18 @@ class Replication:
             return states.high_watermark
         return min(states.high_watermark, follower.readable_end)
 
-    def eligible(self, partition: Partition, alive: frozenset[int]) -> Container[int]:
-        """The brokers alive that may be in the ISR: those that are in it, and those that have caught up."""
+    def eligible(self, partition: Partition, alive: frozenset[int], *, unclean: bool = False) -> Container[int]:
+        """The brokers alive that may be in the ISR: those that are in it, and those that have caught up.
+
+        With ``unclean`` election, while none of the ISR is alive, also the first replica that is, whatever it lacks.
+        """
         states = partition.replica_states
         if states is None:
             return alive
-        return alive.difference(broker_id for broker_id in states.followers if broker_id not in partition.isr)
+        eligible = alive.difference(broker_id for broker_id in states.followers if broker_id not in partition.isr)
+        if unclean and eligible.isdisjoint(partition.isr):
+            return eligible.union([replica for replica in partition.replicas if replica in alive][:1])
+        return eligible
 
     # what happens
 
@@ -128,6 +135,7 @@ class Replication:
         new_leader = states.followers.pop(partition.leader, None)
         if new_leader is not None and new_leader.end_offset < partition.log.end_offset:
             partition.truncate(new_leader.end_offset)
+            states.high_watermark = min(states.high_watermark, new_leader.end_offset)
             for follower in states.followers.values():
                 follower.end_offset = min(follower.end_offset, new_leader.end_offset)
                 follower.readable_end = min(follower.readable_end, new_leader.end_offset)

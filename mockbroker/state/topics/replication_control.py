@@ -190,7 +190,7 @@ class ReplicationControl:
             for partition in topic.partitions:
                 eligible: Container[int] = online
                 if partition.replica_states is not None:
-                    eligible = self.cluster.replication.eligible(partition, online)
+                    eligible = self.cluster.replication.eligible(partition, online, unclean=unclean)
                 change = election(partition, eligible, unclean=unclean)
                 if change is not None:
                     self._change(partition, change)
