@@ -309,6 +309,7 @@ def topic_as_json(topic: Topic) -> dict[str, Any]:
                 "isr": list(partition.isr),
                 "start_offset": partition.log.start_offset,
                 "high_watermark": partition.high_watermark,
+                "end_offset": partition.log.end_offset,
                 "size_bytes": partition.log.size_bytes,
             }
             for partition in topic.partitions

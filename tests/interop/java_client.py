@@ -71,7 +71,7 @@ async def java_client(version: str, work: str, topic: str, count: int, **setting
     """``produce`` or ``consume`` with one release of the Java client. Leaving it ends the process.
 
     Args:
-        version: of kafka-clients, as ``4.1.0``.
+        version: of kafka-clients, as ``4.4.0``.
         settings: the client's own, with underscores for dots.
     """
     jars = await asyncio.to_thread(client_jars, version)

@@ -36,6 +36,9 @@ def main(order: dict) -> None:
     )
     over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    consumer.partitions_for_topic(
+        order["topic"]
+    )  # or it may take itself for joined when it is not; see the demo's client
     told = None
     while not over.is_set():
         consumer.poll(POLL_MS)

@@ -21,7 +21,7 @@ ADDRESS = "127.0.0.1:9092"
 RACK, TOPIC = "b", "events"
 BUILD_QUIET_S = 180.0  # the first build of a Go program takes its time
 KAFKAJS, FRANZ_GO = "2.2.4", "v1.22.2"
-JAVA = "4.1.0"
+JAVA = "4.4.0"
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 

@@ -18,7 +18,7 @@ VALUES = [f"v{i}" for i in range(RECORDS)]
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
-@pytest.fixture(params=["4.1.0", "2.4.1"])
+@pytest.fixture(params=["4.4.0", "2.4.1"])
 def version(request) -> str:
     return request.param
 

@@ -20,7 +20,9 @@ aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 
 @pytest.fixture
 async def cluster():
-    async with MockCluster(3, ("a", "b", "c"), topics={TOPIC: (PARTITIONS, 1)}) as running:
+    """Partition i of the topic has its one replica on broker i modulo 3, so that each rack leads a third."""
+    async with MockCluster(3, ("a", "b", "c")) as running:
+        running.state.create_topic(TOPIC, assignment=[[index % 3] for index in range(PARTITIONS)])
         yield running
 
 

@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 @pytest.fixture
 async def cluster():
-    async with MockCluster(3, RACKS, topics={TOPIC: (PARTITIONS, 1)}) as running:
+    async with MockCluster(3, RACKS) as running:
+        running.state.create_topic(TOPIC, assignment=[[index % 3] for index in range(PARTITIONS)])
         yield running
 
 

@@ -6,11 +6,7 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
-import httpx
 import pytest
 
 from protocol import read_response, request_frame
@@ -26,6 +22,7 @@ from tests.interop.client_process import (
     produce,
     values,
 )
+from tests.interop.serving import serving
 from tests.progress import while_it_works
 
 TOPIC, PARTITIONS = "events", 6
@@ -33,51 +30,6 @@ SOON_MS = 500
 LIMIT = 104857600  # socket.request.max.bytes
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
-
-class Served:
-    """A running ``kafka-rack serve``: its addresses, its control API, and what it wrote to standard error."""
-
-    def __init__(self, process: asyncio.subprocess.Process, servers: str, control: httpx.AsyncClient) -> None:
-        self.process, self.servers, self.control = process, servers, control
-
-    async def end(self, number: int = signal.SIGTERM) -> tuple[int, list[str]]:
-        """Exit code and complaints after a signal."""
-        self.process.send_signal(number)
-        async with while_it_works("the end of kafka-rack serve"):
-            _, errors = await self.process.communicate()
-        assert self.process.returncode is not None
-        return self.process.returncode, errors.decode().splitlines()
-
-
-@asynccontextmanager
-async def serving(folder: Path, *options: str) -> AsyncIterator[Served]:
-    file = folder / "bootstrap"
-    command = ["serve", "--control-port", "0", "--bootstrap-file", str(file), *options]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "kafka_rack.cli",
-        *command,
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert process.stdout is not None
-        async with while_it_works("the banner of kafka-rack serve"):
-            while True:
-                line = (await process.stdout.readline()).decode()
-                assert line, (await process.communicate())[1].decode()
-                if line.startswith("control API: "):
-                    break
-        address = line.split()[-1].removesuffix("/cluster")
-        async with httpx.AsyncClient(base_url=address, timeout=None) as control:
-            yield Served(process, file.read_text().strip(), control)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -212,7 +164,7 @@ async def test_brokers_of_three_properties_files_serve_real_clients_by_rack(tmp_
         assert sorted(map(tuple, answers)) == [(p, o) for p in range(PARTITIONS) for o in range(2)]
         seen = await consume("confluent-kafka", [TOPIC], 12, **settings)
         assert sorted(int(record.value) for record in seen) == list(range(12))
-        assert await served.end() == (0, [])
+        assert await served.end() == (0, ["kafka-rack serve: without effect here: log.dirs"])
 
 
 async def test_a_port_that_is_taken_is_one_line_and_exit_code_1(tmp_path):

@@ -19,6 +19,8 @@ GONE_BEFORE_THE_END = {"confluent-classic": 3}
 """Responses that the proxy recorded and no longer passed on, since the client had gone: tcpdump did not see them."""
 SILENT = {"kafkajs": 1}
 """Connections of a summary that carried no frame."""
+NEWER_HEADERS = {(18, 5): 2}
+"""Header versions of requests (API key, version) that the Kafka 4.1.0 which summed up the captures did not know."""
 RACK_FIRST = "rack\tcorrelation_id\tclient_id"
 """How three of tshark's columns stand in the rows, other than in the line above them."""
 SAME = (
@@ -50,6 +52,12 @@ def wanted(name, key):
         return told - SILENT.get(name, 0)
     if key == "exceptions":  # a version that the recorded Kafka did not know is read here
         return [{part: line[part] for part in line if part != "what"} for line in told if "left_over" in line]
+    if key == "counts":
+        newer = [NEWER_HEADERS.get((line["api_key"], line["version"])) for line in told]
+        return [
+            line if header is None else {**line, "request_header": header}
+            for line, header in zip(told, newer, strict=True)
+        ]
     return told
 
 

@@ -7,18 +7,27 @@ from pathlib import Path
 import pytest
 
 import protocol
+from mockbroker.core.journal import Entry
+from mockbroker.core.outcome import Ending
 from mockbroker.handlers import MODULE_OF_API
 from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAIRS = re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
+JOURNAL = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
+PAIRS = re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README + JOURNAL, re.DOTALL)
 
 
 @pytest.mark.parametrize(("code", "shown"), PAIRS)
-def test_each_python_example_of_the_readme_prints_what_it_shows(code, shown):
+def test_each_python_example_of_the_readme_and_of_the_journals_page_prints_what_it_shows(code, shown):
     ran = run([sys.executable, "-c", code], cwd=ROOT)
     assert (ran.stdout, ran.returncode) == (shown, 0), ran.stderr
+
+
+def test_the_journals_page_has_every_field_of_an_entry_and_every_ending():
+    rows = re.findall(r"^\| (`.*?) \|", JOURNAL, re.MULTILINE)
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)].sort() == list(Entry._fields).sort()
+    assert {ending.value for ending in Ending} <= set(re.findall(r"`([a-z ]+)`", JOURNAL))
 
 
 def served_table() -> str:

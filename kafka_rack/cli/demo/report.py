@@ -31,7 +31,7 @@ def show(console: Console, outcome: Outcome, verdict: Verdict) -> None:
             f" {crossed_share(outage, moved.total()):.1%} while rack {outcome.stopped_rack} was down or just back\n"
         )
     for line in conclusion(outcome, verdict):
-        console.print(line)
+        console.print(line, soft_wrap=True)  # a line each, however narrow the terminal
 
 
 def plain_table() -> Table:

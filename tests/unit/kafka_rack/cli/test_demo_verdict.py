@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import kafka_rack.cli.demo.scenario
 from kafka_rack.cli import main
 from kafka_rack.cli.demo.plan import CLASSIC, DISKLESS, Plan
+from kafka_rack.cli.demo.report import show
 from kafka_rack.cli.demo.scenario import Moments, Outcome
 from kafka_rack.cli.demo.verdict import crossed_share, judge
 from mockbroker.core.journal import Entry
@@ -211,3 +214,11 @@ def test_programs_get_the_verdict_as_json(monkeypatch, capsys, sabotage):
 def test_what_cannot_be_run_is_refused_in_one_line(capsys, arguments):
     assert main(["demo", *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_each_promise_is_one_line_however_narrow_the_terminal():
+    console = Console(file=StringIO(), width=60)
+    show(console, outcome(), judge(outcome()))
+    promises = [line for line in console.file.getvalue().splitlines() if line.startswith("ok ")]
+    assert len(promises) == 3
+    assert promises[0].endswith("clients heard that rack a was back)")

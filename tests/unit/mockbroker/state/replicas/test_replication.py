@@ -248,6 +248,26 @@ def test_a_batch_that_is_sent_again_waits_for_itself_and_not_for_later_ones(sim)
 # lag
 
 
+@pytest.mark.parametrize("unclean", [True, False])
+def test_a_replica_that_lacks_records_leads_by_unclean_election_alone(unclean):
+    sim = Simulation(racks="a,b,c")
+    settings = {"unclean.leader.election.enable": str(unclean).lower()}
+    sim.cluster.create_topic(TOPIC, 1, assignment=[[0, 1, 2]], configs=settings)
+    for broker_id in (1, 2):
+        sim.cluster.set_follower_lag(broker_id, 2, sim.now_ms)
+    for value in (b"a", b"b", b"c"):
+        assert produce(sim, batch(value), acks=1).error_code == ErrorCode.NONE
+    sim.advance(ms=LAG_TIME_MS)
+    assert (partition(sim).isr, partition(sim).high_watermark) == ((0,), 3)
+    sim.cluster.stop_broker(0, sim.now_ms)
+    if unclean:
+        assert (partition(sim).leader, partition(sim).isr) == (1, (1,))
+        assert (partition(sim).log.end_offset, partition(sim).high_watermark) == (1, 1)
+    else:
+        assert (partition(sim).leader, partition(sim).isr) == (-1, (0,))
+        assert partition(sim).log.end_offset == 3
+
+
 def test_a_follower_that_lags_serves_its_readers_that_much_less(sim):
     for value in (b"a", b"b", b"c"):
         produce(sim, batch(value))

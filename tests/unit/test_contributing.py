@@ -1,0 +1,56 @@
+"""CONTRIBUTING.md: what its map and its other parts name is there, and the way of a request is the one that it goes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mockbroker.core.path import CallPath
+from mockbroker.core.simulation import Simulation
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAP = PAGE.partition("## Where things are\n```\n")[2].partition("```")[0]
+FOLDER_OR_FILE = re.compile(r"[a-z0-9_]+(?:/[a-z0-9_]+)*(?:/|\.py)")
+BUILT = ("build/",)
+
+
+def paths_in_map() -> list[str]:
+    """Each folder and module that the map names, from the root; two spaces more stand for one folder further down."""
+    found, folders = [], []
+    for line in MAP.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        names, _, described = line.strip().partition("  ")
+        above = "".join(folders[:depth])
+        first = names.split()[0]
+        found += [above + name for name in names.split()]
+        inside = above + first if first.endswith("/") else above
+        found += [inside + name for name in FOLDER_OR_FILE.findall(described) if name.endswith(".py")]
+        if first.endswith("/"):
+            folders = [*folders[:depth], first]
+    return found
+
+
+@pytest.mark.parametrize("path", paths_in_map())
+def test_the_map_names_what_is_there(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_map_has_each_folder_of_mockbroker():
+    folders = {path.name for path in (ROOT / "mockbroker").iterdir() if (path / "__init__.py").exists()}
+    state = {path.name for path in (ROOT / "mockbroker" / "state").iterdir() if (path / "__init__.py").exists()}
+    named = set(paths_in_map())
+    assert {f"mockbroker/{name}/" for name in folders} <= named
+    assert {f"mockbroker/state/{name}/" for name in state} <= named
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:mockbroker|protocol|kafka_rack|tests)/[\w/.]+)`", PAGE))))
+def test_every_path_in_the_text_is_there(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_way_of_a_request_has_the_stages_in_their_order():
+    stages = [stage.__name__ for stage in Simulation().engine.path.stages]
+    way = PAGE.partition("## The way of a request")[2].partition("\n## ")[0]
+    named = [name for name in re.findall(r"`(\w+)`", way.partition("through the stages")[2]) if hasattr(CallPath, name)]
+    assert named[: len(stages)] == stages
