@@ -51,8 +51,8 @@ NO_REPLICA = -1
 PartitionResponse = FetchResponse.Topic.Partition
 
 
-class Reading(NamedTuple):
-    """A fetch under way: the partitions it wants in their order, its limits, and its session if it has one."""
+class FetchParams(NamedTuple):
+    """What a fetch asks for: its partitions in their order, its limits, its session if it has one, and its rack."""
 
     wanted: list[FetchPartition]
     session: FetchSession | None
@@ -89,7 +89,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         session, full, wanted = open_session(call, request)
     except ApiError as error:
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
-    reading = Reading(
+    reading = FetchParams(
         wanted,
         session,
         full,
@@ -101,7 +101,9 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     return read(call, reading)
 
 
-def read(call: Call, reading: Reading, before: Sequence[PartitionRead] = (), version: int = -1) -> FetchResponse | Wait:
+def read(
+    call: Call, reading: FetchParams, before: Sequence[PartitionRead] = (), version: int = -1
+) -> FetchResponse | Wait:
     """Read every partition; wait where that gives less than ``min_bytes`` and there is time left.
 
     Args:
@@ -277,7 +279,7 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 
-def respond(call: Call, reading: Reading, reads: Sequence[PartitionRead]) -> FetchResponse:
+def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
     """The response: everything in a full fetch, else what has changed since the client was told."""
     session = reading.session
     topics: dict[TopicKey, FetchResponse.Topic] = {}
@@ -316,7 +318,7 @@ def respond(call: Call, reading: Reading, reads: Sequence[PartitionRead]) -> Fet
     return response
 
 
-def is_news(reading: Reading, one: PartitionRead) -> bool:
+def is_news(reading: FetchParams, one: PartitionRead) -> bool:
     """Whether a client is to be told of a partition: in a full fetch, and where anything has changed."""
     return (
         reading.full

@@ -32,7 +32,7 @@ NO_TIME = -1
 PartitionResponse = ProduceResponse.Topic.Partition
 
 
-class Appended(NamedTuple):
+class AppendedRecords(NamedTuple):
     """Records that were appended: the offset behind them, the leader epoch it was in, and their entry of the answer."""
 
     partition: Partition
@@ -48,7 +48,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
     endpoints = NodeEndpoints(call)
     call.traffic = {}
     response = ProduceResponse()
-    written: list[Appended] = []
+    written: list[AppendedRecords] = []
     failure: str | None = None
     for topic in request.topic_data:
         entries = []
@@ -56,13 +56,13 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
             partition: Partition | None = None
             try:
                 partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
-                done = appended(call, partition, wanted, request.acks)
+                done = append_records(call, partition, wanted, request.acks)
                 written.append(done)
                 entries.append(done.entry)
                 name = partition.topic.name
                 call.traffic[name] = call.traffic.get(name, 0) + len(wanted.records or b"")
             except ApiError as error:
-                entry = refused(wanted.index, error)
+                entry = error_entry(wanted.index, error)
                 if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
                     name_leader(call, entry, partition, endpoints)
                 entries.append(entry)
@@ -83,7 +83,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
 
 
 def when_replicated(
-    call: Call, response: ProduceResponse, written: list[Appended], until_ms: int
+    call: Call, response: ProduceResponse, written: list[AppendedRecords], until_ms: int
 ) -> ProduceResponse | Wait:
     """The response once all that was written is replicated, or once the time is over, which is an error then."""
     missing = [one for one in written if not is_replicated(call, one)]
@@ -97,7 +97,7 @@ def when_replicated(
     return response
 
 
-def is_replicated(call: Call, one: Appended) -> bool:
+def is_replicated(call: Call, one: AppendedRecords) -> bool:
     """Whether the wait for one partition is over: every in-sync replica has the records, or its leader has changed."""
     partition = one.partition
     if partition.topic.diskless:
@@ -117,7 +117,7 @@ def is_replicated(call: Call, one: Appended) -> bool:
     return True
 
 
-def was_truncated(one: Appended) -> bool:
+def was_truncated(one: AppendedRecords) -> bool:
     """Whether another leader came meanwhile who lacked the records, even if the present one is the one before it."""
     partition, log = one.partition, one.partition.log
     if partition.leader_epoch == one.leader_epoch:
@@ -139,7 +139,9 @@ def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endp
         endpoints.add(known.leader)
 
 
-def appended(call: Call, partition: Partition, wanted: ProduceRequest.Topic.Partition, acks: int) -> Appended:
+def append_records(
+    call: Call, partition: Partition, wanted: ProduceRequest.Topic.Partition, acks: int
+) -> AppendedRecords:
     """Append one partition's records. Raises ApiError."""
     if acks not in (ALL_IN_SYNC, NONE, LEADER):
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks {acks}, but -1, 0 and 1 are possible")
@@ -166,10 +168,10 @@ def appended(call: Call, partition: Partition, wanted: ProduceRequest.Topic.Part
         log_append_time_ms=written.append_time_ms,
         log_start_offset=partition.log.start_offset,
     )
-    return Appended(partition, written.end_offset, log_owner.leader_epoch, entry)
+    return AppendedRecords(partition, written.end_offset, log_owner.leader_epoch, entry)
 
 
-def refused(index: int, error: ApiError) -> PartitionResponse:
+def error_entry(index: int, error: ApiError) -> PartitionResponse:
     return PartitionResponse(
         index=index, error_code=int(error.code), base_offset=NO_OFFSET, error_message=error.message
     )

@@ -28,15 +28,18 @@ from protocol.records import iter_records
 from tests.unit.mockbroker.handlers.records import batch, fetch_request
 
 LAG_TIME_MS = 30_000
+SESSION_TIMEOUT_MS = 9_000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 TOPICS = ("orders", "events")
 ALL_IN_SYNC = -1
 TIMEOUT_MS = 20_000
 
-topics = st.sampled_from(TOPICS)
+topics = st.sampled_from(["orders", "orders", "events"])
 indexes = st.integers(0, 1)
 brokers = st.integers(0, 3)
 nodes = st.integers(CONTROLLER, 3)
+LEADER, FORMER_LEADER = "leader", "former leader"
+places = st.sampled_from([LEADER, LEADER, FORMER_LEADER, 0, 1, 2, 3])  # where a client takes its request
 racks = st.sampled_from("abc")
 
 Key = tuple[bytes, int]  # topic id, partition
@@ -77,6 +80,7 @@ class ReplicaLife(RuleBasedStateMachine):
         self.epochs: dict[Key, tuple[int, int]] = {}
         self.in_sync: dict[Key, tuple[int, ...]] = {}
         self.held_up_since: dict[tuple[Key, int], tuple[int, int]] = {}
+        self.leaders: dict[Key, list[int]] = {}  # the present one last
         self.fetches: dict[int, tuple[int, Key, int]] = {}
         self.producers: dict[Key, IdempotentProducer] = {}
         self.numbers = 0
@@ -97,7 +101,7 @@ class ReplicaLife(RuleBasedStateMachine):
     # topics
 
     def create(self, topic: str) -> None:
-        configs = {"min.insync.replicas": "2"} if topic == "orders" else {"retention.bytes": "300"}
+        configs = {"min.insync.replicas": "2"} if topic == "orders" else {"retention.bytes": "100"}
         with suppress(ApiError):
             self.cluster.create_topic(topic, 2, 3, configs=configs)
 
@@ -164,6 +168,20 @@ class ReplicaLife(RuleBasedStateMachine):
         self.cluster.isolate_broker(broker, self.sim.now_ms)
         self.settle()
 
+    @rule(topic=topics, index=indexes)
+    def depose(self, topic: str, index: int) -> None:
+        """Isolate a leader for so long that another is elected."""
+        broker = self.broker_at(LEADER, self.key(topic, index))
+        if broker is not None:
+            self.cluster.isolate_broker(broker, self.sim.now_ms)
+            self.advance(SESSION_TIMEOUT_MS)
+
+    @rule()
+    def rejoin_all(self) -> None:
+        for broker in self.cluster.brokers:
+            self.cluster.rejoin_broker(broker, self.sim.now_ms)
+        self.settle()
+
     @rule(broker=brokers)
     def rejoin(self, broker: int) -> None:
         self.cluster.rejoin_broker(broker, self.sim.now_ms)
@@ -193,28 +211,40 @@ class ReplicaLife(RuleBasedStateMachine):
         found = self.cluster.topics.get(topic)
         return None if found is None or index >= len(found.partitions) else (found.id, index)
 
+    def broker_at(self, place: str | int, key: Key | None) -> int | None:
+        """A broker that runs; None where there is none at this place."""
+        leaders = self.leaders.get(key, []) if key is not None else []
+        if isinstance(place, int):
+            broker = place
+        else:
+            broker = next(iter(leaders[-1:] if place == LEADER else leaders[-2:-1]), NO_LEADER)
+        found = self.cluster.brokers.get(broker)
+        return broker if found is not None and found.is_running else None
+
     @rule(
         topic=topics,
-        places=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True),
-        broker=brokers,
+        indexes=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True),
+        place=places,
         acks=st.sampled_from([-1, -1, 0, 1]),
     )
-    def produce(self, topic: str, places: list[int], broker: int, acks: int) -> None:
+    def produce(self, topic: str, indexes: list[int], place: str | int, acks: int) -> None:
         """One record to each of these partitions in one request."""
-        if not self.cluster.brokers[broker].is_running:
+        broker = self.broker_at(place, self.key(topic, indexes[0]))
+        if broker is None:
             return
         sent = []
-        for index in places:
+        for index in indexes:
             self.numbers += 1
             sent.append(SentRecord(self.key(topic, index) or (b"", index), b"%d" % self.numbers))
         entries = [ProduceRequest.Topic.Partition(index=one.key[1], records=batch(one.value)) for one in sent]
         self.send_records(topic, entries, broker, acks, sent)
 
-    @rule(topic=topics, index=indexes, broker=brokers, times=st.integers(1, 3))
-    def produce_idempotently(self, topic: str, index: int, broker: int, times: int) -> None:
+    @rule(topic=topics, index=indexes, place=places, times=st.integers(1, 3))
+    def produce_idempotently(self, topic: str, index: int, place: str | int, times: int) -> None:
         """Send one batch with acks=all, over and again as after lost answers, and the next once it is acknowledged."""
         key = self.key(topic, index)
-        if key is None or not self.cluster.brokers[broker].is_running:
+        broker = self.broker_at(place, key)
+        if key is None or broker is None:
             return
         producer = self.producers.setdefault(key, IdempotentProducer(1000 + len(self.producers)))
         value = b"%d-%d" % (producer.producer_id, producer.sequence)
@@ -231,20 +261,26 @@ class ReplicaLife(RuleBasedStateMachine):
         self.deadlines[ticket] = self.sim.now_ms + TIMEOUT_MS
         if acks == ALL_IN_SYNC:
             self.sent[ticket] = sent
+        others = [partition for _, partition in self.partitions() if partition.leader != broker]
+        ends = [partition.log.end_offset for partition in others]
         self.sim.send(request, version=12, broker=broker, may_close=acks == 0)
+        assert ends == [partition.log.end_offset for partition in others], (
+            f"broker {broker} wrote what it does not lead"
+        )
 
     @rule(
         topic=topics,
         index=indexes,
-        broker=brokers,
+        place=places,
         rack=st.sampled_from(["", "a", "b", "c"]),
         back=st.integers(0, 4),
         wait_ms=st.sampled_from([0, 500, 15_000]),
     )
-    def fetch(self, topic: str, index: int, broker: int, rack: str, back: int, wait_ms: int) -> None:
+    def fetch(self, topic: str, index: int, place: str | int, rack: str, back: int, wait_ms: int) -> None:
         """Read from a broker that many records before what this consumer has seen, or from the end of that."""
         key = self.key(topic, index)
-        if key is None or not self.cluster.brokers[broker].is_running:
+        broker = self.broker_at(place, key)
+        if key is None or broker is None:
             return
         offset = max(0, max(self.committed.get(key, {}), default=-1) + 1 - back)
         ticket = self.sim.next_ticket
@@ -347,6 +383,9 @@ class ReplicaLife(RuleBasedStateMachine):
         assert partition.leader_epoch >= leader_epoch
         assert partition.partition_epoch >= partition_epoch
         self.epochs[key] = (partition.leader_epoch, partition.partition_epoch)
+        leaders = self.leaders.setdefault(key, [])
+        if partition.leader != NO_LEADER and partition.leader not in leaders[-1:]:
+            leaders.append(partition.leader)
 
     def replicas_leave_the_isr_late_and_come_back_at_once(self, key: Key, partition: Partition) -> None:
         network, online, now_ms = self.cluster.network, self.cluster.online_ids(), self.sim.now_ms
