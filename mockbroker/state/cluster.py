@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.brokers.cluster_control import ClusterControl
 from mockbroker.state.brokers.liveness import Liveness
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
@@ -22,11 +23,11 @@ from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
-from mockbroker.state.replicas.network import CONTROLLER, Network
+from mockbroker.state.replicas.network import Network
 from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
-from mockbroker.state.timers import Timers, TimerService
+from mockbroker.state.timers import TimerService
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
 from mockbroker.state.topics.topic import Partition, Topic, random_uuid
@@ -66,22 +67,22 @@ class Cluster:
     timers: TimerService = field(default_factory=TimerService)
     network: Network = field(default_factory=Network)
     support: MetadataSupport = field(init=False)
-    control: ReplicationControl = field(init=False)
+    cluster_control: ClusterControl = field(init=False)
+    replication_control: ReplicationControl = field(init=False)
     replication: Replication = field(init=False)
-    _broker_sessions: Timers[int] = field(init=False)  # of brokers that do not reach the controller
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
 
     def __post_init__(self) -> None:
         self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id))
-        self.control = ReplicationControl(self)
-        self._broker_sessions = self.timers.subsystem("broker sessions", self._session_expired)
+        self.replication_control = ReplicationControl(self)
+        self.cluster_control = ClusterControl(self)
         self.replication = Replication(
             self.network,
             self.timers.subsystem("replication", self._check_in_sync),
             self.settings["replica.lag.time.max.ms"],
-            self.control.shrink_isr,
+            self.replication_control.shrink_isr,
             self.woken.append,
         )
 
@@ -129,7 +130,7 @@ class Cluster:
             log_store=store,
             producers=Producers(writer),
         )
-        cluster._register(by_id.values())
+        cluster.cluster_control.register(by_id.values())
         if (
             release
             or any(broker.release or broker.protocol for broker in by_id.values())
@@ -212,60 +213,20 @@ class Cluster:
         return self.support.controller_id
 
     def stop_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Take a broker out of the cluster, as a controlled shutdown does: its partitions elect leaders at once.
+        """Take a broker out of the cluster, as a controlled shutdown does; see ``ClusterControl.stop``."""
+        return self.cluster_control.stop(broker_id, now_ms)
 
-        Gives False if it was down. Raises KeyError: no such broker.
-        """
-        broker = self.brokers[broker_id]
-        if not broker.is_running:
-            return False
-        self.now_ms = now_ms
-        broker.is_running = False
-        self._broker_sessions.cancel(broker_id)
-        if broker.online:
-            self._fence([broker_id], fenced=True)
-        self.support.broker_stopped(broker, now_ms)
-        self.fetch_sessions.pop(broker_id, None)
-        self.producers.forget_block(broker_id)
-        self._brokers_changed()
-        if self._groups is not None:
-            coordinators = self.liveness.coordinators
-            self._groups.restart_sessions([key for key, at in coordinators.items() if at == broker_id], now_ms)
-        return True
+    def crash_broker(self, broker_id: int, now_ms: int) -> bool:
+        """End a broker without a word to anybody; see ``ClusterControl.crash``."""
+        return self.cluster_control.crash(broker_id, now_ms)
 
     def start_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Bring a broker back: it rejoins ISRs and leads what it is the preferred leader of. False if it was up.
-
-        One that does not reach the controller stays fenced until it does.
-        """
-        broker = self.brokers[broker_id]
-        if broker.is_running:
-            return False
-        self.now_ms = now_ms
-        first = not self.online_brokers()
-        broker.is_running = True
-        if self.network.connects(broker_id, CONTROLLER):
-            self._register([broker])
-            self.support.broker_started(broker, now_ms)
-        else:
-            self.support.lost_controller(broker_id)
-        self._brokers_changed()
-        if first and self._groups is not None:
-            self._groups.restart_sessions(self.liveness.coordinators, now_ms)
-        return True
+        """Bring a broker back; see ``ClusterControl.start``."""
+        return self.cluster_control.start(broker_id, now_ms)
 
     def register_brokers(self, now_ms: int) -> None:
-        """Have the brokers that are up register anew where their addresses have changed; in ZooKeeper mode all of them,
-        and elect a controller.
-
-        Raises ValueError: a broker has listeners that its version has no names for.
-        """
-        self.now_ms = now_ms
-        self._register(broker for broker in self.online_brokers() if broker.has_moved())
-        self.support = self.support.restarted()
-        for broker in self.online_brokers():
-            self.support.broker_started(broker, now_ms)
-        self.support.brokers_changed(self.topics)
+        """Have brokers register under the addresses that they have by now; see ``ClusterControl.register_anew``."""
+        self.cluster_control.register_anew(now_ms)
 
     def stop_rack(self, rack: str, now_ms: int) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
@@ -278,72 +239,20 @@ class Cluster:
     # links
 
     def cut_link(self, node: int, other: int, now_ms: int) -> None:
-        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other, though both are up.
-
-        A follower that does not reach its leader stays where it is, and falls out of the ISR once it has lacked
-        records for ``replica.lag.time.max.ms``. A broker that does not reach the controller hears of no change, and
-        counts as gone after ``broker.session.timeout.ms``, in ZooKeeper mode ``zookeeper.session.timeout.ms``.
-        """
-        self._cut([(node, other)], now_ms)
+        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other; see ``ClusterControl.cut_link``."""
+        self.cluster_control.cut_link(node, other, now_ms)
 
     def mend_link(self, node: int, other: int, now_ms: int) -> None:
-        """Have two nodes reach each other again: followers catch up, and a broker hears of all that has changed."""
-        self.network.mend(node, other)
-        self._mended({node, other}, now_ms)
+        """Have two nodes reach each other again."""
+        self.cluster_control.mend_link(node, other, now_ms)
 
     def isolate_broker(self, broker_id: int, now_ms: int) -> None:
         """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
-        broker = self.brokers[broker_id]
-        self._cut([(broker.id, other) for other in (*self.brokers, CONTROLLER) if other != broker.id], now_ms)
+        self.cluster_control.isolate(broker_id, now_ms)
 
     def rejoin_broker(self, broker_id: int, now_ms: int) -> None:
         """Mend every link of a broker. Raises KeyError."""
-        self.network.mend_all(self.brokers[broker_id].id)
-        self._mended({broker_id, CONTROLLER}, now_ms)
-
-    def _cut(self, links: Iterable[tuple[int, int]], now_ms: int) -> None:
-        self.now_ms = now_ms
-        for node, other in links:
-            if not self.network.connects(node, other):
-                continue
-            self.network.cut(node, other)
-            broker = self.brokers.get(max(node, other))
-            if CONTROLLER in (node, other) and broker is not None and broker.online:
-                self.support.lost_controller(broker.id)
-                self._broker_sessions.set(broker.id, now_ms + self._session_timeout_ms())
-        self.replication.refresh(self._partitions(), now_ms)
-        self.changed()
-
-    def _mended(self, nodes: set[int], now_ms: int) -> None:
-        self.now_ms = now_ms
-        broker = self.brokers.get(max(nodes))
-        if CONTROLLER in nodes and broker is not None and broker.is_running:
-            self._broker_sessions.cancel(broker.id)
-            if not broker.online:
-                self._register([broker])
-            self.support.found_controller(broker, now_ms)
-        self.replication.refresh(self._partitions(), now_ms)
-        self._brokers_changed()
-
-    def _session_expired(self, broker_id: int, now_ms: int) -> None:
-        """A broker has not been heard of for too long: it is fenced, though its clients still reach it."""
-        self.now_ms = now_ms
-        self.support.session_expired(broker_id, now_ms)
-        self._fence([broker_id], fenced=True)
-        self._brokers_changed()
-
-    def _check_in_sync(self, partition: Partition, now_ms: int) -> None:
-        self.now_ms = now_ms
-        self.replication.check_in_sync(partition, now_ms)
-
-    def _session_timeout_ms(self) -> int:
-        name = "broker.session.timeout.ms" if self.support.is_kraft else "zookeeper.session.timeout.ms"
-        return int(self.settings[name])
-
-    def _partitions(self) -> Iterator[Partition]:
-        for topic in self.topics.values():
-            if not topic.diskless:
-                yield from topic.partitions
+        self.cluster_control.rejoin(broker_id, now_ms)
 
     # what brokers keep
 
@@ -416,13 +325,19 @@ class Cluster:
         if now_ms is not None:
             self.now_ms = now_ms
         self.replication.set_lag(self.brokers[broker_id].id, records)
-        partitions = [partition for partition in self._partitions() if broker_id in partition.replicas]
+        partitions = [partition for partition in self.partitions() if broker_id in partition.replicas]
         self.replication.refresh(partitions, self.now_ms)
         self.woken.extend(partitions)
-        self.control.elect(self.topics.values())
+        self.replication_control.elect(self.topics.values())
         self.changed()
 
     # topics
+
+    def partitions(self) -> Iterator[Partition]:
+        """The partitions that have replicas."""
+        for topic in self.topics.values():
+            if not topic.diskless:
+                yield from topic.partitions
 
     def find_topic(self, name: str | None, topic_id: bytes | None = None) -> Topic:
         """The topic of this name, or of this id where the name is None or empty.
@@ -462,7 +377,7 @@ class Cluster:
         all_have_racks: bool = False,
     ) -> Topic:
         """Create a topic; see ``ReplicationControl.create``. Raises ApiError."""
-        return self.control.create(
+        return self.replication_control.create(
             name,
             partitions,
             replication_factor,
@@ -477,15 +392,15 @@ class Cluster:
         self, name: str, count: int, *, assignment: list[list[int]] | None = None, validate_only: bool = False
     ) -> None:
         """Widen a topic to ``count`` partitions in all; see ``ReplicationControl.widen``. Raises ApiError."""
-        self.control.widen(name, count, assignment=assignment, validate_only=validate_only)
+        self.replication_control.widen(name, count, assignment=assignment, validate_only=validate_only)
 
     def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
         """Move a partition to other brokers; see ``ReplicationControl.reassign``. Raises ApiError."""
-        self.control.reassign(name, index, replicas, may_resize=may_resize)
+        self.replication_control.reassign(name, index, replicas, may_resize=may_resize)
 
     def delete_topic(self, topic: Topic) -> None:
         """Remove a topic and its records; whoever waits for those is woken."""
-        self.control.delete(topic)
+        self.replication_control.delete(topic)
 
     # what waits, and time
 
@@ -512,40 +427,28 @@ class Cluster:
 
     # inside
 
+    def _check_in_sync(self, partition: Partition, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.replication.check_in_sync(partition, now_ms)
+
     def _commit(self, records: Iterable[object]) -> None:
         self.writer.commit(records)
-
-    def _register(self, brokers: Iterable[Broker]) -> None:
-        """Have brokers begin a life, each in an epoch above its last, and serve."""
-        from mockbroker.state.brokers.records import registration
-
-        registered = self.image.brokers
-        for broker in brokers:
-            epoch = registered[broker.id].epoch + 1 if broker.id in registered else 0
-            self._commit([registration(broker, epoch)])
-            broker.registration = registered[broker.id]
-            self._fence([broker.id], fenced=False)
-
-    def _fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
-        """Have brokers serve no longer, or from now on."""
-        from mockbroker.state.brokers.records import fencing
-
-        self._commit([fencing(self.image.brokers[broker_id], fenced=fenced) for broker_id in broker_ids])
 
     def _restore(self, now_ms: int) -> None:
         """Go on from an image: fence the brokers that are gone, run its topics and groups."""
         gone = [one.id for one in self.image.brokers.values() if one.id not in self.brokers and not one.fenced]
-        self._fence(gone, fenced=True)
-        self.control.elect([self.control.run(topic_id) for topic_id in self.image.topics])
-        self.replication.refresh(self._partitions(), now_ms)
+        self.cluster_control.fence(gone, fenced=True)
+        self.replication_control.elect([self.replication_control.run(topic_id) for topic_id in self.image.topics])
+        self.replication.refresh(self.partitions(), now_ms)
         self.support.brokers_changed(self.topics)
         if self.image.groups or self.image.offsets or self.image.pending_offsets:
             self.groups.restore(now_ms)
 
-    def _brokers_changed(self) -> None:
+    def brokers_changed(self) -> None:
+        """Brokers have come or gone."""
         self.liveness.brokers_changed()
-        self.replication.refresh(self._partitions(), self.now_ms)
-        self.control.elect(self.topics.values())
+        self.replication.refresh(self.partitions(), self.now_ms)
+        self.replication_control.elect(self.topics.values())
         self.support.brokers_changed(self.topics)
         self.changed()
 

@@ -10,7 +10,7 @@ CONTROLLER = -1
 
 @dataclass(slots=True, eq=False)
 class Network:
-    """The links that are cut; all others work.
+    """The links that are cut and the nodes that have crashed; all else works.
 
     >>> network = Network()
     >>> network.cut(0, 1)
@@ -19,11 +19,20 @@ class Network:
     """
 
     _cut: set[tuple[int, int]] = field(default_factory=set)
+    _crashed: set[int] = field(default_factory=set)
 
     @property
     def is_whole(self) -> bool:
-        """Whether no link is cut."""
-        return not self._cut
+        """Whether no link is cut and no node has crashed."""
+        return not self._cut and not self._crashed
+
+    def crash(self, node: int) -> None:
+        """Have nobody reach a node any more."""
+        self._crashed.add(node)
+
+    def revive(self, node: int) -> None:
+        """Have a node that crashed be reached again, as far as its links are not cut."""
+        self._crashed.discard(node)
 
     def cut(self, node: int, other: int) -> None:
         """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other."""
@@ -39,7 +48,9 @@ class Network:
 
     def connects(self, node: int, other: int) -> bool:
         """Whether two nodes reach each other; a node always reaches itself."""
-        return not self._cut or link(node, other) not in self._cut
+        if self.is_whole or node == other:
+            return True
+        return link(node, other) not in self._cut and self._crashed.isdisjoint((node, other))
 
 
 def link(node: int, other: int) -> tuple[int, int]:

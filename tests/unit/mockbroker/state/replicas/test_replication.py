@@ -445,3 +445,45 @@ def test_a_deposed_leader_names_its_own_high_watermark_as_the_latest_offset(sim)
         sim.ask(ListOffsetsRequest(topics=[asked]), broker=broker).topics[0].partitions[0].offset for broker in (0, 1)
     ]
     assert latest == [0, 1]
+
+
+# a broker that crashes
+
+
+def test_a_follower_that_crashes_holds_up_acks_all_until_its_session_has_expired(sim):
+    assert sim.cluster.crash_broker(1, sim.now_ms)
+    ticket = send(sim)
+    sim.advance(ms=SESSION_MS - 1)
+    assert (partition(sim).isr, ticket in sim.replies) == ((0, 1, 2), False)
+    sim.advance(ms=1)
+    assert (partition(sim).isr, error_of(sim, ticket)) == ((0, 2), ErrorCode.NONE)
+    assert sim.cluster.start_broker(1, sim.now_ms)
+    assert partition(sim).isr == (0, 1, 2)
+
+
+def test_a_follower_that_stops_fetching_falls_out_of_sync_after_its_time_and_not_before():
+    sim = Simulation(racks="a,b,c", settings={"broker.session.timeout.ms": 10 * LAG_TIME_MS})
+    sim.cluster.create_topic(TOPIC, 1, assignment=[[0, 1, 2]])
+    sim.cluster.crash_broker(1, sim.now_ms)
+    send(sim)
+    sim.advance(ms=LAG_TIME_MS - 1)
+    assert partition(sim).isr == (0, 1, 2)
+    sim.advance(ms=1)
+    assert partition(sim).isr == (0, 2)
+
+
+def test_a_leader_that_crashes_is_replaced_once_its_session_has_expired(sim):
+    sim.cluster.crash_broker(0, sim.now_ms)
+    sim.advance(ms=SESSION_MS - 1)
+    assert leader_in(sim, 1) == 0
+    sim.advance(ms=1)
+    assert leader_in(sim, 1) == 1
+
+
+def test_a_broker_that_comes_back_before_its_session_has_expired_begins_a_new_life(sim):
+    epoch = sim.cluster.brokers[0].epoch
+    sim.cluster.crash_broker(0, sim.now_ms)
+    assert not sim.cluster.crash_broker(0, sim.now_ms)
+    assert sim.cluster.start_broker(0, sim.now_ms)
+    assert sim.cluster.brokers[0].epoch > epoch
+    assert (partition(sim).leader, partition(sim).isr) == (0, (0, 1, 2))
