@@ -95,12 +95,21 @@ class Simulation:
     def stop_broker(self, broker_id: int) -> bool:
         """Stop a broker, whose connections end: what waited there is dropped. False if it was down."""
         was_up = self.cluster.stop_broker(broker_id, self.now_ms)
+        self._end_connections(broker_id)
+        return was_up
+
+    def crash_broker(self, broker_id: int) -> bool:
+        """The same for a broker that ends without a word to the others."""
+        was_up = self.cluster.crash_broker(broker_id, self.now_ms)
+        self._end_connections(broker_id)
+        return was_up
+
+    def _end_connections(self, broker_id: int) -> None:
         for call in list(self._waiting.values()):
             if call.broker.id == broker_id:
                 self.engine.path.drop(call, self.now_ms)
         self.engine.wake(self.now_ms)
         self._raise_failures()
-        return was_up
 
     def _finish(self, outcome: Outcome) -> None:
         call = outcome.call

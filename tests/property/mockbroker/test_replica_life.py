@@ -137,7 +137,13 @@ class ReplicaLife(RuleBasedStateMachine):
         self.sim.stop_broker(broker)
 
     @rule(broker=brokers)
+    def crash(self, broker: int) -> None:
+        self.sim.crash_broker(broker)
+
+    @rule(broker=brokers)
     def start(self, broker: int) -> None:
+        """Start a broker; one that crashed and whose session has not expired leaves the ISRs as its new life begins."""
+        self.in_sync = {key: tuple(one for one in isr if one != broker) for key, isr in self.in_sync.items()}
         self.cluster.start_broker(broker, self.sim.now_ms)
         self.settle()
 
@@ -148,8 +154,8 @@ class ReplicaLife(RuleBasedStateMachine):
 
     @rule(rack=racks)
     def start_rack(self, rack: str) -> None:
-        self.cluster.start_rack(rack, self.sim.now_ms)
-        self.settle()
+        for broker in self.cluster.brokers_in(rack):
+            self.start(broker.id)
 
     @rule(node=nodes, other=nodes)
     def cut_link(self, node: int, other: int) -> None:
@@ -421,8 +427,7 @@ class ReplicaLife(RuleBasedStateMachine):
         for broker in self.cluster.brokers:
             self.cluster.rejoin_broker(broker, self.sim.now_ms)
             self.cluster.set_follower_lag(broker, 0, self.sim.now_ms)
-            self.cluster.start_broker(broker, self.sim.now_ms)
-            self.settle()
+            self.start(broker)
             self.check()
         for _ in range(3):
             self.advance(LAG_TIME_MS)
