@@ -163,7 +163,15 @@ def consume_mb_per_second(bootstrap: str) -> float:
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "enable.metrics.push": False}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "enable.metrics.push": False,
+            # else librdkafka pauses for a second once its queue is full, which punishes whoever sends fast
+            "queued.min.messages": VALUES + 1,
+            "queued.max.messages.kbytes": 2_000_000,
+        }
     )
     before = perf_counter()
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
