@@ -161,6 +161,8 @@ try:
 finally:
     print([thread.name for thread in threading.enumerate()])
 """
+    # a test run in the background of a shell has SIGINT ignored, and its processes too unless told otherwise
+    program = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{program}"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as script:
