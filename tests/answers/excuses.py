@@ -1,0 +1,120 @@
+"""What may differ between Kafka's answers and ours, one entry a difference, each with its reason; docs/answers.md.
+
+``scenario``, ``step`` and ``field`` are patterns as of a shell, with ``*``. An entry that excuses nothing any more
+fails tests/conformance/test_answers.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.answers.comparison import Difference
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "answers.md"
+HEADER = "| API | scenario | step | field | why |\n|---|---|---|---|---|\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why a field of an answer may differ from Kafka's."""
+
+    api: str
+    scenario: str
+    step: str
+    field: str
+    why: str
+
+    def covers(self, found: Difference) -> bool:
+        return (
+            matches(self.api, found.api)
+            and matches(self.scenario, found.scenario)
+            and matches(self.step, found.step)
+            and matches(self.field, found.field)
+        )
+
+
+EXCUSES: tuple[Excuse, ...] = (
+    Excuse(
+        api="ApiVersions",
+        scenario="*api versions v*",
+        step="*APIs of broker*",
+        field="apis.SaslHandshake",
+        why="clients do not log in here",
+    ),
+    Excuse(
+        api="ApiVersions",
+        scenario="*api versions v*",
+        step="*APIs of broker*",
+        field="apis.SaslAuthenticate",
+        why="clients do not log in here",
+    ),
+    Excuse(
+        api="ApiVersions",
+        scenario="*api versions v*",
+        step="*APIs of broker*",
+        field="apis.AddRaftVoter",
+        why="there is no quorum of controllers here",
+    ),
+    Excuse(
+        api="ApiVersions",
+        scenario="*api versions v*",
+        step="*APIs of broker*",
+        field="apis.RemoveRaftVoter",
+        why="there is no quorum of controllers here",
+    ),
+    Excuse(
+        api="Metadata",
+        scenario="metadata/internal topic*",
+        step="*consumer offsets",
+        field="*",
+        why="committed offsets are no topic here",
+    ),
+    Excuse(
+        api="AlterClientQuotas",
+        scenario="4.1: quotas v1",
+        step="*validate only",
+        field="*",
+        why="it is another entity that 4.1 was asked about",
+    ),
+    Excuse(
+        api="DeleteRecords",
+        scenario="4.1: delete records v2",
+        step="*unknown*",
+        field="*",
+        why="it is another topic and another partition that 4.1 was asked about",
+    ),
+    Excuse(
+        api="Produce",
+        scenario="4.1: produce v*",
+        step="*after acks 0",
+        field="*baseOffset",
+        why="the recorder of 4.1 wrote two records with acks 0",
+    ),
+)
+
+
+def excuse_of(found: Difference) -> Excuse | None:
+    """The first entry that covers a difference."""
+    return next((one for one in EXCUSES if one.covers(found)), None)
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a text is as a pattern; ``*`` stands for any characters, all others for themselves.
+
+    >>> matches("topics[[]*].name", "topics[0].name"), matches("topics[*].name", "topics[0].name")
+    (False, True)
+    """
+    return compiled(pattern).fullmatch(text) is not None
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+
+
+def rows() -> str:
+    """The entries as rows of the table in docs/answers.md, where ``python -m tests.answers excuses`` writes them."""
+    return "\n".join(f"| {one.api} | `{one.scenario}` | `{one.step}` | `{one.field}` | {one.why} |" for one in EXCUSES)
