@@ -9,7 +9,7 @@ import msgspec
 from kafka_rack.pipeline.conversations import Traffic
 from kafka_rack.pipeline.files import CaptureFile, Damage, Source, capture_name
 from kafka_rack.pipeline.learning import learn_from
-from kafka_rack.pipeline.lines import LATEST, read_lines
+from kafka_rack.pipeline.lines import DECODER, LATEST, event, read_lines
 from kafka_rack.pipeline.packets import Format, read_format, read_packets
 from kafka_rack.pipeline.segments import LINK_TYPES, segment_of
 from kafka_rack.pipeline.values import Frame, Known, Problem, State
@@ -61,12 +61,16 @@ def is_port(text: str) -> bool:
 
 
 class Place(msgspec.Struct):
-    """A place in a file that reading can begin at. ``traffic`` and ``format`` are for packets."""
+    """A place in a file that reading can begin at. ``traffic``, ``format`` and ``said`` are for packets.
+
+    ``said`` is what kafka-rack's own captures say of the cluster at their heads.
+    """
 
     start: int = 0
     state: State = msgspec.field(default_factory=State)
     traffic: Traffic | None = None
     format: Format | None = None
+    said: list[bytes] = msgspec.field(default_factory=list)
 
 
 def beginning(file: CaptureFile, options: Options) -> Place:
@@ -86,6 +90,19 @@ def brokers_told(told: Known, options: Options) -> Known:
     known.racks = {**told.racks, **known.racks}
     known.endpoints = {**told.endpoints, **known.endpoints}
     return known
+
+
+def hear(place: Place, options: Options) -> None:
+    """Take what a capture of kafka-rack's own says of the cluster; what the user says stands above it."""
+    state = place.state
+    for one in place.said:
+        try:
+            event(DECODER.decode(one), state)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    known = options.known()
+    state.known.racks.update(known.racks)
+    state.known.endpoints.update(known.endpoints)
 
 
 def whole_file(
@@ -116,6 +133,7 @@ def whole_file(
         return place, read_frames(file, place, options, problems, end)
     problems += found
     state.known = known
+    hear(place, options)
     assert place.traffic is not None
     return place, with_brokers(kept, place.traffic)
 
@@ -163,6 +181,10 @@ def packet_frames(
             if place.format is None:
                 place.format = read_format(source)
             for packet in read_packets(source, place.format, None if at_the_end else end, damaged):
+                if place.format.said:
+                    place.said += place.format.said
+                    place.format.said = []
+                    hear(place, options)
                 if packet.link_type not in LINK_TYPES and packet.link_type not in place.format.strange_links:
                     place.format.strange_links.append(packet.link_type)
                     damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))

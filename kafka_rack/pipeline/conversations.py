@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kafka_rack.pipeline.lines import BEFORE_ALL
 from kafka_rack.pipeline.reassembly import Direction, Piece
 from kafka_rack.pipeline.recognition import (
     MOST_FRAME_BYTES,
@@ -24,10 +25,18 @@ from kafka_rack.pipeline.recognition import (
     response_reads,
 )
 from kafka_rack.pipeline.segments import ACK, FIN, RST, SYN, Endpoint, Segment
-from kafka_rack.pipeline.values import Connection, Frame, Problem, State
+from kafka_rack.pipeline.values import Connection, Frame, Problem, State, request_frame
 
 MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
 MOST_HELD = 1000
+
+
+class Opening(msgspec.Struct):
+    """What kafka-rack's own captures say of a connection: its number, its listener, and its ``asked_bytes``."""
+
+    conn: int
+    listener: str | None = None
+    asked_bytes: int = 0
 
 
 class Half(msgspec.Struct):
@@ -44,7 +53,11 @@ class Half(msgspec.Struct):
 
 
 class Conversation(msgspec.Struct):
-    """A TCP connection; ``client`` and ``server`` once it is known who is who."""
+    """A TCP connection; ``client`` and ``server`` once it is known who is who.
+
+    Of kafka-rack's own captures, ``asked_bytes`` of requests come first that an earlier file has already and that still
+    wait for their answers; and what ``goes_on`` has not ended, so that a later file may have the answers.
+    """
 
     number: int
     client: Endpoint | None = None
@@ -54,6 +67,8 @@ class Conversation(msgspec.Struct):
     requests: Half = msgspec.field(default_factory=Half)
     responses: Half = msgspec.field(default_factory=Half)
     held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
+    asked_bytes: int = 0
+    goes_on: bool = False
     client_id: str | None = None
     other: bool = False
 
@@ -87,6 +102,8 @@ class Traffic(msgspec.Struct):
         if found is None:
             self.numbers += 1
             found = self.conversations[key] = Conversation(self.numbers)
+            if segment.said:
+                self.open(found, segment)
         if found.other:
             return
         if found.server is None:
@@ -104,6 +121,18 @@ class Traffic(msgspec.Struct):
                 yield from self.feed(found, one, problems, path)
             return
         yield from self.feed(found, segment, problems, path)
+
+    def open(self, found: Conversation, segment: Segment) -> None:
+        """Take what kafka-rack's own captures say of a connection with its first packet."""
+        try:
+            said = msgspec.json.decode(segment.said, type=Opening)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
+        found.number, found.asked_bytes, found.goes_on = said.conn, said.asked_bytes, True
+        self.servers.add(segment.target)
+        self.settle(found, segment.source, segment.target)
+        assert found.connection is not None
+        found.connection.listener = said.listener
 
     def decide(self, found: Conversation, segment: Segment) -> bool:
         """Find out who is the broker, if this segment or those before it tell."""
@@ -144,6 +173,8 @@ class Traffic(msgspec.Struct):
         for late in (half, other):
             for piece in late.direction.overdue(segment.ts):
                 yield from self.bytes_came(found, late, piece, problems, path)
+        if segment.flags & (RST | FIN):
+            found.goes_on = False
         if segment.flags & RST or (segment.flags & FIN and not half.direction.waiting and not segment.size):
             yield from self.release(found)
 
@@ -237,11 +268,20 @@ class Traffic(msgspec.Struct):
                 problems.append(Problem(self.state.capture, path, piece.offset, reason))
                 half.skipped = 0
             del buffer[: 4 + size]
-            if not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
-                found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
-                if len(found.held) > MOST_HELD:
-                    yield from self.release(found)
-                continue
+            yield from self.whole_frame(found, connection, is_request, data, piece)
+
+    def whole_frame(
+        self, found: Conversation, connection: Connection, is_request: bool, data: bytes, piece: Piece
+    ) -> Iterator[Frame]:
+        """A frame, unless it has to wait for its request or an earlier file has it already."""
+        if is_request and found.asked_bytes > 0:
+            found.asked_bytes -= 4 + len(data)
+            request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data, piece.offset)
+        elif not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
+            found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
+            if len(found.held) > MOST_HELD:
+                yield from self.release(found)
+        else:
             frame = self.state.frame(piece.ts, connection, is_request, data, piece.offset)
             if is_request and frame.asked is not None:
                 found.client_id = frame.asked.kind.client_id
@@ -281,7 +321,7 @@ class Traffic(msgspec.Struct):
                 problems.append(Problem(self.state.capture, path, 0, reason))
                 half.buffer.clear()
                 half.skipped = 0
-        if connection.asked:
+        if connection.asked and not found.goes_on:
             unanswered = tuple(connection.asked.values())
             connection.asked = {}
             yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)

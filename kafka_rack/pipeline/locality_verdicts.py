@@ -12,7 +12,7 @@ from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import REPLICATION, Facts, judge
 from kafka_rack.pipeline.locality_facts import Amount, Fact
-from kafka_rack.selection import zone_in_client_id
+from kafka_rack.zones import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
 MONEY = pa.decimal128(38, 18)

@@ -13,7 +13,8 @@ from kafka_rack.pipeline.files import Damage, Source
 
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
 SECTION_BYTES = b"\n\r\r\n"
-RESOLUTION_OPTION, OFFSET_OPTION = 9, 14
+COMMENT_OPTION, RESOLUTION_OPTION, OFFSET_OPTION = 1, 9, 14
+OWN_COMMENT = b"kafka-rack "
 MOST_PACKET_BYTES = 1 << 24
 LEAST_SNAP_BYTES = 1 << 18
 FILE_HEADER_BYTES = 24
@@ -26,13 +27,17 @@ US = 1_000_000
 
 
 class Packet(NamedTuple):
-    """One packet. ``wire_bytes`` is its length on the wire, of which the file may hold less; ``ts`` is in us."""
+    """One packet. ``wire_bytes`` is its length on the wire, of which the file may hold less; ``ts`` is in us.
+
+    ``said`` is the JSON that kafka-rack itself has put beside it, as its comment.
+    """
 
     offset: int
     ts: int
     link_type: int
     data: bytes
     wire_bytes: int
+    said: bytes = b""
 
 
 class Interface(msgspec.Struct):
@@ -47,7 +52,8 @@ class Interface(msgspec.Struct):
 class Format(msgspec.Struct):
     """What the start of the file said, without which none of its packets can be read, and what came since.
 
-    ``strange_links``: link types that cannot be read and have been told.
+    ``strange_links``: link types that cannot be read and have been told. ``said``: what kafka-rack itself has put at
+    the section's head, as JSON.
     """
 
     order: str
@@ -56,6 +62,7 @@ class Format(msgspec.Struct):
     second: int | None = None
     second_before: int = 0
     strange_links: list[int] = msgspec.field(default_factory=list)
+    said: list[bytes] = msgspec.field(default_factory=list)
 
     def pass_time(self, second: int) -> None:
         """Note a packet's time: ``second`` is that of the last packet which has another near it."""
@@ -235,6 +242,7 @@ def next_generation_packets(
         if block[:4] == SECTION_BYTES:
             file_format.order = order_of_section(block)
             file_format.interfaces = []
+            file_format.said += comments_of(block[24:-4], file_format.order)
             continue
         order = file_format.order
         kind, body = struct.unpack_from(order + "I", block)[0], block[8:-4]
@@ -313,24 +321,43 @@ def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packe
         number, high, low, size, start = 0, 0, 0, min(wire_bytes, kept, len(body) - 4), 4
     else:
         return None
-    if number >= len(interfaces) or start + size > len(body):
+    end = start + size
+    if number >= len(interfaces) or end > len(body):
         raise Damage(offset, f"a packet of {size} bytes on interface {number} does not fit its block")
     interface = interfaces[number]
     ts = ((high << 32) + low) * US // interface.ticks_per_second + interface.later_seconds * US
-    return Packet(offset, ts, interface.link_type, body[start : start + size], wire_bytes)
+    said = b""
+    if kind == ENHANCED_PACKET and len(body) >= end + 8:
+        said = next(iter(comments_of(body[end + -size % 4 :], order)), b"")
+    return Packet(offset, ts, interface.link_type, body[start:end], wire_bytes, said)
 
 
 def options_of(data: bytes, order: str) -> dict[int, bytes]:
     """A block's options: number -> value, of each number the first."""
     found: dict[int, bytes] = {}
+    for code, value in all_options(data, order):
+        found.setdefault(code, value)
+    return found
+
+
+def all_options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+    """A block's options in their order."""
     at = 0
     while at + 4 <= len(data):
         code, length = struct.unpack_from(order + "HH", data, at)
         if code == 0 or at + 4 + length > len(data):
             break
-        found.setdefault(code, data[at + 4 : at + 4 + length])
+        yield code, data[at + 4 : at + 4 + length]
         at += 4 + (length + 3) // 4 * 4
-    return found
+
+
+def comments_of(data: bytes, order: str) -> list[bytes]:
+    """What kafka-rack's own captures say in a block's comments, as JSON; nobody else's comments are looked at."""
+    return [
+        value[len(OWN_COMMENT) :]
+        for code, value in all_options(data, order)
+        if code == COMMENT_OPTION and value.startswith(OWN_COMMENT)
+    ]
 
 
 def ticks_of(options: dict[int, bytes]) -> int:

@@ -36,7 +36,10 @@ Endpoint = tuple[str, int]
 
 
 class Segment(NamedTuple):
-    """One TCP segment. ``size`` bytes were sent; where the file holds fewer, ``data`` is shorter."""
+    """One TCP segment. ``size`` bytes were sent; where the file holds fewer, ``data`` is shorter.
+
+    ``said`` is what kafka-rack's own captures say of the connection that it opens, as JSON.
+    """
 
     offset: int
     ts: int
@@ -46,6 +49,7 @@ class Segment(NamedTuple):
     flags: int
     data: bytes
     size: int
+    said: bytes = b""
 
 
 def segment_of(packet: Packet) -> Segment | None:
@@ -150,4 +154,5 @@ def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) 
     if not size and not flags & (SYN | FIN | RST):
         return None
     payload = data[start + header : end]  # an Ethernet packet may be padded behind its end
-    return Segment(packet.offset, packet.ts, (source, from_port), (target, to_port), sequence, flags, payload, size)
+    ends = (source, from_port), (target, to_port)
+    return Segment(packet.offset, packet.ts, *ends, sequence, flags, payload, size, packet.said)

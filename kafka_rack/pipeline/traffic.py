@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from kafka_rack.byte_shares import shares
 from kafka_rack.pipeline.bodies import asked_message
 from kafka_rack.pipeline.record_sizes import BatchSizes, batch_sizes
 from kafka_rack.pipeline.rows import NONE, PACK, Target
 from kafka_rack.pipeline.values import LENGTH_BYTES, SHARE_FETCH, Asked, Connection, Frame
-from kafka_rack.selection import zone_in_client_id
+from kafka_rack.zones import zone_in_client_id
 from protocol.error_codes import ErrorCode
 from protocol.uuids import uuid_to_text
 
@@ -243,21 +244,6 @@ def rack_of(connection: Connection, asked: Asked, requested: str | None) -> tupl
 def zone_of(client_id: str | None) -> str | None:
     """The zone in a client id; the same few ask again and again."""
     return zone_in_client_id(client_id)
-
-
-def shares(total: int, own: list[int]) -> list[int]:
-    """A call's bytes over its rows: each its own and an equal part of the rest, the first what does not divide.
-
-    >>> shares(110, [50, 30, 0])
-    [60, 40, 10]
-    """
-    if len(own) == 1:
-        return [total]
-    rest = total - sum(own)
-    each = rest // len(own) if rest > 0 else 0
-    parts = [one + each for one in own]
-    parts[0] += total - sum(parts)
-    return parts
 
 
 def total_records(sizes: list[BatchSizes]) -> int:

@@ -12,7 +12,7 @@ import pytest
 from kafka_rack.pipeline import shipping
 
 ROOT = Path(__file__).resolve().parents[4]
-NOT_ON_WORKERS = {"h11", "pandas", "pyspark", "rich", "uvloop"}
+NOT_ON_WORKERS = {"google-re2", "pandas", "pyspark", "rich", "starlette", "uvicorn", "uvloop"}
 
 
 def required(names):

@@ -1,0 +1,137 @@
+"""Batches as a history names them: who produced what, told by sequence numbers or checksums, never by record bytes.
+
+A batch of an idempotent producer is told by the producer's id, epoch and sequence, which stay whatever a broker does to
+it. Others are told by checksum, size and first time; these are compared only between batches that are stored alike, for
+compression, the time of the append and compaction change the bytes that the checksum covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from protocol.records import BatchHeader, ControlType, RecordError, control_type, iter_batch_records, iter_batches
+from protocol.records.batches import NO_PRODUCER_ID
+
+SEQUENCE_FORM = "sequence"
+MAGIC_WITH_PRODUCERS = 2
+
+
+class SequenceIdentity(NamedTuple):
+    """A batch by its producer's own count of records."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    num_offsets: int
+
+    def __repr__(self) -> str:
+        last = self.base_sequence + self.num_offsets - 1
+        which = f"record {last}" if self.num_offsets == 1 else f"records {self.base_sequence} to {last}"
+        return f"{which} of producer {self.producer_id}, epoch {self.producer_epoch}"
+
+
+class ChecksumIdentity(NamedTuple):
+    """A batch by what its bytes add up to; ``timestamp`` is its first record's."""
+
+    crc: int
+    size_bytes: int
+    timestamp: int
+
+    def __repr__(self) -> str:
+        return f"a batch of checksum {self.crc:08x}"
+
+
+class Batch(NamedTuple):
+    """What a history needs of a batch. ``offset`` is the producer's own count until it is stored."""
+
+    offset: int
+    num_offsets: int
+    value: Hashable
+    form: Hashable
+    producer_id: int
+    producer_epoch: int
+    is_transactional: bool
+    is_control: bool
+    is_abort: bool
+    lacks_records: bool = False
+
+
+def read_batches(records: bytes | None, position: int = 0) -> Iterator[Batch]:
+    """The whole batches of a records field, up to where it is damaged or cut off.
+
+    A compressed message of magic 0 or 1 does not say how many offsets it has: it is taken to reach from ``position``,
+    or from the end of the one before it, to its last one.
+    """
+    try:
+        for header in iter_batches(records):
+            if header.partial:
+                return
+            batch = batch_of(header, records, position)
+            position = batch.offset + batch.num_offsets
+            yield batch
+    except RecordError:
+        return
+
+
+def batch_of(header: BatchHeader, records: Any, position: int) -> Batch:
+    if header.magic < MAGIC_WITH_PRODUCERS:
+        if header.is_compressed:
+            start = min(position, header.base_offset)
+            return Batch(start, header.base_offset - start + 1, None, None, NO_PRODUCER_ID, -1, False, False, False)
+        value: Hashable = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
+        form: Hashable = (header.magic, header.attributes)
+        return Batch(header.base_offset, 1, value, form, NO_PRODUCER_ID, -1, False, False, False)
+    num_offsets = max(header.last_offset_delta, 0) + 1
+    is_abort = False
+    if header.is_control:
+        return Batch(
+            header.base_offset,
+            num_offsets,
+            None,
+            None,
+            header.producer_id,
+            header.producer_epoch,
+            header.is_transactional,
+            True,
+            is_abort_marker(records, header),
+        )
+    if header.producer_id != NO_PRODUCER_ID:
+        value = SequenceIdentity(header.producer_id, header.producer_epoch, header.base_sequence, num_offsets)
+        form = SEQUENCE_FORM
+    else:
+        value = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
+        form = (header.magic, header.attributes, header.record_count == num_offsets)
+    return Batch(
+        header.base_offset,
+        num_offsets,
+        value,
+        form,
+        header.producer_id,
+        header.producer_epoch,
+        header.is_transactional,
+        False,
+        is_abort,
+        header.record_count < num_offsets,
+    )
+
+
+def is_abort_marker(records: Any, header: BatchHeader) -> bool:
+    for record in iter_batch_records(records, header):
+        return control_type(record) is ControlType.ABORT
+    return False
+
+
+def without_aborted(batches: Iterable[Batch], aborted: Any) -> Iterator[Batch]:
+    """What a read_committed consumer keeps of an answer: ``aborted`` is the answer's list of aborted transactions."""
+    waiting = sorted((one.first_offset, one.producer_id) for one in aborted or ())
+    active: set[int] = set()
+    for batch in batches:
+        while waiting and waiting[0][0] < batch.offset + batch.num_offsets:
+            active.add(waiting.pop(0)[1])
+        if batch.is_control:
+            if batch.is_abort:
+                active.discard(batch.producer_id)
+        elif batch.is_transactional and batch.producer_id in active:
+            continue
+        yield batch

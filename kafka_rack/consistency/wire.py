@@ -1,0 +1,411 @@
+"""A history out of requests and their answers, as a broker or whoever listens on the wire sees them.
+
+Producers are told apart by their producer id, or else by connection; readers by connection. A batch stands for its
+records: docs/consistency.md says what the wire cannot prove.
+
+>>> history = WireHistory()
+>>> list(history.operations(WireCall(18, "client", 1, 0, 1, request=None)))
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kafka_rack.consistency.batches import Batch, read_batches, without_aborted
+from kafka_rack.consistency.history import (
+    Assignment,
+    LogStart,
+    Operation,
+    Outcome,
+    Poll,
+    Read,
+    Send,
+    TopicPartition,
+    Transaction,
+)
+from kafka_rack.consistency.permission import HistorySettings
+from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment
+from protocol.embedded.versioned import read_versioned
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
+from protocol.uuids import uuid_to_text
+
+PRODUCE, FETCH, METADATA, SYNC_GROUP, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 3, 14, 19, 20
+END_TXN, DELETE_GROUPS, CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 26, 42, 68, 75
+CONSUMER = -1
+NO_ID = bytes(16)
+MAX_POSITIONS = 1_000_000
+"""Of partitions in fetch sessions; beyond that the sessions that were used longest ago are forgotten."""
+MADE_ANEW = " (made anew, "
+MAX_NAMES = 100_000
+MAX_NAME_CHARACTERS = 250
+"""As many as a topic's name may have; what is longer is cut, for clients may name themselves at any length."""
+
+NOT_APPENDED = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+"""Errors of Produce after which nothing of that request is in the log. After all others it may be."""
+
+NO_SUCH_PARTITION = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
+)
+"""After these there is nothing to tell: no such partition is there, or no longer."""
+
+WIRE_SETTINGS = HistorySettings(is_idempotent=False, shows_retries=True)
+"""For histories from the wire: batches say whether their producer is idempotent, and each attempt is seen."""
+
+
+class WireCall(NamedTuple):
+    """A request and its answer, None where there was none.
+
+    Times in ms, ``ended_at`` when the answer went out, or it was clear that none would. ``server`` is the broker, as
+    far as it is known; connections have other numbers on each, or ``connection`` says the broker too.
+    """
+
+    api_key: int
+    client_id: str | None
+    connection: Hashable
+    begun_at: float
+    ended_at: float
+    request: Any
+    response: Any = None
+    server: Hashable = None
+
+
+class OpenTransaction:
+    """The transaction that a producer is in, or was in last."""
+
+    __slots__ = ("id", "is_ended", "number")
+
+    def __init__(self, producer_id: int, producer_epoch: int, number: int) -> None:
+        self.number, self.is_ended = number, False
+        self.id = (producer_id, producer_epoch, number)
+
+
+class WireHistory:
+    """Turns calls into operations, one after the other, in about the order of their ends.
+
+    ``topic_name`` gives the name behind a topic id where Metadata did not pass by.
+    """
+
+    def __init__(self, topic_name: Callable[[bytes], str | None] | None = None) -> None:
+        self._topic_name = topic_name
+        self._names: dict[bytes, str] = {}
+        self._ids: dict[str, bytes] = {}
+        self._made_anew: dict[str, int] = {}
+        self._sessions: dict[tuple[Hashable, int], dict[TopicPartition, int]] = {}
+        self._num_positions = 0
+        self._transactions: dict[int, OpenTransaction] = {}
+        self._log_starts: dict[TopicPartition, int] = {}
+        self._handlers: Mapping[int, Callable[[WireCall], Iterator[Operation]]] = {
+            PRODUCE: self._produce,
+            FETCH: self._fetch,
+            METADATA: self._topics,
+            SYNC_GROUP: self._sync_group,
+            CREATE_TOPICS: self._topics,
+            DELETE_TOPICS: self._delete_topics,
+            END_TXN: self._end_transaction,
+            DELETE_GROUPS: self._delete_groups,
+            CONSUMER_GROUP_HEARTBEAT: self._heartbeat,
+            DESCRIBE_TOPIC_PARTITIONS: self._topics,
+        }
+
+    @property
+    def api_keys(self) -> frozenset[int]:
+        """The APIs that a history is made of."""
+        return frozenset(self._handlers)
+
+    def operations(self, call: WireCall) -> Iterator[Operation]:
+        """What a call did."""
+        handler = self._handlers.get(call.api_key)
+        return handler(call) if handler is not None else iter(())
+
+    # records
+
+    def _produce(self, call: WireCall) -> Iterator[Operation]:
+        request, response = call.request, call.response
+        answers: dict[tuple[str, bytes, int], Any] = {}
+        if response is not None:
+            for told in response.responses:
+                for one in told.partition_responses:
+                    answers[told.name, told.topic_id, one.index] = one
+        for topic in request.topic_data:
+            name = self._name(topic.name, topic.topic_id)
+            for partition in topic.partition_data:
+                answer = answers.get((topic.name, topic.topic_id, partition.index))
+                yield from self._sends(call, name, partition, answer)
+
+    def _sends(self, call: WireCall, topic: str, partition: Any, answer: Any) -> Iterator[Operation]:
+        if answer is not None and answer.error_code in NO_SUCH_PARTITION:
+            return
+        outcome: Outcome = "unknown"
+        base_offset = None
+        if answer is not None and answer.error_code == ErrorCode.NONE:
+            outcome = "acknowledged"
+            base_offset = answer.base_offset if answer.base_offset >= 0 else None
+        elif answer is not None and answer.error_code in NOT_APPENDED:
+            outcome = "failed"
+        for batch in read_batches(partition.records):
+            if batch.is_control:
+                continue
+            offset = base_offset
+            if base_offset is not None and batch.value is not None:
+                base_offset += batch.num_offsets
+            elif batch.value is None:  # nobody knows how many offsets it takes
+                return
+            is_idempotent = batch.producer_id >= 0
+            yield Send(
+                producer_name(call, batch),
+                topic,
+                partition.index,
+                batch.value,
+                call.begun_at,
+                call.ended_at if call.response is not None else None,
+                outcome,
+                offset,
+                self._transaction_of(batch) if batch.is_transactional else None,
+                call.request.acks,
+                is_idempotent,
+                batch.num_offsets,
+                batch.form,
+            )
+        if answer is not None:
+            yield from self._log_start(topic, partition.index, answer.log_start_offset, call.ended_at)
+
+    def _fetch(self, call: WireCall) -> Iterator[Operation]:
+        request, response = call.request, call.response
+        if max(request.replica_id, request.replica_state.replica_id) != CONSUMER:
+            return
+        positions = self._positions(call)
+        if response is None or response.error_code:
+            return
+        reads: list[Read] = []
+        spans: dict[TopicPartition, tuple[int, int]] = {}
+        is_committed = request.isolation_level == 1
+        for told in response.responses:
+            topic = self._name(told.topic, told.topic_id)
+            for one in told.partitions:
+                place = topic, one.partition_index
+                if one.error_code:
+                    continue
+                yield from self._log_start(*place, one.log_start_offset, call.ended_at)
+                if not one.records:
+                    continue
+                start = positions.get(place)
+                found = list(read_batches(one.records, start or 0))
+                if not found:
+                    continue
+                end = found[-1].offset + found[-1].num_offsets
+                kept = without_aborted(found, one.aborted_transactions) if is_committed else found
+                reads += [read_of(place, batch) for batch in kept]
+                spans[place] = (found[0].offset, end) if start is None else (start, max(start, end))
+        if spans:
+            level = "read_committed" if is_committed else "read_uncommitted"
+            yield Poll(reader_name(call), reads, call.begun_at, call.ended_at, spans, level)
+
+    def _positions(self, call: WireCall) -> dict[TopicPartition, int]:
+        """Where a Fetch reads from: what it says, and what its session has from before (KIP-227)."""
+        request, response = call.request, call.response
+        key = call.server, request.session_id
+        positions = self._sessions.pop(key, {})
+        self._num_positions -= len(positions)
+        if request.session_epoch <= 0:
+            positions = {}
+        for forgotten in request.forgotten_topics_data:
+            name = self._name(forgotten.topic, forgotten.topic_id)
+            for partition in forgotten.partitions:
+                positions.pop((name, partition), None)
+        for topic in request.topics:
+            name = self._name(topic.topic, topic.topic_id)
+            for one in topic.partitions:
+                positions[name, one.partition] = one.fetch_offset
+        session_id = response.session_id if response is not None and not response.error_code else request.session_id
+        if session_id:
+            self._num_positions += len(positions) - len(self._sessions.pop((call.server, session_id), {}))
+            self._sessions[call.server, session_id] = positions
+            while self._num_positions > MAX_POSITIONS and len(self._sessions) > 1:
+                self._num_positions -= len(self._sessions.pop(next(iter(self._sessions))))
+        return positions
+
+    def _log_start(self, topic: str, partition: int, offset: int, at: float) -> Iterator[Operation]:
+        place = topic, partition
+        if offset > self._log_starts.get(place, 0):
+            self._log_starts[place] = offset
+            if len(self._log_starts) > MAX_NAMES:
+                del self._log_starts[next(iter(self._log_starts))]
+            yield LogStart(topic, partition, offset, at)
+
+    # transactions
+
+    def _transaction_of(self, batch: Batch) -> Hashable:
+        known = self._transactions.get(batch.producer_id)
+        if known is None or known.is_ended or known.id[1] != batch.producer_epoch:
+            number = 0 if known is None else known.number + 1
+            known = OpenTransaction(batch.producer_id, batch.producer_epoch, number)
+            self._transactions[batch.producer_id] = known
+            if len(self._transactions) > MAX_NAMES:
+                del self._transactions[next(iter(self._transactions))]
+        return known.id
+
+    def _end_transaction(self, call: WireCall) -> Iterator[Operation]:
+        request, response = call.request, call.response
+        known = self._transactions.get(request.producer_id)
+        if known is None or known.is_ended or known.id[1] != request.producer_epoch:
+            return
+        if response is not None and response.error_code == ErrorCode.NONE:
+            known.is_ended = True
+            ending = "committed" if request.committed else "aborted"
+            yield Transaction(cut(request.transactional_id), known.id, ending, call.begun_at, call.ended_at)  # type: ignore[arg-type]
+        else:
+            yield Transaction(cut(request.transactional_id), known.id, "unknown", call.begun_at, None)
+
+    # groups
+
+    def _sync_group(self, call: WireCall) -> Iterator[Operation]:
+        request, response = call.request, call.response
+        if response is None or response.error_code or request.protocol_type not in {None, "consumer"}:
+            return
+        given = {one.member_id: one.assignment for one in request.assignments}
+        given[request.member_id] = response.assignment
+        for member, data in given.items():
+            try:
+                found = read_versioned(ConsumerProtocolAssignment, data) if data else None
+            except ProtocolError:
+                continue
+            partitions = [
+                (self._label(topic.topic), partition)
+                for topic in (found.assigned_partitions if found is not None else ())
+                for partition in topic.partitions
+            ]
+            yield Assignment(
+                cut(member), self._group_label(request.group_id), request.generation_id, partitions, call.ended_at
+            )
+
+    def _heartbeat(self, call: WireCall) -> Iterator[Operation]:
+        response = call.response
+        if response is None or response.error_code or response.assignment is None or response.member_epoch <= 0:
+            return
+        partitions = [
+            (self._name("", topic.topic_id), partition)
+            for topic in response.assignment.topic_partitions
+            for partition in topic.partitions
+        ]
+        member, group = response.member_id or call.request.member_id, self._group_label(call.request.group_id)
+        yield Assignment(cut(member), group, response.member_epoch, partitions, call.ended_at)
+
+    def _delete_groups(self, call: WireCall) -> Iterator[Operation]:
+        for one in call.response.results if call.response is not None else ():
+            if not one.error_code:
+                self._count_anew(f"group {one.group_id}")
+        return iter(())
+
+    # names
+
+    def _topics(self, call: WireCall) -> Iterator[Operation]:
+        for topic in call.response.topics if call.response is not None else ():
+            if topic.name and topic.topic_id != NO_ID and not topic.error_code:
+                self.learn_topic(topic.name, topic.topic_id)
+        return iter(())
+
+    def _delete_topics(self, call: WireCall) -> Iterator[Operation]:
+        for one in call.response.responses if call.response is not None else ():
+            if not one.error_code:
+                name = one.name or self._names.get(one.topic_id)
+                if name is not None:
+                    self._ids.pop(name, None)
+                    self._count_anew(name)
+        return iter(())
+
+    def learn_topic(self, name: str, topic_id: bytes) -> None:
+        """A topic has this id now; with another one than before it was made anew."""
+        if self._names.get(topic_id) == name:
+            return
+        if self._ids.get(name) not in {None, topic_id}:
+            self._count_anew(name)
+        self._names[topic_id], self._ids[name] = name, topic_id
+        if len(self._names) > MAX_NAMES:
+            gone = next(iter(self._names))
+            self._ids.pop(self._names.pop(gone), None)
+
+    def _name(self, name: str, topic_id: bytes) -> str:
+        """What the history calls a topic that a message names by either."""
+        if not name:
+            known = self._names.get(topic_id)
+            if known is None and self._topic_name is not None:
+                known = self._topic_name(topic_id)
+                if known is not None:
+                    self.learn_topic(known, topic_id)
+            if known is None:
+                return uuid_to_text(topic_id)
+            name = known
+        return self._label(name)
+
+    def _label(self, name: str) -> str:
+        """A topic that was deleted and made anew is another one."""
+        number, name = self._made_anew.get(name), cut(name)
+        return name if number is None else f"{name}{MADE_ANEW}{number})"
+
+    def _group_label(self, group: str) -> str:
+        return self._label(f"group {group}").removeprefix("group ")
+
+    def _count_anew(self, name: str) -> None:
+        self._made_anew[name] = self._made_anew.pop(name, 0) + 1
+        if len(self._made_anew) > MAX_NAMES:
+            del self._made_anew[next(iter(self._made_anew))]
+
+
+def read_of(place: TopicPartition, batch: Batch) -> Read:
+    is_idempotent = batch.producer_id >= 0 if batch.value is not None else None
+    return Read(
+        *place,
+        batch.offset,
+        batch.value,
+        batch.num_offsets,
+        batch.form,
+        batch.is_control,
+        is_idempotent,
+        batch.lacks_records,
+    )
+
+
+def producer_name(call: WireCall, batch: Batch) -> str:
+    name = cut(call.client_id or "a client")
+    if batch.producer_id >= 0:
+        return f"{name} (producer {batch.producer_id})"
+    return f"{name} (connection {call.connection})"
+
+
+def reader_name(call: WireCall) -> str:
+    return f"{cut(call.client_id or 'a client')} (connection {call.connection})"
+
+
+def topic_of(label: str) -> str:
+    """The name of a topic behind what a history calls it.
+
+    >>> topic_of("orders (made anew, 1)")
+    'orders'
+    """
+    return label.partition(MADE_ANEW)[0]
+
+
+def cut(name: str) -> str:
+    return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:MAX_NAME_CHARACTERS]}..."
