@@ -1,6 +1,6 @@
 """Who consumes what: Kafka's partition assignors, with the rack awareness of KIP-881.
 
-``assign`` gives what Apache Kafka 4.1's classes give, member for member.
+``assign`` gives what Apache Kafka 4.1's classes give, member for member; ``rack-uniform`` has no class there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,16 @@ from kafka_rack.assignment.explanation import Explanation, explain_members
 from kafka_rack.assignment.faultless import assign_range_with_racks, assign_uniform_with_racks
 from kafka_rack.assignment.leader import LeaderWatch
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, in_hash_order, members_from_plain
+from kafka_rack.assignment.protocol_change import ProtocolChange, change_protocol
+from kafka_rack.assignment.rack_uniform import assign_rack_uniform
 from kafka_rack.assignment.range import assign_range
 from kafka_rack.assignment.round_robin import assign_round_robin
+from kafka_rack.assignment.server_assignors import (
+    DEFAULT_SERVER_ASSIGNORS,
+    SERVER_ASSIGNORS,
+    ServerAssignor,
+    server_assignors,
+)
 from kafka_rack.assignment.server_range import assign_server_range
 from kafka_rack.assignment.server_uniform import assign_uniform
 from kafka_rack.assignment.sticky import assign_cooperative, assign_sticky
@@ -23,18 +31,26 @@ from kafka_rack.errors import InputError, PartitionAssignorError
 
 __all__ = [
     "ASSIGNORS",
+    "CONSUMER_SIDE",
+    "DEFAULT_SERVER_ASSIGNORS",
+    "PROPOSED",
     "RACK_AWARE_BY_US",
+    "SERVER_ASSIGNORS",
     "Assignment",
     "Explanation",
     "LeaderWatch",
     "Member",
     "PartitionAssignorError",
+    "ProtocolChange",
+    "ServerAssignor",
     "TopicPartition",
     "Topology",
     "assign",
     "assign_members",
     "explain",
+    "forecast_protocol_change",
     "in_hash_order",
+    "server_assignors",
 ]
 
 ASSIGNORS: Mapping[str, Callable[[Topology, Sequence[Member]], Assignment]] = {
@@ -44,8 +60,13 @@ ASSIGNORS: Mapping[str, Callable[[Topology, Sequence[Member]], Assignment]] = {
     "cooperative-sticky": assign_cooperative,
     "uniform": assign_uniform,
     "server-range": assign_server_range,
+    "rack-uniform": assign_rack_uniform,
 }
-"""Name -> assignor. The first four run in the group's leader, the last two in its coordinator (KIP-848)."""
+"""Name -> assignor. The first four run in the group's leader, the others in its coordinator (KIP-848)."""
+CONSUMER_SIDE = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""Those that run in the group's leader."""
+PROPOSED = ("rack-uniform",)
+"""Assignors that no release of Apache Kafka has."""
 
 
 RACK_AWARE_BY_US: Mapping[str, Callable[[Topology, Sequence[Member]], Assignment]] = {
@@ -126,3 +147,27 @@ def explain(
         members_from_plain(members),
         our_rack_awareness=our_rack_awareness,
     )
+
+
+def forecast_protocol_change(classic: str, cluster: Mapping[str, Any], members: Mapping[str, Any]) -> ProtocolChange:
+    """Forecast how much is read inside racks when a group moves from the classic to the consumer protocol.
+
+    Args:
+        classic: the assignor that it has now, or would have: ``range``, ``roundrobin``, ``sticky`` or
+            ``cooperative-sticky``.
+        cluster, members: as ``explain`` takes them. What the members own is what the change begins with; where none
+            owns anything, that is what ``classic`` gives.
+
+    Returns: the group as it is, and under each assignor of both protocols.
+
+    Raises: as ``assign``.
+
+    >>> cluster = {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0], [1], [0], [1]]}}
+    >>> members = {"one": {"topics": ["orders"], "rack": "b"}, "two": {"topics": ["orders"], "rack": "a"}}
+    >>> change = forecast_protocol_change("range", cluster, members)
+    >>> [(view.protocol, view.assignor, view.forecast.in_rack, change.lost(view)) for view in change.views[-2:]]
+    [('consumer', 'range', 2, 2), ('consumer, proposed', 'rack-uniform', 4, 0)]
+    """
+    if classic not in CONSUMER_SIDE:
+        raise InputError(f"expected an assignor of the classic protocol, {', '.join(CONSUMER_SIDE)}, got {classic!r}")
+    return change_protocol(classic, cluster, Topology.from_plain(cluster), members_from_plain(members))

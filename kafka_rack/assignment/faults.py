@@ -15,8 +15,8 @@ from kafka_rack.assignment.sticky import cooperative_data, solve, sticky_data
 from kafka_rack.assignment.topology import Topology
 from kafka_rack.rack_names import rack_hints
 
-RACK_AWARE = ("range", "sticky", "cooperative-sticky")
-"""Kafka's assignors that look at racks."""
+RACK_AWARE = ("range", "sticky", "cooperative-sticky", "rack-uniform")
+"""Assignors that look at racks: Kafka's, and the one that is proposed."""
 SHOWN = 5
 """Partitions or members that a finding names; the rest is counted."""
 

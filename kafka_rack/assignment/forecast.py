@@ -7,6 +7,7 @@ as one unit of load.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -155,3 +156,21 @@ def forecast(cluster: Mapping[str, Any], members: Sequence[Member], assignment: 
         for broker in sorted(replicas.racks)
     )
     return Forecast(tuple(rows), brokers, tuple(sorted(out_of_rack)), tuple(sorted(unread)))
+
+
+def crossings(
+    cluster: Mapping[str, Any], members: Sequence[Member], assignment: Assignment
+) -> Counter[tuple[str, str]]:
+    """How many partitions are read from one rack into another: (rack of the broker, rack of the member) -> partitions.
+
+    What stays in its rack is not there, nor what is read by a member or from a broker without a rack.
+    """
+    replicas = ReplicaMap(cluster)
+    found: Counter[tuple[str, str]] = Counter()
+    for member in members:
+        for topic, partition in assignment.get(member.member_id, ()) if member.rack else ():
+            online = replicas.online(topic, partition)
+            sender = replicas.racks[replicas.closest(online, member.rack)] if online else None
+            if sender and member.rack and sender != member.rack:
+                found[sender, member.rack] += 1
+    return found

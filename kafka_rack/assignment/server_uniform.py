@@ -37,10 +37,25 @@ def assign_uniform(topology: Topology, members: Sequence[Member]) -> Assignment:
     """
     if not members:
         return {}
+    _check_topics(topology, members)
+    return (_assign_equal if alike(members) else _assign_different)(topology, members)
+
+
+def assign_uniform_unequal(topology: Topology, members: Sequence[Member]) -> Assignment:
+    """The same as for members of different topics, whatever theirs are: the coordinator tells them apart by counting.
+
+    Raises: PartitionAssignorError: a subscribed topic does not exist.
+    """
+    if not members:
+        return {}
+    _check_topics(topology, members)
+    return _assign_different(topology, members)
+
+
+def _check_topics(topology: Topology, members: Sequence[Member]) -> None:
     for topic in subscribed_topics(members):
         if topic not in topology.replicas:
             raise PartitionAssignorError(f"members subscribe to topic {topic}, which does not exist")
-    return (_assign_equal if alike(members) else _assign_different)(topology, members)
 
 
 def _assign_different(topology: Topology, members: Sequence[Member]) -> Assignment:

@@ -27,8 +27,10 @@ def test_a_consumers_assignor_passes_over_topics_that_do_not_exist(assignor):
     assert answer == {"consumer0": [("t1", 0), ("t1", 1), ("t1", 2), ("t1", 3)]}
 
 
-@pytest.mark.parametrize("ours", [False, True])
-@pytest.mark.parametrize("assignor", ["uniform", "server-range"])
+@pytest.mark.parametrize(
+    ("assignor", "ours"),
+    [("uniform", False), ("uniform", True), ("server-range", False), ("server-range", True), ("rack-uniform", False)],
+)
 def test_a_coordinators_assignor_refuses_topics_that_do_not_exist(assignor, ours):
     with pytest.raises(PartitionAssignorError, match="subscribe to topic gone, which does not exist"):
         assign(assignor, LAYOUT, consumers([["gone"]], ["a"]), our_rack_awareness=ours)
