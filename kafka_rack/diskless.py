@@ -1,19 +1,24 @@
-"""Which broker a client is told to use for diskless topics: one of its own rack, in turn.
+"""Which broker a client is told to use for diskless topics: one of its own rack, in turn or by hash.
 
 A diskless partition lives in object storage, so any broker can serve it. Metadata therefore names a broker near the
-client as its leader. Source: the rack-aware metadata of KIP-1163 and its companions, as the design page draws it.
+client as its leader. Source: the rack-aware metadata of KIP-1163 and its companions, as the design page draws it; by
+hash, docs/inkless/CLIENT-BROKER-AZ-ALIGNMENT.md of Inkless.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import base64
+from collections.abc import Container, Iterable
 
-RACK_IN_CLIENT_ID = re.compile(r"(?:^|[ ,|])diskless_az=([^=,| ]*)")
+from kafka_rack.java import murmur2
+from kafka_rack.zones import ZONE_KEYS, known_rack_in_client_id, zone_in_client_id
+
+SELECTIONS = ("round-robin", "hash")
+"""How a broker is chosen for diskless partitions: the proposals' way, and that of Inkless."""
 
 
 def rack_in_client_id(client_id: str | None) -> str | None:
-    """The rack that a client names in its client.id as ``diskless_az=RACK``, None if it names none.
+    """The rack that a client names in its client.id as ``diskless_az=RACK``, as it stands there; None if it names none.
 
     The mark stands at the start or after a space, ``,`` or ``|``; the rack ends at ``=``, ``,``, ``|``, a space
     or the end.
@@ -23,19 +28,24 @@ def rack_in_client_id(client_id: str | None) -> str | None:
     >>> rack_in_client_id("my_diskless_az=eu-1a") is None
     True
     """
-    if not client_id:
-        return None
-    found = RACK_IN_CLIENT_ID.search(client_id)
-    return found.group(1) or None if found is not None else None
+    return zone_in_client_id(client_id, ZONE_KEYS[:1])
 
 
-def client_rack(rack_id: str | None, client_id: str | None, listener_rack: str | None) -> str | None:
+def client_rack(
+    rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None = None
+) -> str | None:
     """A client's rack: what the request names, else its client.id, else the listener's; None if nobody says.
 
-    >>> client_rack(None, "diskless_az=b", "c")
-    'b'
+    Args:
+        racks: those that brokers have. Where they are given, a zone in client.id counts only if it is one of them.
+
+    >>> client_rack(None, "diskless_az=b", "c"), client_rack(None, "ws_az=z", "c", {"a", "b", "c"})
+    ('b', 'c')
     """
-    return rack_id or rack_in_client_id(client_id) or listener_rack or None
+    if rack_id:
+        return rack_id
+    said = zone_in_client_id(client_id) if racks is None else known_rack_in_client_id(client_id, racks)
+    return said or listener_rack or None
 
 
 def candidates(brokers: Iterable[tuple[int, str | None]], rack: str | None) -> list[int]:
@@ -62,3 +72,13 @@ def choose(candidate_ids: list[int], turn: int) -> int:
     [4, 7, 4]
     """
     return candidate_ids[turn % len(candidate_ids)]
+
+
+def choose_by_hash(candidate_ids: list[int], topic_id: bytes, partition: int) -> int:
+    """The candidate of a partition by its hash: the same for every client of a rack while its brokers stay the same.
+
+    >>> choose_by_hash([4, 7], bytes(16), 0) in (4, 7)
+    True
+    """
+    text = f"{base64.urlsafe_b64encode(topic_id).decode().rstrip('=')}-{partition}"
+    return candidate_ids[abs(murmur2(text.encode())) % len(candidate_ids)]

@@ -235,6 +235,25 @@ def partition_hash(partition: tuple[str, int]) -> int:
     return (31 * (31 + number) + string_hash(topic)) & MASK_32
 
 
+def murmur2(data: bytes) -> int:
+    """The hash by which Kafka's producers spread keys, as a signed number of 32 bits. Source: Utils.murmur2, Kafka.
+
+    >>> murmur2(b"21"), murmur2(b"foobar"), murmur2(b"a-little-bit-long-string")
+    (-973932308, -790332482, -985981536)
+    """
+    multiplier, mask = 0x5BD1E995, 0xFFFFFFFF
+    value = (0x9747B28C ^ len(data)) & mask
+    whole = len(data) & ~3
+    for at in range(0, whole, 4):
+        word = int.from_bytes(data[at : at + 4], "little") * multiplier & mask
+        word = (word ^ word >> 24) * multiplier & mask
+        value = value * multiplier & mask ^ word
+    if whole < len(data):
+        value = (value ^ int.from_bytes(data[whole:], "little")) * multiplier & mask
+    value = (value ^ value >> 13) * multiplier & mask
+    return to_int32(value ^ value >> 15)
+
+
 def uuid_hash(uuid: bytes) -> int:
     """The hash of Kafka's ``Uuid``, given as 16 bytes: its halves xored, then the halves of that."""
     mixed = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")

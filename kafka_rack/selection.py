@@ -13,15 +13,18 @@ redpanda.leaders.preference; the client guides of Inkless, WarpStream, AutoMQ an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import unquote_plus
 
-from kafka_rack.diskless import rack_in_client_id
 from kafka_rack.errors import SelectionError
+from kafka_rack.zones import (  # noqa: F401 - the zones that clients name are asked for here
+    ZONE_KEYS,
+    ZoneKey,
+    zone_in_client_id,
+    zones_in_client_id,
+)
 
 SELECTOR_SETTING = "replica.selector.class"
 
@@ -240,52 +243,3 @@ def relieved(busy: int, choices: Sequence[Sequence[int]], chosen: list[int], led
                     came_by[other] = row
                     queue.append(other)
     return False
-
-
-class ZoneKey(NamedTuple):
-    """How one system finds a zone in client.id: the key, what may stand between its pairs, percent-encoding."""
-
-    key: str
-    system: str
-    separators: str
-    percent_encoded: bool = False
-
-
-ZONE_KEYS = (
-    ZoneKey("diskless_az", "Inkless and the diskless proposals", " ,|"),
-    ZoneKey("warpstream_az", "WarpStream", ","),
-    ZoneKey("ws_az", "WarpStream", ","),
-    ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True),
-    ZoneKey("zone", "Bufstream", ",;"),
-)
-"""Every key that is known here, in the order in which they are looked for."""
-
-
-def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> list[tuple[ZoneKey, str]]:
-    """Every zone that a client.id names, by the rules of the system whose key it is.
-
-    >>> [(found.key, zone) for found, zone in zones_in_client_id("billing,ws_az=eu-1a,zone=eu-1b")]
-    [('ws_az', 'eu-1a'), ('zone', 'eu-1b')]
-    """
-    found = [(key, zone_by_key(client_id or "", key)) for key in keys]
-    return [(key, zone) for key, zone in found if zone]
-
-
-def zone_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> str | None:
-    """The zone by the first key that the client.id has, None if it has none.
-
-    >>> zone_in_client_id("automq_type=producer&automq_az=us-east-1a")
-    'us-east-1a'
-    """
-    return next((zone for _, zone in zones_in_client_id(client_id, keys)), None)
-
-
-def zone_by_key(client_id: str, key: ZoneKey) -> str | None:
-    """The value that one key has in a client.id."""
-    if key.key == "diskless_az":
-        return rack_in_client_id(client_id)
-    between = re.escape(key.separators)
-    match = re.search(rf"(?:^|[{between}]){re.escape(key.key)}=([^{between}]*)", client_id)
-    if match is None:
-        return None
-    return unquote_plus(match[1]) if key.percent_encoded else match[1]

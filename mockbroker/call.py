@@ -6,10 +6,10 @@ or None where the protocol has no answer (Produce with acks=0).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from protocol.codec import codec
 from protocol.registry import message_class
@@ -20,7 +20,52 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.metadata.kraft import DeposedPartition
     from mockbroker.state.metadata.view import KnownPartition, MetadataView
+    from mockbroker.state.sessions.fetch_sessions import FetchPartition
     from mockbroker.state.topics.topic import Partition
+
+Part = tuple[Any, ...]
+"""The fields of a ``ProducedPart`` or a ``FetchedPart``: a plain tuple, as there are so many."""
+
+
+class ProducedPart(NamedTuple):
+    """What a Produce did to one partition.
+
+    ``topic_id`` is zeros where there is no such topic. ``size_bytes`` are those of its records. ``isr`` has the brokers
+    in sync when it was written, None of a diskless topic. ``end_offset`` is the offset behind the records, -1 where
+    they were not appended; ``crc`` the four bytes of the checksum of their first batch. ``entry`` is the partition's
+    entry of the answer: its error code and base offset may change while the call waits.
+    """
+
+    topic: str
+    topic_id: bytes
+    size_bytes: int
+    isr: tuple[int, ...] | None
+    end_offset: int
+    crc: bytes
+    entry: Any
+    acks: int
+
+
+class FetchedPart(NamedTuple):
+    """What a Fetch answered of one partition.
+
+    ``topic`` is None where an id has no topic. ``preferred_replica`` is where the reader was sent, -1 nowhere.
+    ``next_offset`` is the one behind the records, ``fetch_offset`` where there are none, -1 where it was not looked
+    for. ``high_watermark`` is how far this broker let readers read.
+    """
+
+    topic: str | None
+    topic_id: bytes
+    partition: int
+    size_bytes: int
+    isr: tuple[int, ...] | None
+    error_code: int
+    preferred_replica: int
+    fetch_offset: int
+    first_offset: int
+    next_offset: int
+    high_watermark: int
+
 
 Response = Any
 Handler = Callable[["Call", Any], Any]
@@ -30,15 +75,46 @@ NO_API = -1
 
 
 @dataclass(slots=True, eq=False)
+class InjectedFaults:
+    """What faults do to one call beyond having it wait or end.
+
+    ``partition_errors`` has, by topic, the error of each partition that is not to be handled, the key None standing
+    for all of them; ``every_partition`` is the error of all partitions of all topics. ``amend`` changes the answer's
+    message before it is encoded, in its order. ``pace`` is asked for the time at which an answer of so many bytes has
+    gone out. ``mute_ms`` is for how long the connection is not heard once the call has ended. ``hides_part``: the
+    handler does not see the whole request.
+    """
+
+    partition_errors: dict[str, dict[int | None, int]] = field(default_factory=dict)
+    every_partition: int | None = None
+    amend: list[Callable[[Any], Any]] = field(default_factory=list)
+    pace: list[Callable[[int, int], int]] = field(default_factory=list)
+    mute_ms: int = 0
+    hides_part: bool = False
+
+    def error_of(self, topic: str, index: int) -> int | None:
+        """The error of a partition, None where it is handled."""
+        errors = self.partition_errors.get(topic)
+        if errors is None:
+            return self.every_partition
+        return errors.get(index, errors.get(None, self.every_partition))
+
+
+@dataclass(slots=True, eq=False)
 class Call:
     """One request on its way: where it arrived, from whom, and when it is now.
 
     The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
-    ``request`` is read when somebody asks for it, and ``finish`` gets the call's outcome. Handlers put down for the
-    journal what they did: ``traffic``, the record bytes of each topic that was written or read here, and ``redirects``,
-    the brokers that readers of a topic were sent to. ``diskless_turn`` holds the rack whose turn an answer with
-    diskless topics took, and the broker that it named. ``close_reason`` has the connection closed in place of an
-    answer, which is how acks=0 learns of errors.
+    ``request`` is read when somebody asks for it, and ``finish`` gets the call's outcome. Handlers put down for
+    observers what they did: ``parts``, one for each partition that a Produce names or a Fetch answers, as the fields of
+    ``ProducedPart`` or ``FetchedPart``; ``wanted``, all that a Fetch asked for (shared with its session if it is
+    ``in_session``), and ``replica_id``, whose fetch it is, -1 of a consumer. ``cached`` is what the response cache has
+    of a call, ``observed`` what the first observer found out that asked. ``diskless_turn`` holds the rack whose turn an
+    answer with diskless topics took, and the broker that it named. ``close_reason`` has the connection closed in place
+    of an answer, which is how acks=0 learns of errors.
+
+    ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
+    ``subjects`` what the request names, once ``core/subjects.py`` was asked.
     """
 
     cluster: Cluster
@@ -52,11 +128,18 @@ class Call:
     body_start: int = 0
     arrived_ms: int = field(init=False)
     was_parked: bool = False
-    traffic: dict[str, int] | None = None
-    redirects: dict[str, list[int]] | None = None
+    parts: list[Part] | None = None
+    wanted: Sequence[FetchPartition] = ()
+    in_session: bool = False
+    replica_id: int = -1
+    cached: Any = None
+    observed: Any = None
     diskless_turn: tuple[str | None, int] | None = None
     close_reason: str | None = None
     finish: Callable[[Any], None] | None = None
+    faults: tuple[str, ...] = ()
+    injected: InjectedFaults | None = None
+    subjects: Any = None
     _request: Any = None
 
     def __post_init__(self) -> None:
@@ -90,6 +173,10 @@ class Call:
             decode = codec(message_class(self.api_key, "request"), self.version).brief_decoder()
             self._request, _ = decode(self.frame, self.body_start)
         return self._request
+
+    def put_request(self, request: Any) -> None:
+        """Have handlers see another message than the frame holds."""
+        self._request = request
 
 
 @dataclass(slots=True, eq=False)

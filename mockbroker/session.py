@@ -6,10 +6,10 @@ request's header; handlers read it as ``call.session``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack import diskless
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER
@@ -48,10 +48,18 @@ class Session:
     is_authenticated: bool = True
     principal: str = ANONYMOUS
     client_id: str | None = None
+    software: tuple[str | None, str | None] = (None, None)
+    """Name and version of the client's library, which ApiVersions tells since v3 (KIP-511)."""
     rack: str | None = None
     rack_source: RackSource | None = None
     last_header: tuple[int, bytes] = (0, b"")
     """Version and bytes, from the client id on, of the header that was read last: most requests repeat it."""
+    named_racks: tuple[str, ...] = ()
+    """The racks that requests on this connection named so far, two at most: a second one says that they differ."""
+    racks: Container[str] | None = None
+    """The racks that brokers have: a client.id can name one of these. None: it can name any."""
+    observed: Any = None
+    """What ``core/journal/clients.py`` keeps of the client as it is now; gone with a change of its id or rack."""
 
     def __post_init__(self) -> None:
         self.identify(self.client_id)
@@ -59,13 +67,24 @@ class Session:
     def identify(self, client_id: str | None) -> None:
         """Take the client id of a request; with another one the rack is learned anew."""
         self.client_id = client_id
-        self.rack = diskless.client_rack(None, client_id, self.listener_rack)
-        if self.rack is None:
-            self.rack_source = None
-        else:
-            by_listener = diskless.rack_in_client_id(client_id) is None
-            self.rack_source = RackSource.LISTENER if by_listener else RackSource.CLIENT_ID
+        self.observed = None
+        self.rack = diskless.client_rack(None, client_id, None, self.racks)
+        self.rack_source = None if self.rack is None else RackSource.CLIENT_ID
+        if self.rack is None and self.listener_rack:
+            self.rack, self.rack_source = self.listener_rack, RackSource.LISTENER
 
     def learn_rack(self, rack: str) -> None:
         """Take the rack that a request names."""
+        if rack == self.rack and self.rack_source is RackSource.REQUEST:
+            return  # as nearly every fetch
         self.rack, self.rack_source = rack, RackSource.REQUEST
+        self.observed = None
+        self.note_named_rack(rack)
+
+    def note_named_rack(self, rack: str) -> bool:
+        """Remember that this connection named a rack, which observers take for all it says; whether that is news."""
+        if rack in self.named_racks or len(self.named_racks) > 1:
+            return False
+        self.named_racks = (*self.named_racks, rack)
+        self.observed = None
+        return True

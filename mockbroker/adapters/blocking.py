@@ -4,47 +4,117 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Self
 
+from mockbroker.adapters.blocking_journal import BlockingJournal, BlockingTraffic
 from mockbroker.adapters.event_loops import new_event_loop
-from mockbroker.core.journal import Entry
-from mockbroker.state.topics.topic import Topic
+from mockbroker.core.commands import Result, StateCommands
 
 if TYPE_CHECKING:
+    from mockbroker.adapters.blocking_faults import BlockingFaults
     from mockbroker.adapters.server import MockCluster
+    from mockbroker.state.cluster import Cluster
 
-Result = TypeVar("Result")
+
+NOT_RUNNING = "expected a running cluster and another thread than its own, but {}"
 
 
-class BlockingMockCluster:
+class LoopThread:
+    """A thread with an event loop that runs until ``end``."""
+
+    def __init__(self) -> None:
+        self._loop = new_event_loop()
+        self._ended = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="kafka-rack cluster", daemon=True)
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        """Whether the loop runs."""
+        return self._thread.is_alive()
+
+    def end(self) -> None:
+        """End the loop, and wait until the thread has gone."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._ended.set)
+            self._thread.join()
+
+    def wait_for(self, command: Coroutine[Any, Any, Result]) -> Result:
+        """What a coroutine gives that runs in the loop."""
+        if not self._thread.is_alive() or threading.current_thread() is self._thread:
+            command.close()
+            ended = "the cluster has ended" if not self._thread.is_alive() else "this is the cluster's own thread"
+            raise RuntimeError(NOT_RUNNING.format(ended))
+        done = asyncio.run_coroutine_threadsafe(command, self._loop)
+        try:
+            return done.result()
+        except BaseException:  # Ctrl-C, say
+            done.cancel()
+            raise
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        await self._ended.wait()
+        await asyncio.sleep(0)  # what was closed last is closed
+
+
+class BlockingMockCluster(StateCommands):
     """What ``with MockCluster(...) as cluster:`` gives: the commands of ``MockCluster``, for any thread but its own.
 
     Each command returns when it has taken effect and raises what it raises there; RuntimeError once the cluster has
     ended. ``journal`` and ``run`` stay readable then.
     """
 
-    def __init__(self, cluster: MockCluster) -> None:
+    def __init__(self, cluster: MockCluster, thread: LoopThread | None = None, *, is_started: bool = False) -> None:
         self._cluster = cluster
-        self._loop = new_event_loop()
-        self._ended = asyncio.Event()
-        self._started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._serve, name="kafka-rack cluster", daemon=True)
-        self._thread.start()
+        self._owns_thread = thread is None
+        self._is_closed = False
+        self._thread = LoopThread() if thread is None else thread
         try:
-            self._started.result()
+            if not is_started:
+                self._thread.wait_for(cluster.start())
         except BaseException:  # of the start, or Ctrl-C while waiting for it
             self.close()
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Stop accepting, close every connection and end the thread."""
+        """Stop accepting, close every connection, end its forks and, but for a fork, the thread."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         if self._thread.is_alive():
-            with suppress(RuntimeError):  # after a start that failed its loop ends by itself
-                self._loop.call_soon_threadsafe(self._ended.set)
-            self._thread.join()
+            self._thread.wait_for(self._cluster.close())
+            if self._owns_thread:
+                self._thread.end()
+
+    # forks and resets
+
+    def fork(self) -> BlockingMockCluster:
+        """A cluster of its own with the topics, records, committed offsets and configs that there are now, started.
+
+        It runs in the same thread on free ports, with all brokers up, an empty journal and no faults; groups have
+        their offsets but no members. ``close`` ends it, or ``with``; it ends with this one, if not before.
+        """
+
+        async def forked() -> MockCluster:
+            fork = self._cluster.fork()
+            await fork.start()
+            return fork
+
+        return BlockingMockCluster(self._wait_for(forked()), self._thread, is_started=True)
+
+    def reset(self) -> None:
+        """Make the cluster what it was when it started, on the same ports; connections are closed."""
+        self._wait_for(self._cluster.reset())
 
     # what a test asks
 
@@ -67,6 +137,18 @@ class BlockingMockCluster:
         """The last calls, as in ``MockCluster.journal``."""
         return BlockingJournal(self)
 
+    @property
+    def traffic(self) -> BlockingTraffic:
+        """What goes between racks, as in ``MockCluster.traffic``."""
+        return BlockingTraffic(self)
+
+    @property
+    def faults(self) -> BlockingFaults:
+        """What is to go wrong, as in ``MockCluster.faults``."""
+        from mockbroker.adapters.blocking_faults import BlockingFaults
+
+        return BlockingFaults(self)
+
     def now_ms(self) -> int:
         """The time of journal entries, in ms since 1970, that never goes back."""
         return self._cluster.now_ms()
@@ -76,7 +158,7 @@ class BlockingMockCluster:
 
         This is the way to look at ``cluster.state``. No request is served until it returns, so give back values.
         """
-        if not self._thread.is_alive():
+        if self._is_closed or not self._thread.is_alive():
             return function(self._cluster)
 
         async def call() -> Result:
@@ -90,26 +172,6 @@ class BlockingMockCluster:
 
     # commands
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        *,
-        diskless: bool = False,
-        configs: Mapping[str, Any] | None = None,
-    ) -> Topic:
-        """Create a topic, as ``Cluster.create_topic`` does. Raises ApiError."""
-        return self.run(
-            lambda cluster: cluster.create_topic(
-                name, partitions, replication_factor, diskless=diskless, configs=configs
-            )
-        )
-
-    def set_follower_lag(self, broker_id: int, records: int) -> None:
-        """Have the followers on a broker be so many records behind, 0 ends it. Raises KeyError, ValueError."""
-        self.run(lambda cluster: cluster.set_follower_lag(broker_id, records))
-
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
         """In ZooKeeper mode change what a broker runs from its next start on. Raises ValueError."""
         self.run(lambda cluster: cluster.configure_broker(broker_id, emulate=emulate, protocol=protocol))
@@ -122,6 +184,14 @@ class BlockingMockCluster:
         """Start a broker on its old port. False if it was up."""
         return self._wait_for(self._cluster.start_broker(broker_id))
 
+    def restart_broker(self, broker_id: int) -> bool:
+        """Stop a broker, if it is up, and start it on its old port. Gives whether it was up. Raises KeyError."""
+        return self._wait_for(self._cluster.restart_broker(broker_id))
+
+    def crash_broker(self, broker_id: int) -> bool:
+        """End a broker at once, without a word to anybody. False if it was down. Raises KeyError: no such broker."""
+        return self._wait_for(self._cluster.crash_broker(broker_id))
+
     def stop_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
         return self._wait_for(self._cluster.stop_rack(rack))
@@ -130,61 +200,19 @@ class BlockingMockCluster:
         """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
         return self._wait_for(self._cluster.start_rack(rack))
 
+    def restart_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up."""
+        return self._wait_for(self._cluster.restart_rack(rack))
+
+    def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
+        async def change() -> Result:
+            return self._cluster._change(command)
+
+        return self._wait_for(change())
+
     def _wait_for(self, command: Coroutine[Any, Any, Result]) -> Result:
-        """What a coroutine gives that runs in the cluster's thread."""
-        if not self._thread.is_alive() or threading.current_thread() is self._thread:
+        """What a coroutine gives that runs in the cluster's thread. Raises RuntimeError once the cluster has ended."""
+        if self._is_closed:
             command.close()
-            ended = "the cluster has ended" if not self._thread.is_alive() else "this is the cluster's own thread"
-            raise RuntimeError(f"expected a running cluster and another thread than its own, but {ended}")
-        done = asyncio.run_coroutine_threadsafe(command, self._loop)
-        try:
-            return done.result()
-        except BaseException:  # Ctrl-C, say
-            done.cancel()
-            raise
-
-    # its thread
-
-    def _serve(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._live())
-
-    async def _live(self) -> None:
-        try:
-            async with self._cluster:
-                self._started.set_result(None)
-                await self._ended.wait()
-        except BaseException as error:
-            if self._started.done():
-                raise
-            self._started.set_exception(error)
-
-
-class BlockingJournal:
-    """The last calls, oldest first, as ``Journal`` has them; each method looks while the cluster serves nobody."""
-
-    def __init__(self, cluster: BlockingMockCluster) -> None:
-        self._cluster = cluster
-
-    @property
-    def dropped(self) -> int:
-        """How many entries no longer fitted."""
-        return self._cluster.run(lambda cluster: cluster.journal.dropped)
-
-    def __len__(self) -> int:
-        return self._cluster.run(lambda cluster: len(cluster.journal))
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self._cluster.run(lambda cluster: list(cluster.journal)))
-
-    def since(self, mark: int) -> list[Entry]:
-        """The entries after a mark that ``mark()`` gave earlier, as far as they are still kept."""
-        return self._cluster.run(lambda cluster: cluster.journal.since(mark))
-
-    def mark(self) -> int:
-        """How many entries there were so far, for ``since``."""
-        return self._cluster.run(lambda cluster: cluster.journal.mark())
-
-    def clear(self) -> None:
-        """Forget all entries."""
-        self._cluster.run(lambda cluster: cluster.journal.clear())
+            raise RuntimeError(NOT_RUNNING.format("the cluster has ended"))
+        return self._thread.wait_for(command)

@@ -1,7 +1,8 @@
-"""Every frame between clients and brokers as lines of JSON, one a frame, in files of a size.
+"""Every frame between clients and brokers as lines of JSON, one a frame, in files of a size; or as packets.
 
-The form is that of fixtures/captures: line 1 describes the capture, ``open`` and ``close`` lines a connection's life,
-and each frame has its time in microseconds, its connection, its direction and its bytes in base64. A file that is full
+The form of a file ``.pcapng`` is in ``capture_packets.py``. That of all others is that of fixtures/captures: line 1
+describes the capture, ``open`` and ``close`` lines a connection's life, and each frame has its time in microseconds,
+its connection, its direction and its bytes in base64. A file that is full
 is followed by another, ``trace-0001.jsonl`` behind ``trace.jsonl``, that stands alone: it repeats the first line, the
 connections that are open, the requests without an answer (``asked``) and what topics there are (``topic``).
 
@@ -26,6 +27,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
 
@@ -43,6 +45,7 @@ RETRY_S = 1.0
 NOTE_BYTES = 52
 """What a line has around its frame, as bytes before base64: 70 of them after it."""
 CAPTURE_FORMAT = 1
+PACKETS_SUFFIX = ".pcapng"
 LENGTH_BYTES = 4  # in front of each frame
 
 Fields = dict[str, Any]
@@ -69,12 +72,13 @@ class Capture:
         file_bytes: int,
     ) -> None:
         self.now_us, self._describe = now_us, describe
-        self._file_limit = file_bytes * 3 // 4  # before base64
+        form = form_of(path)
+        self._file_limit = file_bytes if isinstance(form, PacketForm) else file_bytes * 3 // 4  # before base64
         self._noted_bytes = 0
         self._file_started_at = 0  # in noted bytes
         self._notes: deque[Note] = deque()
         self._taps: dict[int, Tap] = {}  # by the connection's number
-        self._writer = Writer(path, self._notes)
+        self._writer = Writer(path, self._notes, form)
         self._writer.begin_file(self._file_start())
         self._writer.start()
 
@@ -83,9 +87,9 @@ class Capture:
         """The files so far, the first one first."""
         return self._writer.files
 
-    def connection(self, number: int, broker: int, listener: str, client: str) -> Tap:
-        """A connection has been opened."""
-        tap = self._taps[number] = Tap(self, number, broker, listener, client, self.now_us())
+    def connection(self, number: int, broker: int, listener: str, client: str, server: str = "") -> Tap:
+        """A connection has been opened, between these addresses with their ports."""
+        tap = self._taps[number] = Tap(self, number, broker, listener, client, server, self.now_us())
         self.note(Opened(tap), NOTE_BYTES)
         return tap
 
@@ -134,10 +138,13 @@ class Capture:
 class Tap:
     """One connection's frames, as they come and go."""
 
-    __slots__ = ("broker", "client", "listener", "number", "opened", "_capture")
+    __slots__ = ("broker", "client", "listener", "number", "opened", "server", "_capture")
 
-    def __init__(self, capture: Capture, number: int, broker: int, listener: str, client: str, opened: int) -> None:
-        self.number, self.broker, self.listener, self.client, self.opened = number, broker, listener, client, opened
+    def __init__(
+        self, capture: Capture, number: int, broker: int, listener: str, client: str, server: str, opened: int
+    ) -> None:
+        self.number, self.broker, self.listener, self.opened = number, broker, listener, opened
+        self.client, self.server = client, server
         self._capture = capture
 
     def request(self, frame: bytes) -> None:
@@ -197,24 +204,24 @@ Note = FrameNote | Opened | Closed | FileStart | Ended
 
 
 class Writer(threading.Thread):
-    """Puts notes into lines and writes them.
+    """Puts notes into lines, or packets, and writes them.
 
     ``done_bytes`` is how much of what was noted has left the queue. ``needs_file`` asks for a ``FileStart``: the file
     that there was could not be written, and it is time for another attempt. Each of the two has one thread that
     counts it up, or sets it.
     """
 
-    def __init__(self, path: Path, notes: deque[Note]) -> None:
+    def __init__(self, path: Path, notes: deque[Note], form: LineForm | PacketForm) -> None:
         super().__init__(name="kafka-rack capture", daemon=True)
         self.files: list[Path] = []
         self.is_awake = False
         self.needs_file = False
         self.done_bytes = 0
-        self._path, self._notes = path, notes
+        self._path, self._notes, self._form = path, notes, form
         self._conversations: dict[int, Conversation] = {}
         self._file: FileIO | None = None
         self._whole_bytes = 0  # of whole lines in that file
-        self._lines: list[str] = []
+        self._lines: list[bytes] = []
         self._lines_bytes = 0
         self._missing_lines = 0
         self._retry_at = 0.0
@@ -270,7 +277,7 @@ class Writer(threading.Thread):
                 self._write_lines()
                 self._try_file(note)
             elif isinstance(note, Ended):
-                self._add(f'{{"t":{note.at_us},"ev":"end"}}\n')
+                self._add(self._form.ended(note.at_us))
                 ended = True
             else:
                 self._add_connection(note)
@@ -292,27 +299,21 @@ class Writer(threading.Thread):
             conversation.asked_for(at_us, frame)
         elif conversation is not None:
             conversation.answered(frame)
-        direction = "req" if is_request else "resp"
-        size = len(frame)
-        data = b64encode(frame).decode()
-        self._add(f'{{"t":{at_us},"conn":{tap.number},"dir":"{direction}","n":{size},"data":"{data}"}}\n')
-        return NOTE_BYTES + size
+        self._add(self._form.frame(at_us, tap, is_request, frame))
+        return NOTE_BYTES + len(frame)
 
     def _add_connection(self, note: Opened | Closed) -> None:
         tap = note.tap
         if isinstance(note, Opened):
             self._conversations[tap.number] = Conversation(tap)
-            self._add(opening_line(tap))
+            self._add(self._form.opened(tap))
         else:
             self._conversations.pop(tap.number, None)
-            self._add(
-                f'{{"t":{note.at_us},"ev":"close","conn":{tap.number},'
-                f'"partial_req":{note.unread_bytes},"partial_resp":0}}\n'
-            )
+            self._add(self._form.closed(note.at_us, tap, note.unread_bytes))
 
-    def _add(self, line: str) -> None:
-        self._lines.append(line)
-        self._lines_bytes += len(line)
+    def _add(self, lines: list[bytes]) -> None:
+        self._lines += lines
+        self._lines_bytes += sum(map(len, lines))
 
     def _report_room(self, done_bytes: int) -> None:
         self.done_bytes = done_bytes
@@ -326,14 +327,12 @@ class Writer(threading.Thread):
         number = len(self.files)
         path = self._path if number == 0 else self._path.with_name(f"{self._path.stem}-{number:04d}{self._path.suffix}")
         first = {"name": path.stem, **start.fields, "ev": "capture", "format": CAPTURE_FORMAT, "started": start.at_us}
-        lines = [json_line(first)]
+        told = [first]
         for name, topic_id, leaders in start.topics:
-            topic = {"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders}
-            lines.append(json_line(topic))
-        for conversation in self._conversations.values():
-            lines += [opening_line(conversation.tap), *conversation.unanswered_lines()]
+            told.append({"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders})
         if self._missing_lines:
-            lines.append(json_line({"t": start.at_us, "ev": "gap", "lines": self._missing_lines}))
+            told.append({"t": start.at_us, "ev": "gap", "lines": self._missing_lines})
+        lines = self._form.file_start(told, list(self._conversations.values()))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("wb", buffering=0)
@@ -407,32 +406,62 @@ class Conversation:
         while correlation_id in self._asked:  # what was asked before it will not be answered any more
             self._forget(next(iter(self._asked)))
 
-    def unanswered_lines(self) -> list[str]:
-        """A line for each."""
-        return [
-            f'{{"t":{at_us},"ev":"asked","conn":{self.tap.number},"data":"{b64encode(data).decode()}"}}\n'
-            for at_us, data in self._asked.values()
-        ]
+    def unanswered(self) -> list[tuple[int, bytes]]:
+        """When each was asked, and its frame."""
+        return list(self._asked.values())
 
     def _forget(self, correlation_id: bytes) -> None:
         self._asked_bytes -= len(self._asked.pop(correlation_id)[1])
 
 
-def opening_line(tap: Tap) -> str:
-    """The line that opens a connection."""
-    return (
-        f'{{"t":{tap.opened},"ev":"open","conn":{tap.number},"broker":{tap.broker},'
-        f'"listener":{json.dumps(tap.listener)},"client":{json.dumps(tap.client)}}}\n'
-    )
+class LineForm:
+    """Turns what is noted into lines of JSON, each with its end."""
+
+    def file_start(self, told: Sequence[Fields], conversations: Sequence[Conversation]) -> list[bytes]:
+        """The head of a file, and the connections that are open with the requests that wait for their answers."""
+        gap = [one for one in told if one["ev"] == "gap"]
+        lines = [json_line(one) for one in told if one["ev"] != "gap"]
+        for conversation in conversations:
+            lines += self.opened(conversation.tap)
+            lines += [
+                b'{"t":%d,"ev":"asked","conn":%d,"data":"%b"}\n' % (at_us, conversation.tap.number, b64encode(data))
+                for at_us, data in conversation.unanswered()
+            ]
+        return lines + [json_line(one) for one in gap]
+
+    def opened(self, tap: Tap) -> list[bytes]:
+        """A connection begins."""
+        fields = {"t": tap.opened, "ev": "open", "conn": tap.number, "broker": tap.broker, "listener": tap.listener}
+        return [json_line({**fields, "client": tap.client})]
+
+    def frame(self, at_us: int, tap: Tap, is_request: bool, data: bytes) -> list[bytes]:
+        """A frame passes."""
+        direction = b"req" if is_request else b"resp"
+        values = at_us, tap.number, direction, len(data), b64encode(data)
+        return [b'{"t":%d,"conn":%d,"dir":"%b","n":%d,"data":"%b"}\n' % values]
+
+    def closed(self, at_us: int, tap: Tap, unread_bytes: int) -> list[bytes]:
+        """A connection ends; the bytes are those that did not become calls."""
+        fields = {"t": at_us, "ev": "close", "conn": tap.number, "partial_req": unread_bytes, "partial_resp": 0}
+        return [json_line(fields)]
+
+    def ended(self, at_us: int) -> list[bytes]:
+        """The recording ends."""
+        return [json_line({"t": at_us, "ev": "end"})]
 
 
-def json_line(value: Fields) -> str:
-    return json.dumps(value, separators=(",", ":")) + "\n"
+def form_of(path: Path) -> LineForm | PacketForm:
+    """What a file's name asks for: packets of ``.pcapng``, else lines."""
+    return PacketForm() if path.suffix == PACKETS_SUFFIX else LineForm()
 
 
-def write_whole(file: FileIO, lines: list[str]) -> int:
+def json_line(value: Fields) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def write_whole(file: FileIO, lines: list[bytes]) -> int:
     """Write lines with as few calls as the system allows; gives their bytes. Raises OSError: some are not written."""
-    data = "".join(lines).encode()
+    data = b"".join(lines)
     left = memoryview(data)
     while left:
         left = left[file.write(left) or 0 :]

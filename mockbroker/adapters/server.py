@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
+from mockbroker.core.commands import Result, StateCommands
 from mockbroker.core.journal import Journal
+from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.brokers.numbered import RACK_LISTENER, numbered_brokers
+from mockbroker.state.brokers.numbered import RACK_LISTENER, numbered_brokers, with_free_ports
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.topics.topic import Topic
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.core.engine import Engine
+    from mockbroker.core.faults import Faults
+    from mockbroker.state.snapshot import ClusterSnapshot
 
 DEFAULT_CAPTURE_BYTES = 64 << 20
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
@@ -31,7 +35,14 @@ LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its conne
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
-class MockCluster:
+class Origin(NamedTuple):
+    """What a cluster begins with: its state, and where the drawing of members' ids goes on."""
+
+    snapshot: ClusterSnapshot
+    rng_state: Any
+
+
+class MockCluster(StateCommands):
     """A running cluster: ``async with`` runs it in the event loop that is there, ``with`` in a thread of its own.
 
     Blocking clients hang in the thread of ``async with``; for them, for scripts and for notebooks there is ``with``,
@@ -45,11 +56,13 @@ class MockCluster:
         settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an
             ``inter.broker.protocol.version`` below 3.0 it is a cluster in ZooKeeper mode: brokers tell clients what a
             controller told them over its own connections.
-        emulate: the release of that era whose code the brokers run, where it is not the protocol's.
+        emulate: the release whose code the brokers run, 0.8.2 to 4.4, or ``diskless`` (docs/releases.md). Without it
+            they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
         journal: keep the last calls in ``.journal``, in this one if one is given.
+        traffic: add up in ``.traffic`` what goes between racks.
         capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
 
     >>> async def main() -> None:
@@ -78,6 +91,7 @@ class MockCluster:
         listener_per_rack: bool = False,
         seed: int = 0,
         journal: bool | Journal = True,
+        traffic: bool = True,
         capture: Path | str | None = None,
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         emulate: str | None = None,
@@ -86,11 +100,22 @@ class MockCluster:
             brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
         self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
         self.journal = journal if isinstance(journal, Journal) else Journal()
+        self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
         if journal is not False:
             self._runtime.engine.path.observers.append(self.journal)
+        if traffic and journal is not False:
+            self.journal.feed(self.traffic)
+        elif traffic:
+            self._runtime.engine.path.observers.append(self.traffic)
         self._nodes = {broker.id: Node(self._runtime, broker) for broker in self.state.brokers.values()}
         self._is_running = False
+        self._faults: Faults | None = None
+        self._origin: Origin | None = None
+        self._forks: dict[MockCluster, None] = {}
+        self._parent: MockCluster | None = None
+        self._seed, self._emulate = seed, emulate
+        self._has_journal, self._has_traffic = journal is not False, traffic
         self._blocking: BlockingMockCluster | None = None
         self._capture_to = (capture, capture_bytes) if capture is not None else None
         for name, shape in (topics or {}).items():
@@ -119,26 +144,29 @@ class MockCluster:
     async def start(self) -> None:
         """Bind every listener, then accept on all of them. Raises OSError: an address that cannot be had."""
         nodes = list(self._nodes.values())
+        if self._origin is None:
+            self._origin = self._now()
         try:
             for node in nodes:
                 node.bind()
             self._start_capture()
             for node in nodes:
-                if node.broker.online:
+                if node.broker.is_running:
                     await node.accept()
             self.state.register_brokers(self.now_ms())
-            if self.state.zookeeper is not None:
-                from mockbroker.adapters.controller_channels import ControllerChannels
-
-                self._runtime.channels = ControllerChannels(self.state)
-                await self.metadata_propagated()
+            await self._tell_brokers()
         except BaseException:
             await self.close()
             raise
         self._is_running = True
+        self._runtime.settle()
 
     async def close(self) -> None:
         """Stop accepting, close every connection, and have the placer give up what it holds."""
+        for fork in list(self._forks):
+            await fork.close()
+        if self._parent is not None:
+            self._parent._forks.pop(self, None)
         self._is_running = False
         self._runtime.stop()
         for node in self._nodes.values():
@@ -171,9 +199,31 @@ class MockCluster:
             addresses.append(f"{listener.host}:{listener.port}")
         return ",".join(addresses)
 
+    @property
+    def faults(self) -> Faults:
+        """What is to go wrong: faults are added and removed here, at any time; docs/faults.md."""
+        if self._faults is None:
+            from mockbroker.core.faults import Faults
+
+            self._faults = Faults(self._runtime.engine.path, self._seed, self.now_ms, self._faults_changed)
+        return self._faults
+
+    def connections(self) -> dict[int, int]:
+        """How many connections of clients are open, by broker."""
+        return {broker_id: len(node.clients) for broker_id, node in self._nodes.items()}
+
     def now_ms(self) -> int:
         """The time of journal entries, in ms since 1970, that never goes back."""
         return self._runtime.now_ms()
+
+    @property
+    def engine(self) -> Engine:
+        """What takes the cluster's calls: for observers of its path, and for calls without a socket."""
+        return self._runtime.engine
+
+    def settle(self) -> None:
+        """Let happen what a change of ``state``, or a call without a socket, has led to."""
+        self._runtime.settle()
 
     async def metadata_propagated(self) -> None:
         """In ZooKeeper mode wait until the controller has told its brokers all there is; one that refuses it is
@@ -182,28 +232,6 @@ class MockCluster:
         await self._runtime.metadata_propagated()
 
     # commands
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        *,
-        diskless: bool = False,
-        configs: Mapping[str, Any] | None = None,
-    ) -> Topic:
-        """Create a topic, as ``Cluster.create_topic`` does. Raises ApiError."""
-        given = dict(configs or {})
-        if diskless:
-            given["diskless.enable"] = True
-        topic = self.state.create_topic(name, partitions, replication_factor, configs=given)
-        self._runtime.send_updates()
-        return topic
-
-    def set_follower_lag(self, broker_id: int, records: int) -> None:
-        """Have the followers on a broker be so many records behind, 0 ends it. Raises KeyError, ValueError."""
-        self.state.set_follower_lag(broker_id, records)
-        self._runtime.settle()
 
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
         """In ZooKeeper mode change what a broker runs from its next start on: its release, its protocol, or both.
@@ -223,10 +251,32 @@ class MockCluster:
 
     async def start_broker(self, broker_id: int) -> bool:
         """Start a broker on its old port. False if it was up."""
-        if self.state.brokers[broker_id].online:
+        if self.state.liveness.broker(broker_id).is_running:
             return False
         await self._starting([broker_id])
         return True
+
+    async def restart_broker(self, broker_id: int) -> bool:
+        """Stop a broker, if it is up, and start it on its old port. Gives whether it was up. Raises KeyError."""
+        was_up = await self.stop_broker(broker_id)
+        await self.start_broker(broker_id)
+        return was_up
+
+    async def crash_broker(self, broker_id: int) -> bool:
+        """End a broker at once: its connections break, and the others notice only once its session has expired.
+
+        Gives False if it was down. Raises KeyError: no such broker.
+        """
+        crashed = self.state.crash_broker(broker_id, self.now_ms())
+        if crashed:
+            node = self._nodes[broker_id]
+            node.refuse()
+            for client in list(node.clients):
+                client.abort()
+            self._runtime.settle()
+            await asyncio.sleep(0)
+            await self.metadata_propagated()
+        return crashed
 
     async def stop_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
@@ -236,9 +286,100 @@ class MockCluster:
 
     async def start_rack(self, rack: str) -> list[int]:
         """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
-        down = [broker.id for broker in self.state.brokers_in(rack) if not broker.online]
+        down = [broker.id for broker in self.state.brokers_in(rack) if not broker.is_running]
         await self._starting(down)
         return down
+
+    async def restart_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up.
+
+        Raises KeyError: no such rack.
+        """
+        stopped = await self.stop_rack(rack)
+        await self.start_rack(rack)
+        return stopped
+
+    # forks and resets
+
+    def fork(self) -> MockCluster:
+        """A cluster of its own with the topics, records, committed offsets and configs that there are now.
+
+        It is not started yet. It has free ports, all brokers up, an empty journal and no faults; groups have their
+        offsets but no members. What happens in one of both changes nothing in the other; the same commands give the
+        same ids in both. It ends with this one, if not before.
+
+        >>> async def main() -> None:
+        ...     async with MockCluster(topics={"orders": 6}) as cluster, cluster.fork() as fork:
+        ...         fork.create_topic("payments")
+        ...         print(sorted(fork.state.topics), sorted(cluster.state.topics))
+        >>> asyncio.run(main())
+        ['orders', 'payments'] ['orders']
+        """
+        return self._forked(self._now())
+
+    async def reset(self) -> None:
+        """Make the cluster what it was when it started: its topics and their records, its groups, all brokers up.
+
+        Connections are closed; ports stay. The journal is empty afterwards, and there are no faults. Where clients
+        live on they may take leaders' epochs of before for newer ones: begin with new clients.
+        """
+        self._must_run()
+        assert self._origin is not None
+        for node in self._nodes.values():
+            if not node.accepts:
+                await node.accept()
+        if self._runtime.channels is not None:
+            self._runtime.channels.close()
+            self._runtime.channels = None
+        for node in self._nodes.values():  # from here on nothing is awaited until there is nothing of before
+            for client in list(node.clients):
+                client.abort()
+        if self._faults is not None:
+            self._faults.clear()
+        self._begin_with(self._origin)
+        self.journal.clear()
+        self.traffic.clear()
+        await self._tell_brokers()
+        self._runtime.settle()
+
+    def _forked(self, origin: Origin) -> MockCluster:
+        """A cluster that begins with what this one was, and ends with it."""
+        fork = MockCluster(
+            [with_free_ports(broker) for broker in self.state.brokers.values()],
+            settings=self.state.settings,
+            seed=self._seed,
+            emulate=self._emulate,
+            journal=self._has_journal,
+            traffic=self._has_traffic,
+        )
+        if self.journal.history is not None:
+            fork.journal.watch_history()
+        fork._begin_with(origin)
+        fork._origin = origin
+        fork._parent = self
+        self._forks[fork] = None
+        return fork
+
+    def _now(self) -> Origin:
+        return Origin(self.state.snapshot(), self._runtime.engine.path.rng.getstate())
+
+    def _begin_with(self, origin: Origin) -> None:
+        self.state.restore(origin.snapshot, self.now_ms())
+        self._runtime.engine.path.rng.setstate(origin.rng_state)
+
+    async def _tell_brokers(self) -> None:
+        """In ZooKeeper mode have a controller that tells brokers what there is."""
+        if self.state.zookeeper is not None:
+            from mockbroker.adapters.controller_channels import ControllerChannels
+
+            self._runtime.channels = ControllerChannels(self.state)
+            await self.metadata_propagated()
+
+    def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
+        result = command(self.state, self.now_ms())
+        if self._is_running:
+            self._runtime.settle()
+        return result
 
     async def _stopped(self, broker_ids: Iterable[int]) -> None:
         nodes = [self._nodes[broker_id] for broker_id in broker_ids]
@@ -262,6 +403,10 @@ class MockCluster:
             self.state.start_broker(broker_id, self.now_ms())
         self._runtime.settle()
         await self.metadata_propagated()
+
+    def _faults_changed(self) -> None:
+        if self._is_running:
+            self._runtime.settle()
 
     def _must_run(self) -> None:
         if not self._is_running:

@@ -56,6 +56,11 @@ class Node:
                 listener.bind_port = given
             self._bound.append((listener, bound))
 
+    @property
+    def accepts(self) -> bool:
+        """Whether it accepts connections."""
+        return bool(self._servers)
+
     async def accept(self) -> None:
         """Accept connections on every listener."""
         loop = asyncio.get_running_loop()
@@ -124,8 +129,9 @@ class ClientProtocol(asyncio.Protocol):
         self.node.clients[self] = None
         capture = self.cluster.capture
         if capture is not None:
-            address = f"{peer[0]}:{peer[1]}" if peer else ""
-            self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address)
+            here = transport.get_extra_info("sockname")
+            address, server = (f"{end[0]}:{end[1]}" if end else "" for end in (peer, here))
+            self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address, server)
 
     def data_received(self, data: bytes) -> None:
         self.connection.receive(data, self.cluster.now_ms())
@@ -173,6 +179,12 @@ class ClientProtocol(asyncio.Protocol):
             asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
         else:
             self.transport.close()
+
+    def abort(self) -> None:
+        """Break the connection: what was not sent is lost."""
+        self.connection.stopped()
+        self._leaving = True
+        self.transport.abort()
 
     def pause_writing(self) -> None:
         """The client does not read its answers: read no more requests of it."""

@@ -1,7 +1,8 @@
 """One client's connection: its bytes cut into frames, one call at a time, the answers' bytes back, and back-pressure.
 
 Calls are answered in order, as in Kafka: while one waits, or while the client does not read what it was answered, the
-frames behind it wait too. What is not a frame ends this connection and no other.
+frames behind it wait too; and so they do while the connection is muted, after an answer that throttles the client.
+What is not a frame ends this connection and no other.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Connection:
         "path",
         "session",
         "_call",
+        "_is_muted",
         "_is_running",
         "_output",
         "_output_bytes",
@@ -48,15 +50,17 @@ class Connection:
         self.is_held = False
         self.now_ms = 0
         self._call: Call | None = None  # the one that waits
+        self._is_muted = False  # a throttle's time is not over
         self._is_running = False
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._reader = FrameReader(path.cluster.settings["socket.request.max.bytes"], MIN_REQUEST_BYTES)
+        path.connections[self] = None
 
     @property
     def is_full(self) -> bool:
         """Whether enough frames wait behind a call or behind answers, so that no more should be read for now."""
-        return self._reader.pending > MAX_UNREAD_BYTES and (self._call is not None or self.is_held)
+        return self._reader.pending > MAX_UNREAD_BYTES and (self._call is not None or self.is_held or self._is_muted)
 
     @property
     def unread_bytes(self) -> int:
@@ -83,6 +87,19 @@ class Connection:
         if self._call is not None:
             self.path.drop(self._call, self.now_ms)
             self._call = None
+        self.path.forget(self)
+
+    def end(self, reason: str) -> None:
+        """End the connection from here, for this reason, while no call waits."""
+        self.closed = reason
+        self.on_output()
+
+    def unmute(self, now_ms: int) -> None:
+        """A throttle's time is over: run the frames that waited for it."""
+        self._is_muted = False
+        if self.closed is None:
+            self.go_on(now_ms)
+            self.on_output()
 
     def take_output(self) -> list[bytes]:
         """All that is to be sent, in few pieces: small ones are joined, large ones stay as they are."""
@@ -110,7 +127,7 @@ class Connection:
         self._is_running = True
         self.is_held = False
         try:
-            while self._call is None and self.closed is None:
+            while self._call is None and self.closed is None and not self._is_muted:
                 if self._output_bytes > MAX_OUTPUT_BYTES:
                     self.is_held = True
                     return
@@ -131,6 +148,10 @@ class Connection:
             return
         if outcome.ending is Ending.CLOSED:
             self.closed = outcome.reason
+        injected = outcome.call.injected
+        if injected is not None and injected.mute_ms and self.closed is None:
+            self._is_muted = True
+            self.path.mute(self, outcome.at_ms + injected.mute_ms)
         self._output += outcome.output
         self._output_bytes += sum(map(len, outcome.output))
         if not self._is_running:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from mockbroker.core.path import CallPath
+from mockbroker.handlers import served_here
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
 from mockbroker.state.cluster import Cluster
@@ -31,8 +32,9 @@ class Engine:
         listener_rack: str | None = None,
     ) -> Session:
         """The session of a connection that a broker has accepted."""
-        served = self.cluster.support.served_versions(broker.id)
-        return Session(broker, address, connection, listener, listener_rack, served)
+        served = served_here(self.cluster.support.served_versions(broker.id))
+        racks = self.cluster.liveness.known_racks
+        return Session(broker, address, connection, listener, listener_rack, served, racks=racks)
 
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""

@@ -61,4 +61,7 @@ class FailureLog:
         if outcome.error is not None:
             log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
         if outcome.ending is Ending.CLOSED:
-            log.warning("broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)
+            level = logging.INFO if call.faults else logging.WARNING  # what a fault ends was to end
+            log.log(
+                level, "broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason
+            )

@@ -18,13 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.call import Call, Wait
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
-from mockbroker.handlers import MODULE_OF_API, handler_of
+from mockbroker.handlers import LOWEST_SERVED, MODULE_OF_API, handler_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.session import Session
 from mockbroker.state.cluster import Cluster
@@ -34,7 +34,12 @@ from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
 
+if TYPE_CHECKING:
+    from mockbroker.core.connection import Connection
+    from mockbroker.core.quota_limits import QuotaLimits
+
 API_VERSIONS = 18
+MUTED = "muted connections"
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
 RESPONSE_START = Struct(">ii")  # size, correlation id
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
@@ -85,11 +90,13 @@ class CallPath:
     faults: list[Stage] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
+    connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
     stages: tuple[Stage, ...] = field(init=False)
     _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
+    _quotas: QuotaLimits | None = None
 
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
@@ -133,6 +140,38 @@ class CallPath:
         if parked is not None and self.purgatory.drop(parked):
             self._end(Outcome(call, Ending.DROPPED, now_ms))
 
+    def parked_calls(self) -> list[Call]:
+        """The calls that wait, in the order in which they began to."""
+        return list(self._parked)
+
+    def close(self, call: Call, reason: str, now_ms: int) -> None:
+        """Have a call that waits end by the end of its connection."""
+        parked = self._parked.pop(call, None)
+        if parked is not None and self.purgatory.drop(parked):
+            call.now_ms = now_ms
+            self._conclude(call, Close(reason))
+
+    def mute(self, connection: Connection, until_ms: int) -> None:
+        """Call a connection's ``unmute`` once it is so late."""
+        timers = self.cluster.timers.find(MUTED)
+        if timers is None:  # the first, or the first since the cluster began anew
+            timers = self.cluster.timers.subsystem(MUTED, lambda muted, now_ms: muted.unmute(now_ms))
+        timers.set(connection, until_ms)
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self.connections.pop(connection, None)
+        timers = self.cluster.timers.find(MUTED)
+        if timers is not None:
+            timers.cancel(connection)
+        session = connection.session
+        if self.cluster.configs.has_reports:
+            self.cluster.configs.reports.connection_closed(session.broker.id, session.connection)
+        if self.cluster.has_share:
+            self.cluster.share.connection_closed(session.broker.id, session.connection)
+            if self.cluster.woken:
+                self.purgatory.wake(self.cluster.now_ms)
+
     # the stages
 
     def read_header(self, call: Call) -> Verdict | None:
@@ -148,9 +187,10 @@ class CallPath:
             if api_key not in MODULE_OF_API:
                 return Close(f"API key {api_key} is not served")
             versions = message_class(api_key, "request").valid_versions
-            if version in versions:
+            lowest = LOWEST_SERVED.get(api_key, 0)
+            if version in versions and version >= lowest:
                 return None
-            expected = str(versions)
+            expected = f"{lowest}-{versions.highest}" if lowest else str(versions)
         elif api_key not in served:
             return Close(f"API key {api_key} is not served by the release that broker {call.broker.id} emulates")
         else:
@@ -182,17 +222,25 @@ class CallPath:
         return None
 
     def check_limits(self, call: Call) -> Verdict | None:
-        """Ask each of ``limits``."""
-        return first_verdict(self.limits, call)
+        """Ask each of ``limits``, and count what a client uses of its quotas where there are any."""
+        if self.cluster.image.client_quotas:
+            if self._quotas is None:
+                from mockbroker.core.quota_limits import QuotaLimits
+
+                self._quotas = QuotaLimits()
+            self._quotas.check(call)
+        return first_verdict(self.limits, call) if self.limits else None
 
     def inject_faults(self, call: Call) -> Verdict | None:
         """Ask each of ``faults``."""
-        return first_verdict(self.faults, call)
+        return first_verdict(self.faults, call) if self.faults else None
 
     def answer_cached(self, call: Call) -> Verdict | None:
         """Answer as the same request was answered before."""
         if call.api_key != CACHED_API:
             return None
+        if call.injected is not None and call.injected.amend:
+            return None  # a fault changes the answer
         cached = self.response_cache.find(call)
         return None if cached is None else RespondBytes(cached)
 
@@ -233,6 +281,9 @@ class CallPath:
     def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
         """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
         del self._parked[call]
+        if stage == len(self.stages):  # its answer was held back
+            self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
+            return
         is_handlers = stage == len(self.stages) - 1
         try:
             result = wait.then(call)
@@ -258,13 +309,18 @@ class CallPath:
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         """Encode what is to be answered, and end the call."""
         if type(verdict) is Respond and verdict.response is not None:
+            is_amended = False
+            if call.injected is not None:
+                for amend in call.injected.amend:
+                    amend(verdict.response)
+                    is_amended = True
             version = call.version if verdict.version is None else verdict.version
             try:
                 output = encoded(call, verdict.response, version)
             except ProtocolError as error:
                 verdict = Close(f"the answer cannot be written: {error}", error)
             else:
-                if call.api_key == CACHED_API and verdict.error is None:
+                if call.api_key == CACHED_API and verdict.error is None and not is_amended:
                     self.response_cache.keep(call, output)
                 self._end(self._answered(call, output, verdict.response, verdict.error))
                 return
@@ -283,11 +339,28 @@ class CallPath:
     def _end(self, outcome: Outcome) -> None:
         """Tell the observers, then whoever brought the call, who may go on with the next."""
         call = outcome.call
+        if call.injected is not None and call.injected.pace and self._held_back(outcome):
+            return
         finish, call.finish = call.finish, None
         assert finish is not None, "a call ends once"
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
+
+    def _held_back(self, outcome: Outcome) -> bool:
+        """Whether a fault's bandwidth lets an answer out only later; it ends the call then."""
+        call = outcome.call
+        assert call.injected is not None
+        paces, call.injected.pace = call.injected.pace, []
+        if not outcome.output:
+            return False
+        size = sum(map(len, outcome.output))
+        until_ms = max(pace(size, call.now_ms) for pace in paces)
+        if until_ms <= call.now_ms:
+            return False
+        wait = Wait(until_ms, (), lambda _call: outcome)
+        self._parked[call] = self.purgatory.park(call, wait, len(self.stages))
+        return True
 
 
 def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:

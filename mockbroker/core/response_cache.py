@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mockbroker.call import Call
 from mockbroker.session import RackSource
@@ -29,6 +30,8 @@ class CachedResponses:
     takes_turns: bool
     turn_rack: str | None
     by_broker: dict[int, bytes] = field(default_factory=dict)
+    observed: Any = None
+    """What observers know of the request and its answers, put down by the first that asks."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +64,7 @@ class ResponseCache:
             cluster.take_turn(cached.turn_rack)
         if cached.rack is not None:
             call.session.learn_rack(cached.rack)
+        call.cached = cached
         return answer
 
     def keep(self, call: Call, output: Sequence[bytes]) -> None:
@@ -78,6 +82,7 @@ class ResponseCache:
             session = call.session
             rack = session.rack if session.rack_source is RackSource.REQUEST else None
             cached = self._by_request[key] = CachedResponses(rack, call.diskless_turn is not None, turn_rack)
+        call.cached = cached
         if chosen not in cached.by_broker:
             cached.by_broker[chosen] = answer
             self.size_bytes += size

@@ -8,27 +8,32 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Call
+from mockbroker.core.commands import Result, StateCommands
 from mockbroker.core.engine import Engine
+from mockbroker.core.journal import Journal
 from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.headers import read_response, request_frame
 
 if TYPE_CHECKING:
+    from mockbroker.core.faults import Faults
     from mockbroker.state.image.record_log import RecordLog
+    from mockbroker.state.snapshot import ClusterSnapshot
 
 
 class ConnectionClosedError(Exception):
     """The cluster closed the connection in place of an answer; the text says why."""
 
 
-class Simulation:
+class Simulation(StateCommands):
     """Brokers 0, 1, ... on the racks given, at time 0; only ``advance`` moves time.
 
     Requests go as frames along the path that those of real clients take, each on a connection of its own. ``send``
@@ -50,12 +55,27 @@ class Simulation:
         brokers = [Broker(index, rack or None, [Listener(port=9092 + index)]) for index, rack in enumerate(names)]
         self.cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release, record_log=record_log)
         self.engine = Engine(self.cluster, Random(seed))
+        self.journal, self.traffic = Journal(), Traffic()
+        self.journal.feed(self.traffic)
+        self.engine.path.observers.append(self.journal)
         self.now_ms = 0
         self.replies: dict[int, Any] = {}
         self.calls: dict[int, Call] = {}
         self.next_ticket = 1
+        self._seed = seed
+        self._faults: Faults | None = None
         self._waiting: dict[int, Call] = {}
         self._failures: list[Exception] = []
+        self._origin = (self.cluster.snapshot(), self.engine.path.rng.getstate())
+
+    @property
+    def faults(self) -> Faults:
+        """The faults that are set; they act from ``now_ms`` on."""
+        if self._faults is None:
+            from mockbroker.core.faults import Faults
+
+            self._faults = Faults(self.engine.path, self._seed, lambda: self.now_ms, self._settle)
+        return self._faults
 
     def send(
         self,
@@ -103,6 +123,64 @@ class Simulation:
         was_up = self.cluster.crash_broker(broker_id, self.now_ms)
         self._end_connections(broker_id)
         return was_up
+
+    def start_broker(self, broker_id: int) -> bool:
+        """Start a broker. False if it was up."""
+        return self._change(lambda state, now_ms: state.start_broker(broker_id, now_ms))
+
+    def restart_broker(self, broker_id: int) -> bool:
+        """Stop a broker, if it is up, and start it. Gives whether it was up."""
+        was_up = self.stop_broker(broker_id)
+        self.start_broker(broker_id)
+        return was_up
+
+    def stop_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack; gives the ids of those that were up."""
+        return [broker.id for broker in self.cluster.brokers_in(rack) if self.stop_broker(broker.id)]
+
+    def start_rack(self, rack: str) -> list[int]:
+        """Start every broker of a rack; gives the ids of those that were down."""
+        return [broker.id for broker in self.cluster.brokers_in(rack) if self.start_broker(broker.id)]
+
+    def restart_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up."""
+        stopped = self.stop_rack(rack)
+        self.start_rack(rack)
+        return stopped
+
+    def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
+        result = command(self.cluster, self.now_ms)
+        self.engine.wake(self.now_ms)
+        self._raise_failures()
+        return result
+
+    def fork(self) -> Simulation:
+        """A simulation of its own that goes on from what the cluster has now, at the same time: topics, records,
+        committed offsets and configs. All brokers are up, groups have no members, and nobody waits.
+        """
+        racks = ",".join(broker.rack or "" for broker in self.cluster.brokers.values())
+        fork = Simulation(racks, seed=self._seed, settings=self.cluster.settings, release=self.cluster.release)
+        fork.now_ms = self.now_ms
+        if self.journal.history is not None:
+            fork.journal.watch_history()
+        fork._begin_with((self.cluster.snapshot(), self.engine.path.rng.getstate()))
+        return fork
+
+    def reset(self) -> None:
+        """Make the cluster what it was at first, with nobody waiting; time goes on, tickets too."""
+        for call in list(self._waiting.values()):
+            self.engine.path.drop(call, self.now_ms)
+        if self._faults is not None:
+            self._faults.clear()
+        self._begin_with(self._origin)
+        self.journal.clear()
+        self.traffic.clear()
+
+    def _begin_with(self, origin: tuple[ClusterSnapshot, Any]) -> None:
+        self._origin = origin
+        snapshot, rng_state = origin
+        self.cluster.restore(snapshot, self.now_ms)
+        self.engine.path.rng.setstate(rng_state)
 
     def _end_connections(self, broker_id: int) -> None:
         for call in list(self._waiting.values()):
@@ -158,6 +236,11 @@ class Simulation:
         self.now_ms = until_ms
         self.engine.advance(self.now_ms)
         self._raise_failures()
+
+    def _settle(self) -> None:
+        """Let go on what a fault that was set or removed has woken; connections that it cut are no failures."""
+        self.engine.advance(self.now_ms)
+        self._failures = [one for one in self._failures if not isinstance(one, ConnectionClosedError)]
 
     def _raise_failures(self) -> None:
         if self._failures:

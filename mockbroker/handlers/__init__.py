@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 
 from mockbroker.call import Handler, registered_handler
@@ -23,22 +24,85 @@ MODULE_OF_API: dict[int, str] = {
     18: "api_versions",
     19: "topics",
     20: "topics",
+    21: "delete_records",
     22: "producer_ids",
     23: "leader_epochs",
+    24: "transactions",
+    25: "transactions",
+    26: "transactions",
+    27: "transactions",
+    28: "transactions",
+    29: "acls",
+    30: "acls",
+    31: "acls",
     32: "configs",
+    33: "configs",
+    34: "log_dirs",
+    35: "log_dirs",
     37: "topics",
+    38: "delegation_tokens",
+    39: "delegation_tokens",
+    40: "delegation_tokens",
+    41: "delegation_tokens",
     42: "groups",
+    43: "elect_leaders",
+    44: "configs",
     45: "reassignments",
     46: "reassignments",
     47: "group_offsets",
+    48: "quotas",
+    49: "quotas",
+    50: "scram",
+    51: "scram",
+    55: "raft",
+    57: "cluster",
     60: "cluster",
+    61: "transaction_admin",
+    64: "cluster",
+    65: "transaction_admin",
+    66: "transaction_admin",
+    68: "consumer_group",
+    69: "consumer_group",
+    71: "telemetry",
+    72: "telemetry",
+    74: "configs",
     75: "metadata",
+    76: "share_group",
+    77: "share_group",
+    78: "share_fetch",
+    79: "share_fetch",
+    83: "share_state",
+    84: "share_state",
+    85: "share_state",
+    86: "share_state",
+    87: "share_state",
+    88: "streams_group",
+    89: "streams_group",
+    90: "share_offsets",
+    91: "share_offsets",
+    92: "share_offsets",
+    93: "streams_group",
+    94: "brokers",
 }
+
+LOWEST_SERVED: dict[int, int] = {76: 1, 77: 1, 78: 1, 79: 1}
+"""The oldest version that is served, of APIs whose declarations have older ones: previews that Kafka has dropped."""
 
 MODULE_OF_CONTROLLER_API: dict[int, str] = {
     6: "update_metadata",
 }
 """What brokers ask of each other in ZooKeeper mode; served there alone."""
+
+
+def served_here(versions: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]] | None:
+    """The versions of a release, of the APIs that have a handler; None, all that there is, stays None."""
+    if versions is None:
+        return None
+    return {
+        api_key: versions[api_key]
+        for api_key in versions
+        if api_key in MODULE_OF_API or api_key in MODULE_OF_CONTROLLER_API
+    }
 
 
 def handler_of(api_key: int) -> Handler | None:

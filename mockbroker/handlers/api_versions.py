@@ -14,13 +14,19 @@ import re
 from collections.abc import Mapping
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers import MODULE_OF_API
+from mockbroker.handlers import LOWEST_SERVED, MODULE_OF_API
+from mockbroker.state.features import finalized_levels, supported_levels
 from protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
 API_VERSIONS_KEY = 18
+TELEMETRY_KEYS = (71, 72)
+TELEMETRY_SETTING = "client.telemetry.enable"  # without a receiver of client metrics Kafka does not name them
+PRODUCE = 0
+"""Is told from version 0 on also where older ones than 3 are refused: librdkafka would not compress (KAFKA-18659)."""
 KIP_511_VERSION = 3
+FEATURE_LEVEL_0_VERSION = 4
 KIP_1242_VERSION = 5
 UNKNOWN_NODE = -1
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -47,14 +53,41 @@ VERSIONS: dict[int, tuple[int, int]] = {
     20: (0, 6),
     22: (0, 6),
     23: (0, 4),
+    24: (0, 5),
+    25: (0, 4),
+    26: (0, 5),
+    27: (0, 2),
+    28: (0, 6),
     32: (0, 4),
+    33: (0, 2),
     37: (0, 3),
     42: (0, 3),
+    44: (0, 1),
     45: (0, 1),
     46: (0, 0),
     47: (0, 0),
     60: (0, 2),
+    61: (0, 0),
+    65: (0, 0),
+    66: (0, 2),
+    68: (0, 1),
+    69: (0, 1),
+    71: (0, 0),
+    72: (0, 0),
+    74: (0, 1),
     75: (0, 1),
+    76: (1, 1),
+    77: (1, 1),
+    78: (1, 2),
+    79: (1, 2),
+    83: (0, 0),
+    84: (0, 0),
+    85: (0, 1),
+    86: (0, 0),
+    87: (0, 1),
+    90: (0, 1),
+    91: (0, 0),
+    92: (0, 0),
 }
 
 
@@ -65,15 +98,43 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    limits = call.cluster.support.served_versions(call.broker.id)
+    if call.version >= KIP_511_VERSION:
+        call.session.software = (request.client_software_name, request.client_software_version)
+    hidden = () if call.cluster.settings[TELEMETRY_SETTING] else TELEMETRY_KEYS
+    limits = call.session.served_versions
     if limits is None:
-        return ApiVersionsResponse(api_keys=[served(api_key) for api_key in sorted(MODULE_OF_API)])
-    return ApiVersionsResponse(
+        shown = [served(api_key) for api_key in sorted(MODULE_OF_API) if api_key not in hidden]
+        return with_features(call, ApiVersionsResponse(api_keys=shown))
+    response = ApiVersionsResponse(
         api_keys=[
-            ApiVersionsResponse.ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
+            ApiVersionsResponse.ApiVersion(
+                api_key=api_key, min_version=0 if api_key == PRODUCE else lowest, max_version=highest
+            )
             for api_key, (lowest, highest) in limits.items()
+            if api_key not in hidden
         ]
     )
+    return with_features(call, response) if call.cluster.support.is_kraft else response
+
+
+def with_features(call: Call, response: ApiVersionsResponse) -> ApiVersionsResponse:
+    """The same with the features of the cluster (KIP-584), which since v3 clients hear of.
+
+    Before v4 a feature that may be at level 0 is not among the supported ones: Java clients up to 3.8 end over it.
+    Source: ApiVersionsResponse.maybeFilterSupportedFeatureKeys, Apache Kafka 4.4 (KAFKA-17011).
+    """
+    if call.version < KIP_511_VERSION:
+        return response
+    for name, (lowest, highest) in sorted(supported_levels(call.cluster.release).items()):
+        if lowest or call.version >= FEATURE_LEVEL_0_VERSION:
+            supported = ApiVersionsResponse.SupportedFeature(name=name, min_version=lowest, max_version=highest)
+            response.supported_features.append(supported)
+    response.finalized_features = [
+        ApiVersionsResponse.FinalizedFeature(name=name, max_version_level=level, min_version_level=level)
+        for name, level in finalized_levels(call.cluster).items()
+    ]
+    response.finalized_features_epoch = call.cluster.version
+    return response
 
 
 def is_valid(request: ApiVersionsRequest, version: int) -> bool:
@@ -112,6 +173,6 @@ def served(api_key: int) -> ApiVersionsResponse.ApiVersion:
 
 
 def declared_versions(api_key: int) -> tuple[int, int]:
-    """Oldest and newest version of an API, as its request is declared."""
+    """Oldest and newest version of an API that is served, as its request is declared."""
     versions = message_class(api_key, "request").valid_versions
-    return (versions.lowest, versions.highest)
+    return (LOWEST_SERVED.get(api_key, versions.lowest), versions.highest)

@@ -70,7 +70,7 @@ def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
         error_code=answer.error,
         generation_id=answer.generation,
         protocol_type=answer.protocol_type,
-        protocol_name=no_protocol if answer.protocol_name is None else answer.protocol_name,
+        protocol_name=answer.protocol_name or no_protocol,
         leader=answer.leader,
         skip_assignment=answer.skip_assignment,
         member_id=answer.member_id,

@@ -1,7 +1,10 @@
-"""DescribeCluster (key 60): the brokers and the controller.
+"""UpdateFeatures (key 57), DescribeCluster (60), UnregisterBroker (64): the brokers, the controller, and the features
+that they go by.
 
-Reads cluster.brokers. Errors: UNSUPPORTED_ENDPOINT_TYPE.
-Source: KIP-700, KIP-919, KIP-1073; KafkaApis.handleDescribeCluster, Apache Kafka.
+Reads cluster.brokers; UpdateFeatures changes the levels of features, UnregisterBroker the registrations.
+Errors: UNSUPPORTED_ENDPOINT_TYPE, MISMATCHED_ENDPOINT_TYPE, INVALID_UPDATE_VERSION, BROKER_ID_NOT_REGISTERED.
+Source: KIP-584, KIP-700, KIP-778, KIP-919, KIP-1022, KIP-1073; KafkaApis.handleDescribeCluster and
+QuorumController.updateFeatures, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -9,13 +12,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.metadata import ALL_CLUSTER_OPERATIONS, NOT_ASKED_FOR
+from mockbroker.state.features import FeatureUpdate, update_features
 from mockbroker.state.metadata.view import KnownBroker
-from protocol.apis.cluster import DescribeClusterRequest, DescribeClusterResponse
+from protocol.apis.cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 from protocol.error_codes import ErrorCode
 
-BROKERS = 1  # endpoint type; 2 is controllers, which have no endpoints here
+BROKERS, CONTROLLERS = 1, 2  # endpoint types; controllers have no endpoints here
 FENCED_VERSION = 2
+RESULTS_VERSION = 1  # the last in which UpdateFeatures answers feature by feature
 
 
 @handles(DescribeClusterRequest)
@@ -23,13 +36,15 @@ def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClu
     """The brokers that are up; those that are down too, as fenced, where the client asks for them."""
     cluster = call.cluster
     if call.version >= 1 and request.endpoint_type != BROKERS:
+        is_known = request.endpoint_type == CONTROLLERS
         return DescribeClusterResponse(
-            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message=f"endpoint type {request.endpoint_type}, but 1 is served",
-            endpoint_type=request.endpoint_type,
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if is_known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"expected endpoint type 1, brokers, got {request.endpoint_type}",
         )
     with_fenced = call.version >= FENCED_VERSION and request.include_fenced_brokers
-    known: Sequence[KnownBroker] = list(cluster.brokers.values()) if with_fenced else call.view.live_brokers()
+    known: Sequence[KnownBroker] = call.view.live_brokers()
+    if with_fenced:
+        known = [broker for broker in cluster.brokers.values() if broker.registration is not None]
     return DescribeClusterResponse(
         cluster_id=cluster.id,
         controller_id=call.view.controller_id,
@@ -49,3 +64,26 @@ def broker_entry(call: Call, broker: KnownBroker) -> DescribeClusterResponse.Bro
         rack=broker.rack,
         is_fenced=call.version >= FENCED_VERSION and not call.view.is_alive(broker.id),
     )
+
+
+@handles(UpdateFeaturesRequest)
+def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    """Go by other levels, all of them or none. Version 0 can only go up, whatever it allows."""
+    check_controller(call)
+    updates = [FeatureUpdate(one.feature, one.max_version_level, one.upgrade_type) for one in request.feature_updates]
+    update_features(call.cluster, updates, validate_only=request.validate_only)
+    if call.version > RESULTS_VERSION:
+        return UpdateFeaturesResponse(error_message=None)
+    return UpdateFeaturesResponse(
+        error_message=None,
+        # Kafka says NONE where elsewhere it says nothing.
+        results=[UpdateFeaturesResponse.Result(feature=one.name, error_message="NONE") for one in updates],
+    )
+
+
+@handles(UnregisterBrokerRequest)
+def unregister_broker(call: Call, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    """Forget a broker until it starts again."""
+    check_controller(call)
+    call.cluster.cluster_control.unregister(request.broker_id, call.now_ms)
+    return UnregisterBrokerResponse(error_message=None)

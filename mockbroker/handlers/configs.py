@@ -1,123 +1,211 @@
-"""DescribeConfigs (key 32): the settings of topics and brokers, and where each comes from.
+"""DescribeConfigs (key 32), AlterConfigs (33), IncrementalAlterConfigs (44), ListConfigResources (74).
 
-Reads cluster.topics and cluster.settings. Errors, per resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST.
-Source: KIP-133, KIP-226, KIP-569; ConfigHelper, Apache Kafka.
+They read and write cluster.configs, and the loggers of the broker that is asked.
+Errors, per resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION, INVALID_REQUEST, INVALID_CONFIG,
+REQUEST_TIMED_OUT; of DescribeConfigs INVALID_REQUEST for all where a type is unknown.
+Source: KIP-133, KIP-226, KIP-339, KIP-412, KIP-569, KIP-714, KIP-848, KIP-1142; ConfigHelper, ConfigAdminManager,
+KafkaApis, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.configs.alterations import LOGGERS, ConfigAlterations
+from mockbroker.state.configs.described import (
+    DescribedConfig,
+    broker_configs,
+    client_metrics_configs,
+    group_configs,
+    shared_configs,
+    topic_configs,
+)
+from mockbroker.state.configs.effective import ConfigSource
+from mockbroker.state.configs.values import ConfigType
 from mockbroker.state.errors import ApiError
-from mockbroker.state.settings import DEFAULTS, as_text
-from mockbroker.state.topics.topic import TOPIC_DEFAULTS, TOPIC_SETTINGS, Topic
-from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse
+from mockbroker.state.image.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from mockbroker.state.topics.topic import check_topic_name
+from protocol.apis.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 from protocol.error_codes import ErrorCode
 
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
-
-TOPIC_OVERRIDE = 1  # where a value comes from, as ConfigSource numbers it
-STATIC_BROKER = 4
-DEFAULT = 5
-
-BOOLEAN, STRING, INT, LONG = 1, 2, 3, 5  # ConfigType
-LARGEST_INT = 2**31 - 1
+SERVED = (TOPIC_RESOURCE, BROKER_RESOURCE, LOGGERS, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 
 Config = DescribeConfigsResponse.Result.Config
 
 
 @handles(DescribeConfigsRequest)
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Each resource's settings, all or those named."""
+    """Each resource's configs, all or those named."""
+    unknown = [one.resource_type for one in request.resources if one.resource_type not in SERVED]
+    if unknown:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a resource type of {list(SERVED)}, got {unknown[0]}")
     response = DescribeConfigsResponse()
     for resource in request.resources:
         entry = DescribeConfigsResponse.Result(
-            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=""
         )
         try:
-            if resource.resource_type == TOPIC_RESOURCE:
-                topic = call.cluster.find_topic(resource.resource_name)
-                configs = [topic_entry(call, topic, name, request) for name in sorted(TOPIC_SETTINGS)]
-            elif resource.resource_type == BROKER_RESOURCE:
-                configs = broker_entries(call, resource.resource_name)
-            else:
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.resource_type} are not served")
-            wanted = resource.configuration_keys
-            entry.configs = [config for config in configs if not wanted or config.name in wanted]
+            described = described_configs(call, resource.resource_type, resource.resource_name)
+            wanted = frozenset(resource.configuration_keys or ())
+            entry.configs = [config(call, one, request) for one in described if not wanted or one.name in wanted]
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
+            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                entry.error_message = ""  # as Kafka, which says no more
         response.results.append(entry)
     return response
 
 
-def topic_entry(call: Call, topic: Topic, name: str, request: DescribeConfigsRequest) -> Config:
-    source = TOPIC_OVERRIDE if name in topic.configs else topic_config_source(topic, name)
-    value = topic.config(name)
-    entry = config(call, name, value, source, TOPIC_DEFAULTS[name])
-    if request.include_synonyms and call.version >= 1:
-        entry.synonyms = synonyms(topic, name)
+def described_configs(call: Call, resource_type: int, name: str) -> Iterable[DescribedConfig]:
+    """The configs of one resource. Raises ApiError."""
+    configs = call.cluster.configs
+    if resource_type == TOPIC_RESOURCE:
+        check_topic_name(name)
+        return topic_configs(configs, call.broker, call.cluster.find_topic(name).name)
+    if resource_type == BROKER_RESOURCE and not name:
+        return shared_configs(configs, call.broker)
+    if resource_type in (BROKER_RESOURCE, LOGGERS):
+        check_own_id(call, name)
+        return broker_configs(configs, call.broker) if resource_type == BROKER_RESOURCE else loggers(call.broker)
+    if not name:
+        kind = "a group" if resource_type == GROUP_RESOURCE else "a client metrics subscription"
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected the name of {kind}, got ''")
+    if resource_type == GROUP_RESOURCE:
+        return group_configs(configs, call.broker, name)
+    return client_metrics_configs(configs, name)
+
+
+def check_own_id(call: Call, name: str) -> None:
+    """Nothing if the name is the id of the broker that was asked. Raises ApiError: INVALID_REQUEST."""
+    try:
+        named = int(name)
+    except ValueError:
+        named = None
+    if named != call.broker.id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {call.broker.id}, the broker that was asked, got {name!r}")
+
+
+def loggers(broker: Broker) -> Iterable[DescribedConfig]:
+    """A broker's loggers, as configs whose value is the level."""
+    source = ConfigSource.DYNAMIC_BROKER_LOGGER
+    return [
+        DescribedConfig(name, level, source, ConfigType.UNKNOWN, []) for name, level in broker.loggers.levels().items()
+    ]
+
+
+def config(call: Call, described: DescribedConfig, request: DescribeConfigsRequest) -> Config:
+    entry = Config(
+        name=described.name,
+        value=described.value,
+        read_only=described.is_read_only,
+        config_source=described.source,
+        is_sensitive=described.is_sensitive,
+        config_type=described.type,
+        documentation=described.documentation if request.include_documentation else None,
+    )
+    if call.version == 0:
+        entry.is_default = described.source == ConfigSource.DEFAULT
+    elif request.include_synonyms:
+        entry.synonyms = [
+            Config.Synonym(name=name, value=value, source=source) for name, value, source in described.synonyms
+        ]
     return entry
 
 
-def synonyms(topic: Topic, name: str) -> list[Any]:
-    """The places where a topic's setting may be given, nearest first, as far as it is given there."""
-    broker_setting, default = TOPIC_SETTINGS[name]
-    found = []
-    if name in topic.configs:
-        found.append((name, topic.configs[name], TOPIC_OVERRIDE))
-    if broker_setting is not None:
-        if topic.settings.given(broker_setting):
-            found.append((broker_setting, topic.settings[broker_setting], STATIC_BROKER))
-        found.append((broker_setting, DEFAULTS[broker_setting], DEFAULT))
-    elif not found:
-        found.append((name, default, DEFAULT))
-    return [Config.Synonym(name=at, value=as_text(value), source=source) for at, value, source in found]
+@handles(IncrementalAlterConfigsRequest)
+def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+    """Change single configs of each resource."""
+    alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
+
+    def check(resource: IncrementalAlterConfigsRequest.Resource) -> Callable[[], None] | None:
+        changes = [(one.name, one.config_operation, one.value) for one in resource.configs]
+        return alterations.incremental((resource.resource_type, resource.resource_name), changes)
+
+    return IncrementalAlterConfigsResponse(
+        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource)
+    )
 
 
-def broker_entries(call: Call, name: str) -> list[Config]:
-    """A broker's settings, and its own facts; the empty name stands for what holds for all brokers."""
-    settings = call.cluster.settings
-    if name == "":
-        return []
-    if not name.isdigit() or int(name) not in call.cluster.brokers:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"broker {name!r} is not one of {sorted(call.cluster.brokers)}")
-    broker = call.cluster.brokers[int(name)]
-    values = {key: (settings[key], STATIC_BROKER if settings.given(key) else DEFAULT) for key in settings}
-    values["node.id"] = (broker.id, STATIC_BROKER)
-    values["broker.id"] = (broker.id, STATIC_BROKER)
-    values["broker.rack"] = (broker.rack, STATIC_BROKER if broker.rack is not None else DEFAULT)
-    listeners = ",".join(f"{one.name}://{one.host}:{one.port}" for one in broker.listeners)
-    values["advertised.listeners"] = (listeners, STATIC_BROKER)
-    entries = []
-    for key in sorted(values):
-        value, source = values[key]
-        entry = config(call, key, value, source, value)
-        entry.read_only = True
+@handles(AlterConfigsRequest)
+def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Have each resource have these configs, and no others."""
+    alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
+
+    def check(resource: AlterConfigsRequest.Resource) -> Callable[[], None]:
+        values = [(one.name, one.value) for one in resource.configs]
+        return alterations.whole((resource.resource_type, resource.resource_name), values)
+
+    return AlterConfigsResponse(responses=altered(call, request.resources, check, AlterConfigsResponse.Resource))
+
+
+def altered(
+    call: Call, resources: Sequence[Any], check: Callable[[Any], Callable[[], None] | None], entry_type: Any
+) -> list[Any]:
+    """What becomes of each resource: the broker that is asked checks all before the controller is asked for any."""
+    times = Counter((one.resource_type, one.resource_name) for one in resources)
+    entries, forwarded = [], []
+    for resource in resources:
+        entry = entry_type(
+            error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
+        )
         entries.append(entry)
+        try:
+            if times[resource.resource_type, resource.resource_name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "expected each resource once")
+            write = check(resource)
+            if write is not None:
+                forwarded.append((entry, write))
+        except ApiError as error:
+            entry.error_code, entry.error_message = error.code, error.message
+    for entry, write in forwarded:
+        try:
+            check_controller(call)
+            write()
+        except ApiError as error:
+            entry.error_code, entry.error_message = error.code, error.message
     return entries
 
 
-def config(call: Call, name: str, value: Any, source: int, default: Any) -> Config:
-    entry = Config(
-        name=name, value=as_text(value), config_source=source, config_type=config_type(default), documentation=None
+@handles(ListConfigResourcesRequest)
+def list_config_resources(call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+    """The resources of these types that may have configs; groups and client metrics only those that do."""
+    served = SERVED if call.version >= 1 else (CLIENT_METRICS_RESOURCE,)
+    wanted = request.resource_types or served
+    if not set(wanted) <= set(served):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    view = call.view
+    brokers = sorted(str(broker.id) for broker in view.live_brokers())
+    names = {
+        GROUP_RESOURCE: call.cluster.configs.resources("group"),
+        CLIENT_METRICS_RESOURCE: call.cluster.configs.resources("client_metrics"),
+        LOGGERS: brokers,
+        BROKER_RESOURCE: brokers,
+        TOPIC_RESOURCE: view.topic_names(),
+    }
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind)
+            for kind, found in names.items()
+            if kind in wanted
+            for name in found
+        ]
     )
-    if call.version == 0:
-        entry.is_default = source == DEFAULT
-    return entry
-
-
-def topic_config_source(topic: Topic, name: str) -> int:
-    """Where a setting that the topic was not given comes from."""
-    broker_setting, _ = TOPIC_SETTINGS[name]
-    given = broker_setting is not None and topic.settings.given(broker_setting)
-    return STATIC_BROKER if given else DEFAULT
-
-
-def config_type(default: Any) -> int:
-    if isinstance(default, bool):
-        return BOOLEAN
-    if isinstance(default, int):
-        return INT if abs(default) < LARGEST_INT else LONG
-    return STRING

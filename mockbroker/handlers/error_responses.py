@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from mockbroker.handlers import admin_error_responses
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
@@ -26,6 +27,8 @@ OFFSET_FETCH_GROUPS_VERSION = 8
 FIND_COORDINATORS_VERSION = 4
 NO_PROTOCOL_VERSION = 7
 DELETE_BY_ID_VERSION = 6
+ADD_PARTITIONS_TOP_LEVEL_VERSION = 4
+SHARE_STATE_WITH_WORDS = (84, 85, 87)
 
 
 class RequestError(NamedTuple):
@@ -127,6 +130,23 @@ def fetch(response: Any, request: Any, version: int, error: RequestError) -> Any
     return answer
 
 
+def delete_records(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(
+        topics=[
+            response.Topic(
+                name=topic.name,
+                partitions=[
+                    response.Topic.Partition(
+                        partition_index=partition.partition_index, low_watermark=NO_OFFSET, error_code=error.code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 def list_offsets(response: Any, request: Any, _version: int, error: RequestError) -> Any:
     return response(
         topics=[
@@ -147,7 +167,7 @@ def metadata(response: Any, request: Any, _version: int, error: RequestError) ->
     return response(
         error_code=error.code,
         topics=[
-            response.Topic(name=topic.name, topic_id=topic.topic_id, error_code=error.code)
+            response.Topic(name=topic.name or "", topic_id=topic.topic_id, error_code=error.code)
             for topic in request.topics or ()
         ],
     )
@@ -203,6 +223,10 @@ def describe_groups(response: Any, request: Any, _version: int, error: RequestEr
     return response(groups=[response.Group(group_id=group_id, error_code=error.code) for group_id in request.groups])
 
 
+def consumer_group_describe(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(groups=[response.Group(group_id=group_id, error_code=error.code) for group_id in request.group_ids])
+
+
 def delete_groups(response: Any, request: Any, _version: int, error: RequestError) -> Any:
     return response(
         results=[response.Group(group_id=group_id, error_code=error.code) for group_id in request.groups_names]
@@ -254,12 +278,92 @@ def offset_for_leader_epoch(response: Any, request: Any, _version: int, error: R
     )
 
 
+def add_partitions_to_txn(response: Any, request: Any, version: int, error: RequestError) -> Any:
+    """Each partition in v0-3, since then the whole."""
+    if version >= ADD_PARTITIONS_TOP_LEVEL_VERSION:
+        return response(error_code=error.code)
+    from protocol.apis.transactions import AddPartitionsToTxnTopicResult
+
+    return response(
+        results_by_topic_v3_and_below=[
+            AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    AddPartitionsToTxnTopicResult.Partition(partition_index=index, partition_error_code=error.code)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.v3_and_below_topics
+        ]
+    )
+
+
+def write_txn_markers(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(
+        markers=[
+            response.Marker(
+                producer_id=marker.producer_id,
+                topics=[
+                    response.Marker.Topic(
+                        name=topic.name,
+                        partitions=[
+                            response.Marker.Topic.Partition(partition_index=index, error_code=error.code)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
+
+
+def describe_producers(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(
+        topics=[
+            response.Topic(
+                name=topic.name,
+                partitions=[
+                    response.Topic.Partition(partition_index=index, error_code=error.code)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def describe_transactions(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(
+        transaction_states=[
+            response.Transaction(transactional_id=transactional_id, error_code=error.code)
+            for transactional_id in request.transactional_ids
+        ]
+    )
+
+
 def describe_configs(response: Any, request: Any, _version: int, error: RequestError) -> Any:
     return response(
         results=[
             response.Result(
                 error_code=error.code,
                 error_message=error.description,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def alter_configs(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    """AlterConfigs, IncrementalAlterConfigs."""
+    return response(
+        responses=[
+            response.Resource(
+                error_code=error.code,
+                error_message=error.message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
@@ -300,15 +404,52 @@ def list_partition_reassignments(response: Any, request: Any, _version: int, err
     )
 
 
-def describe_cluster(response: Any, _request: Any, _version: int, error: RequestError) -> Any:
-    return response(error_code=error.code, error_message=error.message)
-
-
 def describe_topic_partitions(response: Any, request: Any, _version: int, error: RequestError) -> Any:
     return response(topics=[response.Topic(name=topic.name, error_code=error.code) for topic in request.topics])
 
 
+def share_state(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    """Reading and writing say why, beginning and deleting do not."""
+    message = error.description if response.api_key in SHARE_STATE_WITH_WORDS else None
+    return response(
+        results=[
+            response.Topic(
+                topic_id=topic.topic_id,
+                partitions=[
+                    response.Topic.Partition(partition=one.partition, error_code=error.code, error_message=message)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def share_group_describe(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(groups=[response.Group(group_id=one, error_code=error.code) for one in request.group_ids])
+
+
+def describe_share_offsets(response: Any, request: Any, _version: int, error: RequestError) -> Any:
+    return response(
+        groups=[
+            response.Group(group_id=one.group_id, error_code=error.code, error_message=error.description)
+            for one in request.groups
+        ]
+    )
+
+
+def top_level_with_words(response: Any, _request: Any, _version: int, error: RequestError) -> Any:
+    """One error for all, and the refusal's own words."""
+    return response(error_code=error.code, error_message=error.message)
+
+
+def top_level_described(response: Any, _request: Any, _version: int, error: RequestError) -> Any:
+    """One error for all, and why."""
+    return response(error_code=error.code, error_message=error.description)
+
+
 BUILDERS: dict[int, Builder] = {
+    **admin_error_responses.BUILDERS,
     0: produce,
     1: fetch,
     2: list_offsets,
@@ -326,15 +467,45 @@ BUILDERS: dict[int, Builder] = {
     18: top_level,
     19: create_topics,
     20: delete_topics,
+    21: delete_records,
     22: init_producer_id,
     23: offset_for_leader_epoch,
+    24: add_partitions_to_txn,
+    25: top_level,
+    26: top_level,
+    27: write_txn_markers,
+    28: offset_commit,
     32: describe_configs,
+    33: alter_configs,
     37: create_partitions,
     42: delete_groups,
+    44: alter_configs,
     45: alter_partition_reassignments,
     46: list_partition_reassignments,
     47: top_level,
-    60: describe_cluster,
+    61: describe_producers,
+    65: describe_transactions,
+    66: top_level,
+    68: top_level,
+    69: consumer_group_describe,
+    71: top_level,
+    72: top_level,
+    74: top_level,
     75: describe_topic_partitions,
+    76: top_level,
+    77: share_group_describe,
+    78: top_level,
+    79: top_level,
+    83: share_state,
+    84: share_state,
+    85: share_state,
+    86: share_state,
+    87: share_state,
+    88: top_level,
+    89: share_group_describe,
+    90: describe_share_offsets,
+    91: top_level_described,
+    93: top_level_with_words,
+    92: top_level_described,
 }
 """Who builds the answer, by API key: one for each API that is served, as in ``MODULE_OF_API``."""

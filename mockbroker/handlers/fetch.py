@@ -4,7 +4,7 @@ Reads partitions' logs; writes the broker's fetch sessions.
 Errors: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR at the top (v7+), and per
 partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE,
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_OUT_OF_RANGE, UNSUPPORTED_COMPRESSION_TYPE.
-Source: KIP-74, KIP-101, KIP-227, KIP-320, KIP-392, KIP-516, KIP-595;
+Source: KIP-74, KIP-98, KIP-101, KIP-227, KIP-320, KIP-392, KIP-516, KIP-595;
 KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
 """
 
@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import NamedTuple
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.call import Call, Part, Wait, handles
 from mockbroker.handlers.leadership import (
+    NO_EPOCH,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
     NodeEndpoints,
-    check_leader_epoch,
     find_partition,
-    served_by,
+    hosted_by,
 )
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import UNDEFINED_EPOCH
@@ -39,20 +42,32 @@ from protocol.error_codes import ErrorCode
 
 MESSAGE_TIME_VERSION = 2
 BATCH_VERSION = 4
-ZSTD_VERSION = 10
+CUT_VERSION = 4  # older ones are given whole messages, converted
+STORAGE_ERROR_VERSION = 6
 TOPIC_ID_VERSION = 13
 SESSION_VERSION = 7
 FOLLOWER_VERSION = 11
 ENDPOINTS_VERSION = 16
 CURRENT_LEADER_VERSION = 12
 UNKNOWN_OFFSET = -1
+NO_ID = bytes(16)
+NO_REPLICAS: tuple[int, ...] | None = ()
+BASE_OFFSET, LAST_OFFSET_DELTA = Struct(">q"), Struct(">i")
+MAGIC, LAST_OFFSET_DELTA_AT, MAGIC_OF_BATCHES = 16, 23, 2
+"""Where a batch has its magic and, of magic 2, how much later its last offset is than its first."""
 NO_REPLICA = -1
+UNKNOWN_TO_METADATA: dict[int, int] = {ErrorCode.UNKNOWN_TOPIC_ID: 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2}
+"""Errors that the broker's metadata say before a log is asked; such partitions stand last, in this order."""
+LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""The errors that name the leader and its address (KIP-951)."""
 
 PartitionResponse = FetchResponse.Topic.Partition
 
 
 class FetchParams(NamedTuple):
-    """What a fetch asks for: its partitions in their order, its limits, its session if it has one, and its rack."""
+    """What a fetch asks for: its partitions in their order, its limits, its session if it has one, its rack, and
+    whether it is to see committed records alone.
+    """
 
     wanted: list[FetchPartition]
     session: FetchSession | None
@@ -61,6 +76,7 @@ class FetchParams(NamedTuple):
     max_bytes: int
     until_ms: int
     rack: str
+    committed_only: bool
 
 
 @dataclass(slots=True)
@@ -68,7 +84,10 @@ class PartitionRead:
     """What one partition gives.
 
     ``entry`` is its share of the answer where that is no records: an error, or the way to another replica. ``seen`` is
-    what the broker had of it, by which a later look knows whether there is anything new.
+    what the broker had of it, by which a later look knows whether there is anything new. ``cut`` is the beginning of
+    the batch that is no longer given whole; ``size`` counts it too; ``on_older_segment`` that more is there than
+    one segment has, for which nobody waits. ``unknown``: this broker's metadata lack its topic's
+    id (1) or the partition (2).
     """
 
     wanted: FetchPartition
@@ -78,6 +97,11 @@ class PartitionRead:
     size: int = 0
     entry: PartitionResponse | None = None
     seen: tuple[int, int] | None = None
+    last_stable_offset: int = UNKNOWN_OFFSET
+    aborted: list[PartitionResponse.AbortedTransaction] | None = None
+    cut: bytes = b""
+    unknown: int = 0
+    on_older_segment: bool = False
 
 
 @handles(FetchRequest)
@@ -85,18 +109,26 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
     if request.rack_id:
         call.session.learn_rack(request.rack_id)
+    if request.replica_id != NO_REPLICA or request.replica_state.replica_id != NO_REPLICA:
+        call.replica_id = max(request.replica_id, request.replica_state.replica_id)
     try:
         session, full, wanted = open_session(call, request)
     except ApiError as error:
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED) and wanted:
+        raise ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
+        )
+    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
     reading = FetchParams(
         wanted,
         session,
         full,
-        request.min_bytes,
-        min(request.max_bytes, call.cluster.settings["fetch.max.bytes"]),
+        min(request.min_bytes, max_bytes),
+        max_bytes,
         call.now_ms + max(0, request.max_wait_ms),
         request.rack_id if call.version >= FOLLOWER_VERSION else "",
+        call.version >= BATCH_VERSION and request.isolation_level == READ_COMMITTED,
     )
     return read(call, reading)
 
@@ -112,18 +144,21 @@ def read(
     """
     reads: list[PartitionRead] = []
     size = 0
-    urgent = not reading.wanted
+    urgent = False
+    idle = True  # whether there is no partition to wait for
     room = reading.max_bytes
     known = before if version == call.cluster.version else ()
     for index, wanted in enumerate(reading.wanted):
         one = known[index] if known else None
         if one is None or one.size or one.partition is None or one.seen != seen_of(call, one.partition):
-            one = read_partition(call, wanted, reading.rack, room, at_least_one=size == 0)
+            one = read_partition(call, wanted, reading, room, at_least_one=size == 0)
         reads.append(one)
         size += one.size
         room = max(0, room - one.size)
-        urgent = urgent or one.entry is not None
-    if not urgent and size < reading.min_bytes and call.now_ms < reading.until_ms:
+        if not one.unknown:
+            idle = False
+            urgent = urgent or one.entry is not None or one.on_older_segment
+    if not urgent and not idle and size < reading.min_bytes and call.now_ms < reading.until_ms:
         keys = tuple(one.partition for one in reads if one.partition is not None)
         now = call.cluster.version
         return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))
@@ -144,21 +179,20 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
             partition.partition,
             partition.fetch_offset,
             partition.partition_max_bytes,
-            partition.current_leader_epoch,
+            max(NO_EPOCH, partition.current_leader_epoch),
             partition.last_fetched_epoch,
         )
         for topic in request.topics
         for partition in topic.partitions
     ]
     if call.version < SESSION_VERSION:
-        return (None, True, named)
+        return (None, True, without_doubles(named))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
         if request.session_id != NO_SESSION:
             sessions.close(request.session_id)
-        if request.session_epoch == FINAL_EPOCH or not named:
-            return (None, True, named)
-        return (sessions.open(by_topic_id, named), True, named)
+        named = without_doubles(named)
+        return (None if request.session_epoch == FINAL_EPOCH else sessions.open(by_topic_id, named), True, named)
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id)
     session.update(named, forgotten(request, by_topic_id))
     if not session.partitions:
@@ -167,56 +201,125 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
     return (session, False, list(session.partitions.values()))
 
 
+def without_doubles(named: list[FetchPartition]) -> list[FetchPartition]:
+    """Each partition once, where it stood first and as it was asked for last."""
+    return list({one.key: one for one in named}.values()) if len(named) > 1 else named
+
+
 def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicKey, int]]:
     for topic in request.forgotten_topics_data:
         for index in topic.partitions:
             yield (topic.topic_id if by_topic_id else topic.topic, index)
 
 
-def read_partition(call: Call, wanted: FetchPartition, rack: str, room: int, at_least_one: bool) -> PartitionRead:
+def read_partition(
+    call: Call, wanted: FetchPartition, reading: FetchParams, room: int, at_least_one: bool
+) -> PartitionRead:
     """One partition's share of the answer; an error is a share too, and so is the way to a replica near the reader."""
     partition = None
     try:
-        partition = find_partition(call, wanted.topic, wanted.index)
-        served_by(call, partition, followers_too=call.version >= FOLLOWER_VERSION)
-        check_leader_epoch(call, partition, wanted.current_leader_epoch)
-        if rack and partition.leader == call.broker.id:
-            near = near_replica(call, partition, rack, wanted.fetch_offset)
+        partition = find_wanted(call, wanted)
+        hosted_by(call, partition, wanted.current_leader_epoch, followers_too=call.version >= FOLLOWER_VERSION)
+        if reading.rack and partition.leader == call.broker.id:
+            near = near_replica(call, partition, reading.rack, wanted.fetch_offset)
             if near is not None:
-                entry = entry_of(partition, wanted, partition.high_watermark)
+                high_watermark = partition.high_watermark
+                entry = entry_of(partition, wanted, high_watermark, partition.last_stable_offset(high_watermark))
                 entry.preferred_read_replica = near
                 return PartitionRead(wanted, partition, entry=entry)
-        return read_log(call, partition, wanted, room, at_least_one)
+        return read_log(call, partition, wanted, reading.committed_only, room, at_least_one)
     except ApiError as error:
         entry = PartitionResponse(
-            partition_index=wanted.index, error_code=error.code, high_watermark=UNKNOWN_OFFSET, records=b""
+            partition_index=wanted.index,
+            error_code=error.code,
+            high_watermark=UNKNOWN_OFFSET,
+            aborted_transactions=[] if error.code in UNKNOWN_TO_METADATA else None,
+            records=b"",
         )
-        moved = error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-        if moved and partition is not None and call.version >= ENDPOINTS_VERSION:
+        if error.code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
+            entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if error.code in LEADER_MOVED and partition is not None and call.version >= ENDPOINTS_VERSION:
             known = call.leadership(partition)
             entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
                 leader_id=known.leader, leader_epoch=known.leader_epoch
             )
-        return PartitionRead(wanted, partition, entry=entry)
+        return PartitionRead(wanted, partition, entry=entry, unknown=UNKNOWN_TO_METADATA.get(error.code, 0))
 
 
-def read_log(call: Call, partition: Partition, wanted: FetchPartition, room: int, at_least_one: bool) -> PartitionRead:
+def find_wanted(call: Call, wanted: FetchPartition) -> Partition:
+    """The partition that a fetch names. In a session a topic's id keeps the name that it once had.
+
+    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION; INCONSISTENT_TOPIC_ID where another topic has the
+        name by now. Source: FetchSession.CachedPartition.maybeResolveUnknownName, Apache Kafka 4.4.
+    """
+    if wanted.name is not None and wanted.topic not in call.cluster.topic_by_id:
+        find_partition(call, wanted.name, wanted.index)
+        raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID, f"expected the topic that had the name {wanted.name} before")
+    partition = find_partition(call, wanted.topic, wanted.index)
+    if wanted.name is None and isinstance(wanted.topic, bytes):
+        wanted.name = partition.topic.name
+    return partition
+
+
+def read_log(
+    call: Call, partition: Partition, wanted: FetchPartition, committed_only: bool, room: int, at_least_one: bool
+) -> PartitionRead:
     log = partition.log
     seen = seen_of(call, partition)
     readable_end = seen[0]
+    owner = partition
     if not partition.topic.diskless and partition.leader != call.broker.id:
         deposed = call.deposed(partition)
         if deposed is not None:
-            readable_end = deposed.high_watermark
+            readable_end, owner = deposed.high_watermark, deposed.fork
         check_follower_has(partition, wanted.fetch_offset, readable_end)
+    last_stable_offset = owner.last_stable_offset(readable_end)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
         diverging = diverging_epoch(log, wanted, readable_end)
         if diverging is not None:
-            entry = entry_of(partition, wanted, readable_end)
+            entry = entry_of(partition, wanted, readable_end, last_stable_offset)
             entry.diverging_epoch = diverging
             return PartitionRead(wanted, partition, entry=entry)
-    batches = log.read(wanted.fetch_offset, min(wanted.max_bytes, room), at_least_one=at_least_one, before=readable_end)
-    return PartitionRead(wanted, partition, readable_end, batches, sum(map(len, batches)), None, seen)
+    max_bytes = min(wanted.max_bytes, room)
+    before = last_stable_offset if committed_only else readable_end
+    aborted: list[PartitionResponse.AbortedTransaction] | None = [] if committed_only else None
+    offset = wanted.fetch_offset
+    if max_bytes < 0 and log.start_offset <= offset < before:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"expected a limit from 0 on, got {max_bytes} bytes")
+    batches = log.read(offset, max_bytes, at_least_one=at_least_one, before=before)
+    size = sum(map(len, batches))
+    cut = b""
+    if call.version >= CUT_VERSION and (batches or max_bytes > 0) and offset < before and size < max_bytes:
+        cut = log.read_cut(offset, len(batches), max_bytes - size, before)
+        if cut and not batches:
+            return PartitionRead(wanted, partition, readable_end, (), 0, None, seen, last_stable_offset)
+        size += len(cut)
+    if committed_only and offset < before:
+        aborted = aborted_transactions(owner, offset, size)
+    found = PartitionRead(wanted, partition, readable_end, batches, size, None, seen, last_stable_offset, aborted, cut)
+    found.on_older_segment = len(log.segments) > 1 and offset < before and not log.in_one_segment(offset, before)
+    return found
+
+
+def aborted_transactions(partition: Partition, offset: int, size: int) -> list[PartitionResponse.AbortedTransaction]:
+    """The aborted transactions that have records among those that are given out, or up to an index entry behind them.
+
+    Kafka looks up where a fetch ends in an index with an entry every ``index.interval.bytes``, and so tells of some
+    that begin later; at the end of a log, of all. Source: LocalLog.addAbortedTransactions, Apache Kafka 4.4.
+    """
+    transactions = partition.producers.transactions
+    if not transactions.aborted:
+        return []
+    upper_bound, room = partition.log.end_offset, size + partition.topic.config("index.interval.bytes")
+    for batch in partition.log.batches(offset):
+        room -= len(batch.data)
+        if room < 0:
+            upper_bound = batch.last_offset + 1
+            break
+    return [
+        PartitionResponse.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+        for one in transactions.aborted_between(offset, upper_bound)
+    ]
 
 
 def diverging_epoch(
@@ -242,15 +345,20 @@ def diverging_epoch(
 
 
 def entry_of(
-    partition: Partition, wanted: FetchPartition, high_watermark: int, records: bytes = b""
+    partition: Partition,
+    wanted: FetchPartition,
+    high_watermark: int,
+    last_stable_offset: int,
+    records: bytes = b"",
+    aborted: list[PartitionResponse.AbortedTransaction] | None = None,
 ) -> PartitionResponse:
-    """A partition's share; ``high_watermark`` as this replica knows it."""
+    """A partition's share; both offsets as this replica knows them."""
     return PartitionResponse(
         partition_index=wanted.index,
         high_watermark=high_watermark,
-        last_stable_offset=high_watermark,
+        last_stable_offset=last_stable_offset,
         log_start_offset=partition.log.start_offset,
-        aborted_transactions=None,
+        aborted_transactions=aborted,
         records=records,
     )
 
@@ -258,16 +366,20 @@ def entry_of(
 def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
     """A partition's share with its records, as this version's clients read them."""
     assert one.partition is not None
-    records = one.batches[0] if len(one.batches) == 1 else b"".join(one.batches)
+    records = one.batches[0] if len(one.batches) == 1 and not one.cut else b"".join((*one.batches, one.cut))
     if not records:
-        return entry_of(one.partition, one.wanted, one.high_watermark)
+        return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, aborted=one.aborted)
     try:
         converted = records_for(call.version, records, one.wanted.fetch_offset)
     except ApiError as error:
         return PartitionResponse(
-            partition_index=one.wanted.index, error_code=error.code, high_watermark=UNKNOWN_OFFSET, records=b""
+            partition_index=one.wanted.index,
+            error_code=error.code,
+            high_watermark=UNKNOWN_OFFSET,
+            aborted_transactions=None,
+            records=b"",
         )
-    return entry_of(one.partition, one.wanted, one.high_watermark, converted)
+    return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, converted, one.aborted)
 
 
 def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
@@ -282,10 +394,13 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
 def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
     """The response: everything in a full fetch, else what has changed since the client was told."""
     session = reading.session
-    topics: dict[TopicKey, FetchResponse.Topic] = {}
+    topics: list[FetchResponse.Topic] = []
     endpoints = NodeEndpoints(call)
-    traffic: dict[str, int] = {}
-    redirects: dict[str, list[int]] = {}
+    parts = call.parts = []
+    call.wanted, call.in_session = reading.wanted, session is not None
+    if any(one.unknown for one in reads):
+        reads = sorted(reads, key=lambda one: one.unknown)  # these come last, the others keep their order
+    last_topic: TopicKey | None = None
     for one in reads:
         if session is not None and not is_news(reading, one):
             continue
@@ -294,28 +409,57 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         wanted.sent_high_watermark, wanted.sent_start_offset = entry.high_watermark, entry.log_start_offset
         if session is not None and entry.records and not reading.full:
             session.move_to_end(wanted.key)
-        topic = topics.get(wanted.topic)
-        if topic is None:
-            key = wanted.topic
-            topic = topics[key] = (
+        key = wanted.topic
+        if key != last_topic:
+            topics.append(
                 FetchResponse.Topic(topic_id=key) if isinstance(key, bytes) else FetchResponse.Topic(topic=key)
             )
-        topic.partitions.append(entry)
-        if one.partition is not None:
-            name = one.partition.topic.name
-            if entry.preferred_read_replica != NO_REPLICA:
-                redirects.setdefault(name, []).append(entry.preferred_read_replica)
-            elif entry.error_code == ErrorCode.NONE:
-                traffic[name] = traffic.get(name, 0) + len(entry.records or b"")
-            elif entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                endpoints.add(call.leadership(one.partition).leader)
-    call.traffic, call.redirects = traffic, redirects or None
-    response = FetchResponse(
-        session_id=session.id if session is not None else NO_SESSION, responses=list(topics.values())
-    )
+            last_topic = key
+        topics[-1].partitions.append(entry)
+        if one.partition is not None and entry.error_code in LEADER_MOVED:
+            endpoints.add(call.leadership(one.partition).leader)
+        parts.append(part_of(one, entry))
+    response = FetchResponse(session_id=session.id if session is not None else NO_SESSION, responses=topics)
     if call.version >= ENDPOINTS_VERSION:
         response.node_endpoints = endpoints.entries(FetchResponse.NodeEndpoint)
     return response
+
+
+def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
+    """What observers are told of a partition's share: the fields of a ``FetchedPart``."""
+    wanted, partition = one.wanted, one.partition
+    offset = wanted.fetch_offset
+    name: str | None = None
+    topic_id, isr = NO_ID, NO_REPLICAS
+    if partition is None:
+        if isinstance(wanted.topic, bytes):
+            topic_id = wanted.topic
+        else:
+            name = wanted.topic
+    else:
+        topic = partition.topic
+        name, topic_id, isr = topic.name, topic.id, None if topic.diskless else partition.isr
+    first, behind = offset, offset
+    records = entry.records
+    if records:
+        first = BASE_OFFSET.unpack_from(one.batches[0])[0]
+        last = one.batches[-1]
+        behind = UNKNOWN_OFFSET  # of messages of older formats, which are not looked through
+        if last[MAGIC] == MAGIC_OF_BATCHES:
+            behind = BASE_OFFSET.unpack_from(last)[0] + LAST_OFFSET_DELTA.unpack_from(last, LAST_OFFSET_DELTA_AT)[0] + 1
+    return (
+        name,
+        topic_id,
+        wanted.index,
+        len(records or b""),
+        isr,
+        entry.error_code,
+        entry.preferred_read_replica,
+        offset,
+        first,
+        behind,
+        one.high_watermark,
+    )
 
 
 def is_news(reading: FetchParams, one: PartitionRead) -> bool:
@@ -333,16 +477,14 @@ def is_news(reading: FetchParams, one: PartitionRead) -> bool:
 def records_for(version: int, records: bytes, first_offset: int) -> bytes:
     """The records as this Fetch version's clients read them: magic 0 at most for v0-1, 1 for v2-3, else as stored.
 
-    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd before v10 (KIP-110).
+    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd before v4; clients of v4 to v9 are given it.
     """
-    if version >= ZSTD_VERSION:
+    if version >= BATCH_VERSION:
         return records
     from protocol.records import Codec, RecordError, UnsupportedCompressionError, down_convert, iter_batches
 
     if any(header.codec == Codec.ZSTD for header in iter_batches(records)):
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Fetch v10")
-    if version >= BATCH_VERSION:
-        return records
     try:
         return down_convert(records, 0 if version < MESSAGE_TIME_VERSION else 1, first_offset=first_offset)
     except UnsupportedCompressionError as error:

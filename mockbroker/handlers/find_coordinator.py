@@ -2,22 +2,24 @@
 
 Reads cluster.brokers and, through ``coordinator_for``, writes which broker a key was given to. The address is that of
 the listener the client came in by.
-Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for share partitions and unknown key types, and for
-transactional ids that of ``transactional_ids``.
+Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and share partitions' broken keys.
 Source: KIP-98, KIP-699, KIP-932; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
 
 from __future__ import annotations
 
+import re
+
 from mockbroker.call import Call, handles
-from mockbroker.handlers.transactional_ids import check_transactional_id
 from mockbroker.state.errors import ApiError
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.error_codes import ErrorCode
 
 BATCH_VERSION = 4
+SHARE_VERSION = 6
 GROUP, TRANSACTION, SHARE = 0, 1, 2  # key types
 NO_NODE = -1
+SHARE_KEY = re.compile(r"(?P<group>.*):[A-Za-z0-9_-]{22}(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
 
 
 @handles(FindCoordinatorRequest)
@@ -39,11 +41,12 @@ def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordin
 def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordinator:
     """Where the coordinator of a key is, or why it has none."""
     try:
-        if key_type not in (GROUP, TRANSACTION):
-            what = "share partitions have no coordinator here" if key_type == SHARE else f"key type {key_type}"
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{what}; 0 (group) and 1 (transactional id) have one")
-        if key_type == TRANSACTION:
-            check_transactional_id(key)
+        if key_type not in (GROUP, TRANSACTION, SHARE):
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a key type of 0, 1 or 2, got {key_type}")
+        if key_type == SHARE:
+            if call.version < SHARE_VERSION:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+            check_share_key(key)
         broker = call.cluster.coordinator_for(key)
         if not call.view.is_alive(broker.id):
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")
@@ -57,12 +60,22 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
     )
 
 
-def coordinates(call: Call, group_id: str) -> bool:
-    """Whether the broker that was called coordinates the group."""
-    return call.cluster.coordinator_for(group_id) is call.broker
+def check_share_key(key: str) -> None:
+    """Nothing where a key is a group, a topic id and a partition. Raises ApiError: INVALID_REQUEST."""
+    found = SHARE_KEY.fullmatch(key)
+    if found is None or not found["group"].strip() or not -(1 << 31) <= int(found["partition"]) < 1 << 31:
+        raise ApiError(ErrorCode.INVALID_REQUEST)
 
 
-def check_coordinator(call: Call, group_id: str) -> None:
-    """Nothing where the broker that was called coordinates the group. Raises ApiError: NOT_COORDINATOR."""
-    if not coordinates(call, group_id):
-        raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {group_id}")
+def coordinates(call: Call, key: str) -> bool:
+    """Whether the broker that was called coordinates the group or transactional id."""
+    return call.cluster.coordinator_for(key) is call.broker
+
+
+def check_coordinator(call: Call, key: str) -> None:
+    """Nothing where the broker that was called coordinates the group or transactional id.
+
+    Raises ApiError: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE.
+    """
+    if not coordinates(call, key):
+        raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {key}")

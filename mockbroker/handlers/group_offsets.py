@@ -17,7 +17,8 @@ from typing import Any
 import protocol
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.leadership import find_partition
+from mockbroker.handlers.leadership import find_partition, is_known
+from mockbroker.handlers.offset_commits import keep_offsets
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.offsets import NOTHING_COMMITTED, Committed
 from mockbroker.state.image.image import TopicPartition
@@ -41,30 +42,13 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 @handles(OffsetCommitRequest)
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
-    response = OffsetCommitResponse()
-    offsets: dict[TopicPartition, Committed] = {}
-    accepted: list[tuple[TopicPartition, OffsetCommitResponse.Topic.Partition]] = []
-    for topic in request.topics:
-        entry = OffsetCommitResponse.Topic(name=topic.name, topic_id=topic.topic_id)
-        response.topics.append(entry)
-        for wanted in topic.partitions:
-            result = OffsetCommitResponse.Topic.Partition(partition_index=wanted.partition_index)
-            entry.partitions.append(result)
-            try:
-                partition = find_partition(call, topic_key(call, topic), wanted.partition_index)
-            except ApiError as error:
-                result.error_code = error.code
-                continue
-            key = (partition.topic.name, partition.index)
-            offsets[key] = Committed(
-                wanted.committed_offset, wanted.committed_leader_epoch, wanted.committed_metadata or ""
-            )
-            accepted.append((key, result))
-    if accepted:
-        errors = commit(call, request, offsets)
-        for key, result in accepted:
-            result.error_code = errors[key]
-    return response
+    return keep_offsets(
+        call,
+        request,
+        OffsetCommitResponse(),
+        lambda offsets: commit(call, request, offsets),
+        first_version_by_id=TOPIC_ID_VERSION,
+    )
 
 
 def commit(
@@ -80,10 +64,12 @@ def commit(
             request.group_instance_id,
             offsets,
             call.now_ms,
+            version=call.version,
         )
     except ApiError as error:
         code = ErrorCode(error.code)
-        if code is ErrorCode.GROUP_ID_NOT_FOUND and call.version < GROUP_NOT_FOUND_VERSION:
+        is_old = call.version < GROUP_NOT_FOUND_VERSION
+        if code is ErrorCode.GROUP_ID_NOT_FOUND and is_old and call.cluster.groups.find(request.group_id) is None:
             code = ErrorCode.ILLEGAL_GENERATION
         return dict.fromkeys(offsets, code)
 
@@ -123,6 +109,7 @@ def fetched_group(
     entry = OffsetFetchResponse.Group(group_id=group.group_id)
     try:
         check_coordinator(call, group.group_id)
+        call.cluster.groups.check_fetch(group.group_id, group.member_id, group.member_epoch)
     except ApiError as error:
         entry.error_code = error.code
         return entry
@@ -236,6 +223,7 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
                 ],
             )
             for topic in request.topics
+            if topic.partitions or not is_known(call, topic.name)
         ]
     )
 
@@ -249,9 +237,3 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     except protocol.DecodeError:
         return None
     return frozenset(subscription.topics)
-
-
-def topic_key(call: Call, topic: Any) -> str | bytes:
-    """How a request names a topic: by id since v10, by name before."""
-    key: str | bytes = topic.topic_id if call.version >= TOPIC_ID_VERSION else topic.name
-    return key

@@ -110,6 +110,8 @@ def deleted(call: Call, group_id: str) -> DeleteGroupsResponse.Group:
     try:
         check_coordinator(call, group_id)
         call.cluster.groups.delete(group_id)
+        if call.cluster.has_share or call.cluster.image.share_states:
+            call.cluster.share.forget_group(group_id)
     except ApiError as error:
         return DeleteGroupsResponse.Group(group_id=group_id, error_code=error.code)
     return DeleteGroupsResponse.Group(group_id=group_id)

@@ -8,7 +8,7 @@ Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch and L
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.leadership import check_leader_epoch, find_partition, served_by
+from mockbroker.handlers.leadership import find_partition, hosted_by
 from mockbroker.state.errors import ApiError
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
@@ -33,8 +33,7 @@ def end_of_epoch(
     entry = OffsetForLeaderEpochResponse.Topic.Partition(partition=asked.partition)
     try:
         partition = find_partition(call, topic, asked.partition)
-        served_by(call, partition)
-        check_leader_epoch(call, partition, asked.current_leader_epoch)
+        hosted_by(call, partition, asked.current_leader_epoch)
         log = partition.log
         entry.leader_epoch, entry.end_offset = log.leader_epochs.end_offset_for(asked.leader_epoch, log.end_offset)
     except ApiError as error:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.call import Call
+from mockbroker.call import Call, InjectedFaults
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
 NO_EPOCH = -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels
 
 
 def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
     """The partition of a topic given by name or by id.
 
-    Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
+    Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and the error that a fault has for it.
     """
     cluster = call.cluster
     if isinstance(topic_key, bytes):
         topic = cluster.topic_by_id.get(topic_key)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        if call.injected is not None:
+            check_injected(call.injected, topic.name, index)
     else:
+        if call.injected is not None:
+            check_injected(call.injected, topic_key, index)
         topic = cluster.topics.get(topic_key)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic_key}")
@@ -34,15 +39,33 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
     return topic.partitions[index]
 
 
+def is_known(call: Call, topic_key: str | bytes) -> bool:
+    """Whether there is a topic of this name or id."""
+    cluster = call.cluster
+    return topic_key in (cluster.topic_by_id if isinstance(topic_key, bytes) else cluster.topics)
+
+
+def check_injected(injected: InjectedFaults, topic: str, index: int) -> None:
+    """Refuse what a fault refuses. Raises ApiError."""
+    code = injected.error_of(topic, index)
+    if code is not None:
+        raise ApiError(code)
+
+
 def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
     """Nothing where this broker serves the partition, as far as it knows: any broker a diskless one, else the leader.
 
     Args:
         followers_too: a broker with another replica will do, as for consumers since KIP-392.
 
-    Raises ApiError: NOT_LEADER_OR_FOLLOWER; UNKNOWN_TOPIC_OR_PARTITION where the broker was cut off before there was
-        this partition.
+    Raises ApiError: NOT_LEADER_OR_FOLLOWER; KAFKA_STORAGE_ERROR where the partition's log directory has failed;
+        UNKNOWN_TOPIC_OR_PARTITION where the broker was cut off before there was this partition.
     """
+    if partition.overrides is not None and call.broker.id in partition.overrides.offline:
+        raise ApiError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"the log directory of {partition.topic.name}-{partition.index} on broker {call.broker.id} is full",
+        )
     known = call.leadership(partition)
     if partition.topic.diskless or known.leader == call.broker.id:
         return
@@ -57,6 +80,24 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {known.leader} does",
     )
+
+
+def hosted_by(call: Call, partition: Partition, leader_epoch: int, *, followers_too: bool = False) -> None:
+    """Nothing where this broker answers for the partition to a client that knows this leader epoch, -1 for none.
+
+    A broker without a replica says so first, then epochs are compared, and only then it counts who leads.
+
+    Raises ApiError: those of ``served_by`` and of ``check_leader_epoch``.
+    Source: ReplicaManager.getPartitionOrException and Partition.getLocalLog, Apache Kafka 4.4.
+    """
+    known = call.leadership(partition)
+    if leader_epoch in (NO_EPOCH, known.leader_epoch):
+        served_by(call, partition, followers_too=followers_too)
+        return
+    offline = () if partition.overrides is None else partition.overrides.offline
+    if call.broker.id not in known.replicas or call.broker.id in offline:
+        served_by(call, partition, followers_too=followers_too)
+    check_leader_epoch(call, partition, leader_epoch)
 
 
 def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
@@ -77,6 +118,12 @@ def high_watermark_of(call: Call, partition: Partition) -> int:
     """The high watermark in the eyes of a leader, which may have been deposed without hearing of it."""
     deposed = call.deposed(partition)
     return partition.high_watermark if deposed is None else deposed.high_watermark
+
+
+def last_stable_offset_of(call: Call, partition: Partition, end_offset: int) -> int:
+    """Up to where readers of committed records see, of what the broker shows readers before ``end_offset``."""
+    deposed = call.deposed(partition)
+    return (partition if deposed is None else deposed.fork).last_stable_offset(end_offset)
 
 
 class NodeEndpoints:

@@ -1,14 +1,22 @@
 """ListOffsets (key 2): where a partition's log starts and ends, and where a timestamp falls.
 
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
-UNSUPPORTED_VERSION.
-Source: KIP-79, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOffsetByTimestamp, Apache Kafka.
+UNSUPPORTED_VERSION, INVALID_REQUEST for a partition that is named twice.
+Source: KIP-79, KIP-98, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOffsetByTimestamp, Apache Kafka.
 """
 
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.leadership import NO_EPOCH, check_leader_epoch, find_partition, high_watermark_of, served_by
+from mockbroker.handlers.leadership import (
+    NO_EPOCH,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    find_partition,
+    high_watermark_of,
+    hosted_by,
+    last_stable_offset_of,
+)
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import Batch
 from mockbroker.state.logs.store import PartitionLog
@@ -21,6 +29,8 @@ MAX_TIMESTAMP = -3  # v7
 EARLIEST_LOCAL = -4  # v8
 LATEST_TIERED = -5  # v9
 EARLIEST_PENDING_UPLOAD = -6  # v11
+EPOCH_VERSION = 4
+CONSUMER, DEBUGGING_REPLICA = -1, -2  # in place of a replica's id
 NO_TIMESTAMP = -1
 NO_OFFSET = -1
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -30,45 +40,63 @@ PartitionResponse = ListOffsetsResponse.Topic.Partition
 
 @handles(ListOffsetsRequest)
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """An offset for each partition asked about."""
+    """An offset for each partition asked about; one that is named twice is refused, and told of once."""
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        raise ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
+        )
+    topics: dict[str, dict[int, PartitionResponse]] = {}
+    for topic in request.topics:
+        for asked in topic.partitions:
+            entries = topics.setdefault(topic.name, {})
+            index = asked.partition_index
+            if index in entries:
+                entries[index] = PartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
+            else:
+                entries[index] = partition_entry(call, topic.name, asked, request)
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsResponse.Topic(
-                name=topic.name,
-                partitions=[partition_entry(call, topic.name, partition) for partition in topic.partitions],
-            )
-            for topic in request.topics
+            ListOffsetsResponse.Topic(name=name, partitions=list(entries.values())) for name, entries in topics.items()
         ]
     )
 
 
-def partition_entry(call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition) -> PartitionResponse:
+def partition_entry(
+    call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition, request: ListOffsetsRequest
+) -> PartitionResponse:
     entry = PartitionResponse(partition_index=asked.partition_index)
+    timestamp = asked.timestamp
     try:
+        if call.version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {call.version}"
+            )
         partition = find_partition(call, topic, asked.partition_index)
-        served_by(call, partition)
-        check_leader_epoch(call, partition, asked.current_leader_epoch)
-        end_offset = high_watermark_of(call, partition)
+        hosted_by(call, partition, asked.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
+        if request.replica_id == CONSUMER:
+            end_offset = high_watermark_of(call, partition)
+            if request.isolation_level == READ_COMMITTED:
+                end_offset = last_stable_offset_of(call, partition, end_offset)
+        else:
+            end_offset = partition.log.end_offset
         if call.version == 0:
-            offsets = old_offsets(partition.log, end_offset, asked.timestamp)
+            offsets = old_offsets(partition.log, end_offset, timestamp)
             entry.old_style_offsets = offsets[: max(0, asked.max_num_offsets)]
         else:
-            entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, asked.timestamp, call.version)
-            if call.version >= 4:
-                entry.leader_epoch = partition.leader_epoch if asked.timestamp == LATEST else epoch
+            entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, timestamp)
+            if call.version >= EPOCH_VERSION:
+                entry.leader_epoch = partition.leader_epoch if timestamp == LATEST else epoch
     except ApiError as error:
         entry.error_code = error.code
     return entry
 
 
-def offset_for(log: PartitionLog, end_offset: int, timestamp: int, version: int) -> tuple[int, int, int]:
+def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> tuple[int, int, int]:
     """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for.
 
     Args:
-        end_offset: behind the last record that consumers read.
+        end_offset: behind the last record that consumers of this isolation level read.
     """
-    if version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {version}")
     if timestamp == LATEST:
         return (NO_TIMESTAMP, end_offset, log.leader_epochs.latest_epoch())
     if timestamp in (EARLIEST, EARLIEST_LOCAL):

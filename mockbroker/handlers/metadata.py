@@ -3,7 +3,8 @@
 A broker tells what it knows (``call.view``): in KRaft mode the cluster as it is, unless it is cut off from the
 controller; in ZooKeeper mode what the controller told it, so that a new topic has no leader at first.
 Classic topics show their real leaders. Every diskless partition of an answer is led by one broker of the client's rack,
-sole replica and sole in-sync replica; the next answer names the next broker of that rack.
+sole replica and sole in-sync replica; the next answer names the next broker of that rack. With
+``diskless.selection=hash`` each partition has one broker of the rack, the same in every answer.
 
 Writes cluster.topics when it auto-creates, and takes turns.
 Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and what
@@ -15,12 +16,15 @@ DescribeTopicPartitionsRequestHandler, Apache Kafka.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kafka_rack import diskless
+from kafka_rack.diskless import SELECTIONS
 from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
+from mockbroker.state.settings import DISKLESS_SELECTION
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from protocol.apis.metadata import (
     DescribeTopicPartitionsRequest,
@@ -35,7 +39,10 @@ ALL_CLUSTER_OPERATIONS = 8096
 NOT_ASKED_FOR = -(2**31)
 RACK_VERSION = 14
 DESCRIBE_RACK_VERSION = 1
+ID_VERSION = 10
 NULL_NAME_VERSION = 12
+HASH = SELECTIONS[1]
+NO_ID = bytes(16)
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
@@ -68,17 +75,15 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
-    names = {wanted.name for wanted in request.topics} or set(view.topic_names())
+    asked = {wanted.name for wanted in request.topics}
+    names = asked or set(view.topic_names())
     first_name, first_index = "", 0
     if request.cursor is not None:
         first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
-        if first_index < 0:  # the answer has no place for an error but its topics
-            return DescribeTopicPartitionsResponse(
-                topics=[
-                    DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.INVALID_REQUEST)
-                    for name in sorted({wanted.name for wanted in request.topics})
-                ]
-            )
+        if first_index < 0 or (asked and first_name not in asked):
+            return described_error(request, ErrorCode.INVALID_REQUEST)
+    if "" in asked and not first_name:  # Kafka stumbles over it while it looks for what the client may do
+        return described_error(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(name for name in names if name >= first_name)
@@ -86,15 +91,14 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     chosen = choose_diskless_leader(call, rack_id, list(known.values()))
     for name in wanted_names:
         first = first_index if name == first_name else 0
+        if room == 0:
+            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
+            break
         topic = known.get(name)
         if topic is None:
-            response.topics.append(
-                DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            )
+            if asked:
+                response.topics.append(undescribed_entry(name))
             continue
-        if room == 0:
-            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=first)
-            break
         part = topic.partitions[first : first + room]
         room -= len(part)
         response.topics.append(
@@ -114,17 +118,55 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     return response
 
 
-def choose_diskless_leader(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> int:
-    """The broker that leads every diskless partition of this answer; no turn is taken where there is none."""
-    rack = diskless.client_rack(rack_id, call.session.client_id, call.session.listener_rack)
+def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
+    """The entry of a topic that is not known."""
+    code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except ApiError as error:
+        code = error.code
+    return DescribeTopicPartitionsResponse.Topic(
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        error_code=code,
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )
+
+
+def described_error(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:
+    """An error of the whole request; the answer has no place for it but its topics."""
+    names = {wanted.name: None for wanted in request.topics}
+    return DescribeTopicPartitionsResponse(
+        topics=[DescribeTopicPartitionsResponse.Topic(name=name, error_code=code) for name in names]
+    )
+
+
+def choose_diskless_leader(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessChoice:
+    """Who leads the diskless partitions of this answer; no turn is taken where there are none, or none is needed."""
+    session, cluster = call.session, call.cluster
+    rack = diskless.client_rack(rack_id, session.client_id, session.listener_rack, session.racks)
     if rack_id:
-        call.session.learn_rack(rack_id)
+        session.learn_rack(rack_id)
     if not any(topic.diskless for topic in topics):
-        return NO_LEADER
-    chosen = call.cluster.diskless_broker(rack)
-    call.cluster.take_turn(rack)
+        return DisklessChoice()
+    if cluster.settings[DISKLESS_SELECTION] == HASH:
+        return DisklessChoice(candidates=cluster.liveness.diskless_candidates(rack))
+    chosen = cluster.diskless_broker(rack)
+    cluster.take_turn(rack)
     call.diskless_turn = (rack, chosen)
-    return chosen
+    return DisklessChoice(chosen)
+
+
+class DisklessChoice(NamedTuple):
+    """Who leads diskless partitions in one answer: one broker all of them, or of the candidates the one by hash."""
+
+    broker: int = NO_LEADER
+    candidates: list[int] | None = None
+
+    def leader(self, topic: KnownTopic, partition: KnownPartition) -> int:
+        if not self.candidates:
+            return self.broker
+        return diskless.choose_by_hash(self.candidates, topic.id, partition.index)
 
 
 def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
@@ -139,38 +181,63 @@ def wanted_topics(call: Call, request: MetadataRequest) -> Iterator[KnownTopic |
     if request.topics is None or (call.version == 0 and not request.topics):
         yield from (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
         return
+    if ID_VERSION <= call.version < NULL_NAME_VERSION and any(
+        wanted.name is None or wanted.topic_id != NO_ID for wanted in request.topics
+    ):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
+    ids = {wanted.topic_id: None for wanted in request.topics if wanted.topic_id != NO_ID}
+    if ids:  # then names alone count for nothing
+        for topic_id in ids:
+            topic = view.topic_of_id(topic_id)
+            if topic is not None:
+                yield topic
+            else:
+                yield MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+        return
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
-    for wanted in request.topics:
-        topic = view.topic(wanted.name) if wanted.name else view.topic_of_id(wanted.topic_id)
+    for name in {wanted.name: None for wanted in request.topics}:
+        if name is None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
+        topic = view.topic(name)
         if topic is not None:
             yield topic
-        elif wanted.name:
-            yield topic_on_demand(call, wanted.name, may_create)
         else:
-            no_name = None if call.version >= NULL_NAME_VERSION else ""
-            yield MetadataResponse.Topic(name=no_name, topic_id=wanted.topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+            yield topic_on_demand(call, name, may_create, request.include_topic_authorized_operations)
 
 
-def topic_on_demand(call: Call, name: str, may_create: bool) -> KnownTopic | MetadataResponse.Topic:
-    """A topic that is not known: created where that is allowed, and shown once the broker was told of it."""
+def topic_on_demand(
+    call: Call, name: str, may_create: bool, with_operations: bool
+) -> KnownTopic | MetadataResponse.Topic:
+    """The entry of a topic that is not known, which is created where that is allowed.
+
+    In KRaft mode it is shown from the next answer on, as with Kafka, which does not wait for its controller.
+    """
     cluster = call.cluster
-    code: int = ErrorCode.LEADER_NOT_AVAILABLE
+    is_kraft = cluster.support.is_kraft
+    code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_kraft else ErrorCode.LEADER_NOT_AVAILABLE
     try:
         check_topic_name(name)
-        if not may_create:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if name not in cluster.topics:
-            check_controller(call, forwarding=True)
-            cluster.create_topic(name, requesting_broker_id=call.broker.id)
-        topic = call.view.topic(name)
-        if topic is not None:
-            return topic
     except ApiError as error:
         code = error.code
-    return MetadataResponse.Topic(name=name, is_internal=name in INTERNAL_TOPICS, error_code=code)
+    else:
+        if not may_create:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif name not in cluster.topics:
+            try:
+                check_controller(call, forwarding=True)
+                cluster.replication_control.check_new_name(name)
+                cluster.create_topic(name, requesting_broker_id=call.broker.id)
+            except ApiError as error:
+                code = code if is_kraft else error.code
+    return MetadataResponse.Topic(
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        error_code=code,
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
+    )
 
 
-def topic_entry(call: Call, topic: KnownTopic, chosen: int, with_operations: bool) -> MetadataResponse.Topic:
+def topic_entry(call: Call, topic: KnownTopic, chosen: DisklessChoice, with_operations: bool) -> MetadataResponse.Topic:
     return MetadataResponse.Topic(
         name=topic.name,
         topic_id=topic.id,
@@ -181,7 +248,7 @@ def topic_entry(call: Call, topic: KnownTopic, chosen: int, with_operations: boo
 
 
 def partition_entry(
-    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: int
+    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: DisklessChoice
 ) -> MetadataResponse.Topic.Partition:
     """One partition; version 0 shows only live replicas, and says so where some are not."""
     leader, replicas, isr, offline = shown(call, topic, partition, chosen)
@@ -204,29 +271,29 @@ def partition_entry(
 
 
 def described_entry(
-    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: int
+    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: DisklessChoice
 ) -> DescribeTopicPartitionsResponse.Topic.Partition:
     leader, replicas, isr, offline = shown(call, topic, partition, chosen)
     return DescribeTopicPartitionsResponse.Topic.Partition(
-        error_code=ErrorCode.NONE if leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=isr,
-        eligible_leader_replicas=[],
-        last_known_elr=[],
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
         offline_replicas=offline,
     )
 
 
 def shown(
-    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: int
+    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: DisklessChoice
 ) -> tuple[int, list[int], list[int], list[int]]:
     """Leader, replicas, in-sync and offline replicas as clients are told."""
     if topic.diskless:
-        alone = [chosen] if chosen != NO_LEADER else []
-        return (chosen, alone, alone, [])
+        broker = chosen.leader(topic, partition)
+        alone = [broker] if broker != NO_LEADER else []
+        return (broker, alone, alone, [])
     view = call.view
     leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER
     isr = list(partition.isr) if leader != NO_LEADER or view.shows_isr_without_leader else []

@@ -3,23 +3,31 @@
 Writes partitions' logs and what they know of producers; wakes fetches that wait. With acks=all the answer waits until
 every in-sync replica has the records, for as long as the request's timeout.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
-INVALID_REQUIRED_ACKS, those of ``appending.append``, and after a wait REQUEST_TIMED_OUT and
-NOT_ENOUGH_REPLICAS_AFTER_APPEND. With acks=0 there is no answer, and an error closes the connection.
+INVALID_REQUIRED_ACKS, those of ``appending.append``, in a transaction those of ``produce_transactions``, and after a
+wait REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND. With acks=0 there is no answer, and an error closes the
+connection.
 Source: KIP-98, KIP-467, KIP-516, KIP-951; KafkaApis.handleProduceRequest, DelayedProduce and
 Partition.checkEnoughReplicasReachOffset, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append
+from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
+from mockbroker.state.logs.refusals import BadBatchError, RefusedAppendError
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name
+from protocol.records import Codec
+from protocol.records.batches import CODEC_MASK, TRANSACTIONAL_FLAG
+
+if TYPE_CHECKING:
+    from mockbroker.handlers.produce_transactions import TransactionalPartitions
 
 BATCH_VERSION = 3  # from here on exactly one batch of magic 2
 ZSTD_VERSION = 7
@@ -28,6 +36,10 @@ TOPIC_ID_VERSION = 13
 ALL_IN_SYNC, NONE, LEADER = -1, 0, 1
 NO_OFFSET = -1
 NO_TIME = -1
+CRC = slice(17, 21)
+"""Of a batch of magic 2, its checksum."""
+MAGIC_OF_BATCHES = 2
+ADMIN_CLIENT = "__admin_client"  # the one client.id that may write to internal topics
 
 PartitionResponse = ProduceResponse.Topic.Partition
 
@@ -46,27 +58,40 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
     """Append to each partition by itself."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     endpoints = NodeEndpoints(call)
-    call.traffic = {}
+    parts = call.parts = []
     response = ProduceResponse()
     written: list[AppendedRecords] = []
     failure: str | None = None
-    for topic in request.topic_data:
+    transactional = None
+    if has_transactional_records(request, call.version):
+        if request.transactional_id is None:
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        transactional = find_transactional(call, request)
+    for topic in request.topic_data if has_one_partition(request) else without_doubles(request):
         entries = []
         for wanted in topic.partition_data:
             partition: Partition | None = None
+            records = wanted.records or b""
+            end_offset = NO_OFFSET
             try:
                 partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
-                done = append_records(call, partition, wanted, request.acks)
+                done = append_records(call, partition, wanted, request, transactional)
                 written.append(done)
-                entries.append(done.entry)
-                name = partition.topic.name
-                call.traffic[name] = call.traffic.get(name, 0) + len(wanted.records or b"")
+                entry, end_offset = done.entry, done.end_offset
             except ApiError as error:
                 entry = error_entry(wanted.index, error)
                 if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
                     name_leader(call, entry, partition, endpoints)
-                entries.append(entry)
                 failure = failure or f"produce with acks=0 failed: {error_name(error.code)}"
+            entries.append(entry)
+            if partition is None:
+                parts.append((topic.name, topic.topic_id, len(records), (), NO_OFFSET, b"", entry, request.acks))
+            else:
+                of = partition.topic
+                isr = None if of.diskless else partition.isr
+                parts.append((of.name, of.id, len(records), isr, end_offset, records[CRC], entry, request.acks))
+        if not entries:
+            continue  # Kafka goes through partitions, and names the topics that these have
         response.responses.append(
             ProduceResponse.Topic(topic_id=topic.topic_id, partition_responses=entries)
             if by_topic_id
@@ -139,26 +164,95 @@ def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endp
         endpoints.add(known.leader)
 
 
+def has_one_partition(request: ProduceRequest) -> bool:
+    """Whether nothing can be named twice."""
+    return len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1
+
+
+def without_doubles(request: ProduceRequest) -> list[ProduceRequest.Topic]:
+    """Each topic once, and of a partition that is named twice only what it is sent last, as Kafka's map has it."""
+    topics: dict[tuple[str, bytes], ProduceRequest.Topic] = {}
+    for topic in request.topic_data:
+        known = topics.setdefault((topic.name, topic.topic_id), topic)
+        wanted = topic.partition_data if known is topic else [*known.partition_data, *topic.partition_data]
+        known.partition_data = list({one.index: one for one in wanted}.values())
+    return list(topics.values())
+
+
+def has_transactional_records(request: ProduceRequest, version: int) -> bool:
+    """Whether any partition's first batch belongs to a transaction; looks at a few bytes of each.
+
+    Raises ApiError, of the whole request: CORRUPT_MESSAGE where nobody could say where a batch ends, and
+    UNKNOWN_SERVER_ERROR for a codec that the version's check of codecs does not know.
+    """
+    found = False
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records
+            if not records:
+                continue
+            try:
+                if batch_size(records, 0) is None or records[MAGIC_AT] != MAGIC_OF_BATCHES:
+                    continue
+            except BadBatchError as error:
+                if found:
+                    continue
+                raise ApiError(error.code, error.reason) from None
+            attributes = records[ATTRIBUTES_AT]
+            found = found or attributes & TRANSACTIONAL_FLAG != 0
+            if BATCH_VERSION <= version < ZSTD_VERSION and attributes & CODEC_MASK > Codec.ZSTD:
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return found
+
+
+def find_transactional(call: Call, request: ProduceRequest) -> TransactionalPartitions:
+    """What becomes of the request's transactional batches. Raises ApiError."""
+    from mockbroker.handlers.produce_transactions import transactional_partitions
+
+    return transactional_partitions(call, request)
+
+
 def append_records(
-    call: Call, partition: Partition, wanted: ProduceRequest.Topic.Partition, acks: int
+    call: Call,
+    partition: Partition,
+    wanted: ProduceRequest.Topic.Partition,
+    request: ProduceRequest,
+    transactional: TransactionalPartitions | None,
 ) -> AppendedRecords:
     """Append one partition's records. Raises ApiError."""
+    acks = request.acks
+    starts_at_zero = False
+    records = wanted.records or b""
+    one_batch = call.version >= BATCH_VERSION
+    size = whole_batch(records, call.version) if one_batch else None
     if acks not in (ALL_IN_SYNC, NONE, LEADER):
-        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks {acks}, but -1, 0 and 1 are possible")
+        raise RefusedAppendError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if transactional is not None:
+        try:
+            transactional.check(partition)
+        except ApiError as error:
+            raise RefusedAppendError(error.code, message=error.message) from None
+        starts_at_zero = transactional.starts_at_zero(partition)
+    if partition.topic.is_internal and call.session.client_id != ADMIN_CLIENT:
+        raise RefusedAppendError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     served_by(call, partition)
     if acks == ALL_IN_SYNC and not partition.topic.diskless:
         min_isr = partition.effective_min_isr()
         in_sync = len(call.leadership(partition).isr)
         if in_sync < min_isr:
-            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"expected {min_isr} or more replicas in sync, got {in_sync}")
+            raise RefusedAppendError(ErrorCode.NOT_ENOUGH_REPLICAS, partition.log.start_offset)
     deposed = call.deposed(partition)
     log_owner = partition if deposed is None else deposed.fork
     written = append(
         log_owner,
-        wanted.records or b"",
-        call.now_ms,
-        one_batch=call.version >= BATCH_VERSION,
+        records,
+        call.cluster.clock.at(call.now_ms),
+        one_batch=one_batch,
         allow_zstd=call.version >= ZSTD_VERSION,
+        size=size,
+        clock_jumped=call.cluster.clock.offset_ms != 0,
+        starts_at_zero=starts_at_zero,
+        has_transactional_id=request.transactional_id is not None,
     )
     if deposed is None:
         call.cluster.replication.appended(partition, call.now_ms)
@@ -171,7 +265,22 @@ def append_records(
     return AppendedRecords(partition, written.end_offset, log_owner.leader_epoch, entry)
 
 
+def whole_batch(records: bytes, version: int) -> int:
+    """Bytes of the batch that a partition is sent. Raises RefusedAppendError."""
+    try:
+        return only_batch(records, allow_zstd=version >= ZSTD_VERSION)
+    except BadBatchError as error:
+        raise RefusedAppendError(error.code) from None
+
+
 def error_entry(index: int, error: ApiError) -> PartitionResponse:
-    return PartitionResponse(
-        index=index, error_code=int(error.code), base_offset=NO_OFFSET, error_message=error.message
-    )
+    """A partition's refusal, in words only where Kafka has some: of single records, and of transactions."""
+    entry = PartitionResponse(index=index, error_code=int(error.code), base_offset=NO_OFFSET)
+    if isinstance(error, RefusedAppendError):
+        entry.log_start_offset = error.log_start_offset
+        entry.error_message = error.message
+        entry.record_errors = [
+            PartitionResponse.RecordError(batch_index=place, batch_index_error_message=words)
+            for place, words in error.record_errors
+        ]
+    return entry

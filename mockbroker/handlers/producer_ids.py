@@ -1,8 +1,8 @@
-"""InitProducerId (key 22): an id for a producer's sequence numbers.
+"""InitProducerId (key 22): an id and an epoch for a producer's sequence numbers and transactions.
 
-Writes cluster.producers. Errors: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, PRODUCER_FENCED
-(INVALID_PRODUCER_EPOCH before v4), and that of ``transactional_ids``.
-Source: KIP-98, KIP-360; KafkaApis.handleInitProducerIdRequest and TransactionCoordinator.handleInitProducerId,
+Writes cluster.producers and cluster.transactions. Errors: INVALID_REQUEST, NOT_COORDINATOR and what
+``Transactions.initialise`` raises, with INVALID_PRODUCER_EPOCH for PRODUCER_FENCED before v4.
+Source: KIP-98, KIP-360, KIP-939; KafkaApis.handleInitProducerIdRequest and TransactionCoordinator.handleInitProducerId,
 Apache Kafka 4.4.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.transactional_ids import check_transactional_id
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
 from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.error_codes import ErrorCode
 
 FENCED_VERSION = 4
+FIRST_EPOCH = 0
 
 
 @handles(InitProducerIdRequest)
@@ -24,22 +24,36 @@ def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducer
     """A producer id and epoch."""
     try:
         present = named_pair(request)
-        if request.transactional_id is not None:
-            check_transactional(call, request.transactional_id, request.transaction_timeout_ms)
-        producer_id, epoch = call.cluster.producers.initialise(
-            request.transactional_id,
-            request.transaction_timeout_ms,
-            present,
-            broker_id=call.broker.id,
-            broker_epoch=call.broker.epoch,
-            now_ms=call.now_ms,
-        )
+        if request.transactional_id is None:
+            producer_id, epoch = call.cluster.producers.new_id(call.broker.id, call.broker.epoch), FIRST_EPOCH
+        else:
+            producer_id, epoch = initialise_transactional(call, request, request.transactional_id, present)
     except ApiError as error:
         code = error.code
         if code == ErrorCode.PRODUCER_FENCED and call.version < FENCED_VERSION:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         return InitProducerIdResponse(error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_EPOCH)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
+
+
+def initialise_transactional(
+    call: Call, request: InitProducerIdRequest, transactional_id: str, present: tuple[int, int] | None
+) -> tuple[int, int]:
+    """The pair of a transactional id. Raises ApiError."""
+    transactions = call.cluster.transactions
+    two_phase_commit, keep_prepared = request.enable2_pc, request.keep_prepared_txn
+    timeout_ms = request.transaction_timeout_ms
+    transactions.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
+    check_coordinator(call, transactional_id)
+    return transactions.initialise(
+        transactional_id,
+        timeout_ms,
+        present,
+        call.broker,
+        call.now_ms,
+        two_phase_commit=two_phase_commit,
+        keep_prepared=keep_prepared,
+    )
 
 
 def named_pair(request: InitProducerIdRequest) -> tuple[int, int] | None:
@@ -54,19 +68,3 @@ def named_pair(request: InitProducerIdRequest) -> tuple[int, int] | None:
             f"expected a producer id and an epoch or neither of them, got {producer_id} and {epoch}",
         )
     return None if producer_id == NO_PRODUCER_ID else (producer_id, epoch)
-
-
-def check_transactional(call: Call, transactional_id: str, timeout_ms: int) -> None:
-    """Refuse what the transaction coordinator would refuse before it looks at its state.
-
-    Raises ApiError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, and that of ``transactional_ids``.
-    """
-    if not transactional_id:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "expected a transactional id or none, got ''")
-    max_timeout_ms = call.cluster.settings["transaction.max.timeout.ms"]
-    if not 0 < timeout_ms <= max_timeout_ms:
-        raise ApiError(
-            ErrorCode.INVALID_TRANSACTION_TIMEOUT, f"expected a timeout of 1 to {max_timeout_ms} ms, got {timeout_ms}"
-        )
-    check_coordinator(call, transactional_id)
-    check_transactional_id(transactional_id)

@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (key 45), ListPartitionReassignments (46): replicas move to other brokers.
 
-A move is done before its answer goes out, since every replica has what its leader has: none is ever under way.
+A move to brokers that are up is done before its answer goes out, unless throttles hold its copies up.
 Reads cluster.topics; AlterPartitionReassignments changes partitions' replicas.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
 NO_REASSIGNMENT_IN_PROGRESS, NOT_CONTROLLER in ZooKeeper mode.
@@ -9,24 +9,29 @@ Source: KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import Partition
 from protocol.apis.reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from protocol.error_codes import ErrorCode
 
 TopicMoves = AlterPartitionReassignmentsResponse.Topic
+TopicMove = ListPartitionReassignmentsResponse.Topic
 FACTOR_VERSION = 1
 
 
 @handles(AlterPartitionReassignmentsRequest)
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
     """Move each partition by itself."""
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse()
     may_resize = request.allow_replication_factor_change or call.version < FACTOR_VERSION
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -47,10 +52,8 @@ def moved(
     entry = TopicMoves.Partition(partition_index=wanted.partition_index, error_message=None)
     try:
         check_controller(call)
-        if wanted.replicas is None:
-            call.cluster.find_partition(topic, wanted.partition_index)
-            raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment is under way")
-        call.cluster.reassign(topic, wanted.partition_index, wanted.replicas, may_resize=may_resize)
+        reassignments = call.cluster.replication_control.reassignments
+        reassignments.alter(topic, wanted.partition_index, wanted.replicas, may_resize=may_resize)
     except ApiError as error:
         entry.error_code, entry.error_message = error.code, error.message
     return entry
@@ -58,5 +61,33 @@ def moved(
 
 @handles(ListPartitionReassignmentsRequest)
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
-    """Moves are done at once, so there are none to list."""
-    return ListPartitionReassignmentsResponse(error_message=None)
+    """The moves that are under way, of the partitions that are asked for or of all."""
+    check_controller(call)
+    moving: dict[str, list[Partition]] = {}
+    for partition in call.cluster.replication_control.reassignments.under_way():
+        moving.setdefault(partition.topic.name, []).append(partition)
+    topics: list[TopicMove] = []
+    if request.topics is None:
+        topics = [listed(name, partitions) for name, partitions in moving.items()]
+    else:
+        for topic in request.topics:
+            by_index = {partition.index: partition for partition in moving.get(topic.name, ())}
+            found = [by_index[index] for index in topic.partition_indexes if index in by_index]
+            if found:
+                topics.append(listed(topic.name, found))
+    return ListPartitionReassignmentsResponse(error_message=None, topics=topics)
+
+
+def listed(name: str, partitions: Iterable[Partition]) -> TopicMove:
+    return TopicMove(
+        name=name,
+        partitions=[
+            TopicMove.Partition(
+                partition_index=partition.index,
+                replicas=list(partition.replicas),
+                adding_replicas=list(partition.registration.adding),
+                removing_replicas=list(partition.registration.removing),
+            )
+            for partition in partitions
+        ],
+    )

@@ -11,16 +11,15 @@ Source: KIP-4, KIP-195, KIP-464, KIP-516, KIP-525; ReplicationControlManager, Ap
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.configs import TOPIC_OVERRIDE, topic_config_source
 from mockbroker.handlers.controlled import check_controller, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import MetadataView
-from mockbroker.state.settings import as_text
 from mockbroker.state.topics.placing import MISSING_RACKS
-from mockbroker.state.topics.topic import TOPIC_SETTINGS, Topic
 from protocol import ZERO_UUID
 from protocol.apis.topics import (
     CreatePartitionsRequest,
@@ -32,9 +31,16 @@ from protocol.apis.topics import (
 )
 from protocol.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from mockbroker.state.configs.described import DescribedConfig
+    from mockbroker.state.topics.topic import Topic
+
 NO_NUMBER = -1
 UNKNOWN = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 DETAILS_VERSION = 5
+IDS_VERSION = 6  # of DeleteTopics
+METADATA_LOG = "__cluster_metadata"
+MAX_PARTITIONS_OF_REQUEST = 10_000
 # KIP-660 adds its error in new versions; it never got numbers for them, so the newest that there are know it.
 PLACEMENT_ERROR_VERSION = 7
 PARTITIONS_PLACEMENT_ERROR_VERSION = 3
@@ -43,22 +49,19 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 @handles(CreateTopicsRequest)
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic by itself; a name that comes twice is refused."""
+    check_deadline(call, request.timeout_ms)
+    check_total(partitions_wanted(call, request))
     times = Counter(topic.name for topic in request.topics)
-    refused: set[str] = set()
+    checked = {name: name_error(call, name, count) for name, count in times.items()}
     response = CreateTopicsResponse()
     for wanted in request.topics:
-        if wanted.name in refused:
+        error = checked[wanted.name]
+        if times.pop(wanted.name, 0) == 0:
             continue
-        if times[wanted.name] > 1:
-            refused.add(wanted.name)
-            message = f"topic {wanted.name} comes {times[wanted.name]} times"
-            response.topics.append(
-                CreateTopicsResponse.Topic(
-                    name=wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message=message
-                )
-            )
-            continue
-        response.topics.append(created(call, wanted, validate_only=request.validate_only))
+        if error is None:
+            response.topics.append(created(call, wanted, validate_only=request.validate_only))
+        else:
+            response.topics.append(refused(call, wanted.name, error))
     made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
 
     def late(_: CreateTopicsResponse) -> None:
@@ -68,32 +71,78 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
     return when_known(call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), late)
 
 
-def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) -> CreateTopicsResponse.Topic:
+def check_deadline(call: Call, timeout_ms: int) -> None:
+    """In KRaft mode the controller does not begin with what has no time left. Raises ApiError: REQUEST_TIMED_OUT."""
+    if timeout_ms <= 0 and call.cluster.support.is_kraft:
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
+
+
+def partitions_wanted(call: Call, request: CreateTopicsRequest) -> Iterator[int]:
+    """How many partitions each topic of a request would have."""
+    for topic in request.topics:
+        default = topic.num_partitions == NO_NUMBER and not topic.assignments
+        count = call.cluster.settings["num.partitions"] if default else topic.num_partitions
+        yield len(topic.assignments) or max(0, count)
+
+
+def check_total(partitions: Iterable[int]) -> None:
+    """Nothing if a request does not ask for too many partitions. Raises ApiError: POLICY_VIOLATION."""
+    total = sum(partitions)
+    if total > MAX_PARTITIONS_OF_REQUEST:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"expected {MAX_PARTITIONS_OF_REQUEST} partitions a request at most, got {total}",
+        )
+
+
+def name_error(call: Call, name: str, times: int) -> ApiError | None:
+    """What is wrong with a new topic's name, before any topic of the request is made."""
+    if times > 1:
+        return ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name} {times} times")
+    if name == METADATA_LOG:
+        return ApiError(ErrorCode.INVALID_REQUEST, f"{name} is the controller's own")
     try:
         check_controller(call)
+        call.cluster.replication_control.check_new_name(name)
+    except ApiError as error:
+        return error
+    return None
+
+
+def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) -> CreateTopicsResponse.Topic:
+    configs = {config.name: config.value for config in wanted.configs}
+    nulls = {config.name: None for config in wanted.configs if config.value is None}
+    try:
         topic = call.cluster.create_topic(
             wanted.name,
             wanted.num_partitions,
             wanted.replication_factor,
-            assignment=wanted_assignment(wanted),
-            configs={config.name: config.value for config in wanted.configs},
+            by_hand=[(row.partition_index, row.broker_ids) for row in wanted.assignments],
+            configs=configs | nulls,
             validate_only=validate_only,
             requesting_broker_id=call.broker.id,
             all_have_racks=True,
+            is_name_checked=True,
         )
     except ApiError as error:
-        code = known_code(call, error, PLACEMENT_ERROR_VERSION)
-        return CreateTopicsResponse.Topic(name=wanted.name, error_code=code, error_message=error.message)
+        return refused(call, wanted.name, error)
     entry = CreateTopicsResponse.Topic(
         name=topic.name,
-        topic_id=ZERO_UUID if validate_only else topic.id,
+        topic_id=topic.id,
         error_message=None,
         num_partitions=len(topic.partitions),
         replication_factor=topic.replication_factor or 1,
     )
     if call.version >= DETAILS_VERSION:
-        entry.configs = [config_entry(topic, name) for name in sorted(TOPIC_SETTINGS)]
+        from mockbroker.state.configs.described import effective_topic_configs
+
+        entry.configs = [config_entry(one) for one in effective_topic_configs(call.cluster.configs, configs)]
     return entry
+
+
+def refused(call: Call, name: str, error: ApiError) -> CreateTopicsResponse.Topic:
+    code = known_code(call, error, PLACEMENT_ERROR_VERSION)
+    return CreateTopicsResponse.Topic(name=name, error_code=code, error_message=error.message)
 
 
 def known_code(call: Call, error: ApiError, version: int) -> int:
@@ -103,40 +152,40 @@ def known_code(call: Call, error: ApiError, version: int) -> int:
     return int(call.cluster.settings["replica.placement.failed.code"]) if call.version >= version else UNKNOWN
 
 
-def wanted_assignment(wanted: CreateTopicsRequest.Topic) -> list[list[int]] | None:
-    """The replicas given by hand, by partition; None where the cluster places them."""
-    if not wanted.assignments:
-        return None
-    if wanted.num_partitions != NO_NUMBER or wanted.replication_factor != NO_NUMBER:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST, "replicas are given by hand, so partitions and replication factor have to be -1"
-        )
-    by_index = {assignment.partition_index: list(assignment.broker_ids) for assignment in wanted.assignments}
-    if sorted(by_index) != list(range(len(wanted.assignments))):
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"partitions {sorted(by_index)}: 0 and up are wanted, each once"
-        )
-    return [by_index[index] for index in sorted(by_index)]
-
-
-def config_entry(topic: Topic, name: str) -> CreateTopicsResponse.Topic.Config:
+def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Config:
     return CreateTopicsResponse.Topic.Config(
-        name=name,
-        value=as_text(topic.config(name)),
+        name=described.name,
+        value=described.value,
         read_only=False,
-        config_source=TOPIC_OVERRIDE if name in topic.configs else topic_config_source(topic, name),
-        is_sensitive=False,
+        config_source=described.source,
+        is_sensitive=described.is_sensitive,
     )
 
 
 @handles(DeleteTopicsRequest)
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
-    """Delete each topic, by name or since v6 by id."""
-    by_name: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
-    by_either = [(topic.name, topic.topic_id) for topic in request.topics]
-    response = DeleteTopicsResponse(
-        responses=[deleted(call, name, topic_id) for name, topic_id in (by_either if call.version >= 6 else by_name)]
-    )
+    """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
+    check_deadline(call, request.timeout_ms)
+    if call.version >= IDS_VERSION:
+        wanted = [(topic.name, topic.topic_id) for topic in request.topics]
+    else:
+        wanted = [(name, ZERO_UUID) for name in request.topic_names]
+    times = Counter(wanted)
+    named = {topic.id for name, topic_id in times if topic_id == ZERO_UUID and (topic := topic_of(call, name))}
+    response = DeleteTopicsResponse()
+    for (name, topic_id), count in times.items():
+        entry = DeleteTopicsResponse.Topic(name=name, topic_id=topic_id)
+        if name is None and topic_id in named and count == 1:
+            continue  # the entry with the name answers
+        try:
+            topic = topic_to_delete(call, name, topic_id, count)
+            entry.name, entry.topic_id = topic.name, topic.id
+            if name is not None and (None, topic.id) in times:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {name} once, got it by its id too")
+            call.cluster.delete_topic(topic)
+        except ApiError as error:
+            entry.error_code, entry.error_message = error.code, error.message
+        response.responses.append(entry)
     gone = {topic.name: topic for topic in response.responses if not topic.error_code}
 
     def late(_: DeleteTopicsResponse) -> None:
@@ -148,16 +197,28 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
     )
 
 
-def deleted(call: Call, name: str | None, topic_id: bytes) -> DeleteTopicsResponse.Topic:
-    try:
-        check_controller(call)
-        topic = call.cluster.find_topic(name, topic_id)
-    except ApiError as error:
-        return DeleteTopicsResponse.Topic(
-            name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
-        )
-    call.cluster.delete_topic(topic)
-    return DeleteTopicsResponse.Topic(name=topic.name, topic_id=topic.id)
+def topic_of(call: Call, name: str | None) -> Topic | None:
+    return None if name is None else call.cluster.topics.get(name)
+
+
+def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -> Topic:
+    """The topic that an entry of the request is for.
+
+    Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and those of ``check_controller``.
+    """
+    check_controller(call)
+    has_id = topic_id != ZERO_UUID
+    if (name is None) is not has_id:
+        given = f"both for {name}" if has_id else "neither"
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a topic's name or its id, got {given}")
+    if times > 1:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name or 'an id'} {times} times")
+    if name is None:
+        return call.cluster.find_topic(None, topic_id)
+    found = call.cluster.topics.get(name)
+    if found is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+    return found
 
 
 @handles(CreatePartitionsRequest)
@@ -169,12 +230,24 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
     if call.cluster.support.missing_racks(call.broker.id):
         refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
         return refusal
+    check_deadline(call, request.timeout_ms)
+    topics = call.cluster.topics
+    check_total(
+        max(0, wanted.count - len(topics[wanted.name].partitions)) for wanted in request.topics if wanted.name in topics
+    )
+    times = Counter(wanted.name for wanted in request.topics)
     response = CreatePartitionsResponse()
     for wanted in request.topics:
+        if wanted.name not in times:
+            continue
         entry = CreatePartitionsResponse.Topic(name=wanted.name)
         assignment = None if wanted.assignments is None else [list(row.broker_ids) for row in wanted.assignments]
         try:
+            if times.pop(wanted.name) > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {wanted.name} again")
             check_controller(call)
+            if wanted.name not in topics:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             call.cluster.add_partitions(
                 wanted.name, wanted.count, assignment=assignment, validate_only=request.validate_only
             )

@@ -1,19 +1,60 @@
-"""Whether a transactional id may be used: not yet, since there are no transactions. Both APIs that meet one ask here.
+"""What a partition's leader, or a group's coordinator, asks of the transaction coordinator before it takes a write.
 
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED is the refusal that ends a transactional producer at once. With any other,
-librdkafka asks for the coordinator again until its time is up, and Java's producer tells of an "unexpected error".
-Source: TransactionManager.FindCoordinatorHandler, Apache Kafka 4.4; rd_kafka_txn_handle_FindCoordinator, librdkafka.
+A client that knows of transaction.version 2 leaves it to the broker to add a partition to its transaction; for any
+other the broker makes sure that the client has added it. That question goes from broker to broker, so it fails where
+they do not reach each other.
+Source: KIP-890; AddPartitionsToTxnManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from enum import Enum
+
+from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.transactions.coordinator import BUMP
 from protocol.error_codes import ErrorCode
 
 
-def check_transactional_id(transactional_id: str) -> None:
-    """Refuse a transactional id. Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
-    raise ApiError(
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        f"transactional id {transactional_id!r} cannot be used: this cluster has no transactions yet",
-    )
+class TransactionSupport(Enum):
+    """What a client does, by the version of its request, about partitions that its transaction does not have."""
+
+    ADDS_BEFORE = "it has added them before"
+    KNOWS_ABORTABLE = "the same, and it knows TRANSACTION_ABORTABLE"
+    LEAVES_TO_BROKER = "the broker adds them"
+
+
+def transaction_errors(
+    call: Call,
+    transactional_id: str,
+    producer_id: int,
+    epoch: int,
+    partitions: Collection[TopicPartition],
+    support: TransactionSupport,
+) -> dict[TopicPartition, ErrorCode]:
+    """Why partitions cannot be written to in a producer's transaction; those that can are left out."""
+    cluster = call.cluster
+    try:
+        coordinator = cluster.coordinator_for(transactional_id)
+        if not (coordinator.is_running and cluster.network.connects(call.broker.id, coordinator.id)):
+            return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
+        transactions = cluster.transactions
+        if support is TransactionSupport.LEAVES_TO_BROKER:
+            transactions.add_partitions(
+                transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=BUMP
+            )
+            return {}
+        if not cluster.configs.broker(call.broker.id, "transaction.partition.verification.enable"):
+            return {}
+        found = transactions.verify(transactional_id, producer_id, epoch, partitions, call.now_ms)
+    except ApiError as error:
+        code = ErrorCode(error.code)
+        if code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return dict.fromkeys(partitions, code)
+    missing = ErrorCode.TRANSACTION_ABORTABLE
+    if support is TransactionSupport.ADDS_BEFORE:
+        missing = ErrorCode.INVALID_TXN_STATE
+    return {one: missing for one, code in found.items() if code is not ErrorCode.NONE}

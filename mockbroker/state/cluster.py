@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.cluster_control import ClusterControl
 from mockbroker.state.brokers.liveness import Liveness
+from mockbroker.state.configs.effective import ClusterConfigs
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
+from mockbroker.state.logs.upkeep import LogUpkeep
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
 from mockbroker.state.replicas.network import Network
 from mockbroker.state.replicas.replication import Replication
@@ -31,6 +33,7 @@ from mockbroker.state.timers import TimerService
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
 from mockbroker.state.topics.topic import Partition, Topic, random_uuid
+from mockbroker.state.wall_clock import WallClock, expire
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -40,6 +43,10 @@ if TYPE_CHECKING:
     from mockbroker.state.image.record_log import RecordLog
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.metadata.view import MetadataSupport
+    from mockbroker.state.replicas.link_conditions import LinkConditions
+    from mockbroker.state.share.share_partitions import SharePartitions
+    from mockbroker.state.snapshot import ClusterSnapshot
+    from mockbroker.state.transactions.coordinator import Transactions
     from mockbroker.state.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 
 
@@ -66,24 +73,34 @@ class Cluster:
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     timers: TimerService = field(default_factory=TimerService)
     network: Network = field(default_factory=Network)
+    clock: WallClock = field(default_factory=WallClock)
+    release: str | None = None  # that is emulated, where it was given
     support: MetadataSupport = field(init=False)
+    configs: ClusterConfigs = field(init=False)
     cluster_control: ClusterControl = field(init=False)
     replication_control: ReplicationControl = field(init=False)
     replication: Replication = field(init=False)
+    upkeep: LogUpkeep = field(init=False)
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
+    _transactions: Transactions | None = None
+    _share: SharePartitions | None = None
 
     def __post_init__(self) -> None:
         self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id))
+        self.configs = ClusterConfigs(self)
         self.replication_control = ReplicationControl(self)
         self.cluster_control = ClusterControl(self)
+        self.upkeep = LogUpkeep(self)
         self.replication = Replication(
             self.network,
             self.timers.subsystem("replication", self._check_in_sync),
             self.settings["replica.lag.time.max.ms"],
             self.replication_control.shrink_isr,
+            self._take_in,
             self.woken.append,
+            self.upkeep.appended,
         )
 
     @classmethod
@@ -103,8 +120,8 @@ class Cluster:
 
         Args:
             seed: what ids are drawn from; one that goes on from an image is given another than before.
-            release: the Kafka of ZooKeeper's time that brokers emulate, where ``inter.broker.protocol.version``
-                does not say it already.
+            release: the Kafka that brokers emulate, or ``diskless``; in ZooKeeper's time it may follow from
+                ``inter.broker.protocol.version``. Without one they serve all that there is.
             image: what a cluster before this one left, as replaying its records gives it; this one writes on in it.
             log_store: where logs are kept, in memory unless given; beside an image the store of the cluster before.
             record_log: who keeps the records that change the image; nobody unless given.
@@ -117,35 +134,71 @@ class Cluster:
         (0, 1)
         """
         rng = Random(seed)
-        all_settings = settings if isinstance(settings, Settings) else Settings(settings)
-        by_id = {broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}
         writer = ImageWriter(Image() if image is None else image, record_log)
-        store: LogStore = MemoryLogStore() if log_store is None else log_store
         cluster = cls(
-            settings=all_settings,
+            settings=settings if isinstance(settings, Settings) else Settings(settings),
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
-            liveness=Liveness(by_id),
+            liveness=Liveness({broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}),
             writer=writer,
-            log_store=store,
+            log_store=MemoryLogStore() if log_store is None else log_store,
             producers=Producers(writer),
+            release=release,
         )
-        cluster.cluster_control.register(by_id.values())
-        if (
-            release
-            or any(broker.release or broker.protocol for broker in by_id.values())
-            or names_release(all_settings)
-        ):
-            from mockbroker.state.zookeeper.controller import zookeeper_mode_of
-
-            zookeeper = zookeeper_mode_of(by_id.values(), all_settings, release)
-            if zookeeper is not None:
-                cluster.support = zookeeper
-            cluster.register_brokers(0)
+        cluster._register_all()
         cluster.check_plugins()
         if image is not None:
             cluster._restore(now_ms)
         return cluster
+
+    def snapshot(self) -> ClusterSnapshot:
+        """The cluster as it is now, for ``restore`` of this one and of others with as many brokers."""
+        from mockbroker.state.snapshot import snapshot_of
+
+        return snapshot_of(self)
+
+    def restore(self, snapshot: ClusterSnapshot, now_ms: int) -> None:
+        """Go on from a snapshot, with the brokers and the settings that there are; all brokers are up.
+
+        Whoever has a call that waits is to drop it first. Records of the change itself are kept nowhere.
+        """
+        self.close()
+        self.woken.clear()
+        for broker in self.brokers.values():
+            broker.is_running, broker.registration = True, None
+        writer = ImageWriter(snapshot.image.copy())
+        Cluster.__init__(
+            self,
+            settings=self.settings,
+            rng=snapshot.rng(),
+            id=snapshot.cluster_id,
+            liveness=Liveness(self.brokers, coordinators=dict(snapshot.coordinators)),
+            writer=writer,
+            log_store=snapshot.logs.fork(),
+            producers=Producers(writer, dict(snapshot.last_producer_epochs)),
+            release=snapshot.release,
+            version=self.version + 1,
+            woken=self.woken,
+            now_ms=now_ms,
+            clock=WallClock(snapshot.clock_offset_ms),
+        )
+        self._register_all()
+        self._restore(now_ms, snapshot)
+        self.register_brokers(now_ms)
+
+    def _register_all(self) -> None:
+        """Have all brokers register, in the mode that they and the settings ask for."""
+        brokers = self.brokers.values()
+        self.cluster_control.register(brokers)
+        if self.release or any(broker.release or broker.protocol for broker in brokers) or self.settings.names_release:
+            from mockbroker.state.zookeeper.controller import zookeeper_mode_of
+
+            zookeeper = zookeeper_mode_of(brokers, self.settings, self.release)
+            if zookeeper is not None:
+                self.support = zookeeper
+            elif self.release:
+                self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id), self.release)
+            self.register_brokers(0)
 
     def check_plugins(self) -> None:
         """Load the placer and the selector if the settings name any, so that a wrong name is heard of at once.
@@ -236,6 +289,40 @@ class Cluster:
         """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
         return [broker.id for broker in self.brokers_in(rack) if self.start_broker(broker.id, now_ms)]
 
+    def restart_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Stop a broker, if it is up, and start it. Gives whether it was up. Raises KeyError: no such broker."""
+        was_up = self.stop_broker(broker_id, now_ms)
+        self.start_broker(broker_id, now_ms)
+        return was_up
+
+    def restart_rack(self, rack: str, now_ms: int) -> list[int]:
+        """Stop a rack's brokers that are up, then start all; gives the ids of those. Raises KeyError: no such rack."""
+        stopped = self.stop_rack(rack, now_ms)
+        self.start_rack(rack, now_ms)
+        return stopped
+
+    def fence_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Have the controller fence a broker that runs; see ``ClusterControl.fence_broker``."""
+        return self.cluster_control.fence_broker(broker_id, now_ms)
+
+    def unfence_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Let a broker serve again that was fenced by command; False if none was. Raises KeyError."""
+        return self.cluster_control.unfence_broker(broker_id, now_ms)
+
+    def fill_disk(self, broker_id: int, now_ms: int) -> bool:
+        """Have a broker's log directory fail, as a full disk does; see ``ClusterControl.fill_disk``."""
+        return self.cluster_control.fill_disk(broker_id, now_ms)
+
+    def empty_disk(self, broker_id: int, now_ms: int) -> bool:
+        """Have it work again; see ``ClusterControl.empty_disk``."""
+        return self.cluster_control.empty_disk(broker_id, now_ms)
+
+    def jump_clock(self, ms: int, now_ms: int) -> None:
+        """Move the wall clock forward, or back by a negative number of ms; see ``wall_clock``."""
+        self.now_ms = now_ms
+        self.clock.offset_ms += ms
+        expire(self, now_ms)
+
     # links
 
     def cut_link(self, node: int, other: int, now_ms: int) -> None:
@@ -254,6 +341,14 @@ class Cluster:
         """Mend every link of a broker. Raises KeyError."""
         self.cluster_control.rejoin(broker_id, now_ms)
 
+    def set_link_conditions(self, conditions: LinkConditions, now_ms: int) -> None:
+        """Have followers fetch over links in these conditions, and over whole ones else."""
+        self.now_ms = now_ms
+        self.replication.conditions = conditions
+        self.replication.refresh(self.partitions(), now_ms)
+        self.replication_control.elect(self.topics.values())
+        self.changed()
+
     # what brokers keep
 
     def fetch_sessions_of(self, broker_id: int) -> FetchSessions:
@@ -268,9 +363,9 @@ class Cluster:
     def groups(self) -> Groups:
         """The consumer groups; loaded when first asked for, since a cluster starts faster without."""
         if self._groups is None:
-            from mockbroker.state.groups.coordinator import Groups
+            from mockbroker.state.groups.cluster_groups import groups_of
 
-            self._groups = Groups(self.settings, self.woken.append, self.writer, self.timers, self._has_brokers)
+            self._groups = groups_of(self)
         return self._groups
 
     @property
@@ -278,9 +373,28 @@ class Cluster:
         """Whether anybody has asked for groups yet."""
         return self._groups is not None
 
-    def _has_brokers(self) -> bool:
-        """Whether a broker is up; without one nobody minds the groups."""
-        return bool(self.online_brokers())
+    @property
+    def transactions(self) -> Transactions:
+        """The transactional ids; loaded when first asked for."""
+        if self._transactions is None:
+            from mockbroker.state.transactions.coordinator import Transactions
+
+            self._transactions = Transactions(self)
+        return self._transactions
+
+    @property
+    def share(self) -> SharePartitions:
+        """The share groups' partitions; loaded when first asked for."""
+        if self._share is None:
+            from mockbroker.state.share.share_partitions import SharePartitions
+
+            self._share = SharePartitions(self)
+        return self._share
+
+    @property
+    def has_share(self) -> bool:
+        """Whether anybody has asked for share groups' partitions yet."""
+        return self._share is not None
 
     @property
     def placer(self) -> ReplicaPlacer:
@@ -313,23 +427,8 @@ class Cluster:
         return self._selector
 
     def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None = None) -> None:
-        """Have the followers on a broker be so many records behind their leaders; 0 ends it.
-
-        They serve their own readers that much less. As long as they are in sync the high watermark waits for them, and
-        so does a Produce with acks=all, until they fall out of the ISR after ``replica.lag.time.max.ms``.
-
-        Raises KeyError: no such broker. ValueError: a lag below 0.
-        """
-        if records < 0:
-            raise ValueError(f"a lag of {records} records, but 0 is the least")
-        if now_ms is not None:
-            self.now_ms = now_ms
-        self.replication.set_lag(self.brokers[broker_id].id, records)
-        partitions = [partition for partition in self.partitions() if broker_id in partition.replicas]
-        self.replication.refresh(partitions, self.now_ms)
-        self.woken.extend(partitions)
-        self.replication_control.elect(self.topics.values())
-        self.changed()
+        """Have the followers on a broker be behind; see ``ClusterControl.set_follower_lag``. Raises KeyError."""
+        self.cluster_control.set_follower_lag(broker_id, records, now_ms)
 
     # topics
 
@@ -356,7 +455,7 @@ class Cluster:
 
     def find_partition(self, name: str, index: int) -> Partition:
         """One partition of a topic. Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION."""
-        topic = self.find_topic(name)
+        topic = self.topics.get(name) or self.find_topic(name or "''")
         if not 0 <= index < len(topic.partitions):
             raise ApiError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -372,20 +471,11 @@ class Cluster:
         *,
         assignment: list[list[int]] | None = None,
         configs: Mapping[str, Any] | None = None,
-        validate_only: bool = False,
-        requesting_broker_id: int | None = None,
-        all_have_racks: bool = False,
+        **how: Any,
     ) -> Topic:
-        """Create a topic; see ``ReplicationControl.create``. Raises ApiError."""
+        """Create a topic; see ``ReplicationControl.create``, which has the other arguments. Raises ApiError."""
         return self.replication_control.create(
-            name,
-            partitions,
-            replication_factor,
-            assignment=assignment,
-            configs=configs,
-            validate_only=validate_only,
-            requesting_broker_id=requesting_broker_id,
-            all_have_racks=all_have_racks,
+            name, partitions, replication_factor, assignment=assignment, configs=configs, **how
         )
 
     def add_partitions(
@@ -397,6 +487,44 @@ class Cluster:
     def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
         """Move a partition to other brokers; see ``ReplicationControl.reassign``. Raises ApiError."""
         self.replication_control.reassign(name, index, replicas, may_resize=may_resize)
+
+    def move_replicas(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> None:
+        """Move a partition to other brokers, the preferred leader first; see ``ReplicationControl.reassign``."""
+        self.now_ms = now_ms
+        self.reassign(name, index, list(broker_ids))
+
+    def move_leader(self, name: str, index: int, broker_id: int, now_ms: int) -> bool:
+        """Have another replica lead a partition; see ``ReplicationControl.move_leader``. Raises KeyError, ApiError."""
+        self.now_ms = now_ms
+        partition = self.find_partition(name, index)
+        return self.replication_control.move_leader(partition, self.liveness.broker(broker_id).id)
+
+    def shrink_isr(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> bool:
+        """Have followers leave an ISR and stay out; see ``ReplicationControl.keep_out_of_isr``. Raises ApiError."""
+        self.now_ms = now_ms
+        return self.replication_control.keep_out_of_isr(self.find_partition(name, index), broker_ids)
+
+    def grow_isr(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> bool:
+        """Let followers into an ISR again; see ``ReplicationControl.let_into_isr``. Raises ApiError."""
+        self.now_ms = now_ms
+        return self.replication_control.let_into_isr(self.find_partition(name, index), broker_ids)
+
+    def set_isr(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> bool:
+        """Shrink and grow an ISR until it is this one; see ``ReplicationControl.set_isr``. Raises ApiError."""
+        self.now_ms = now_ms
+        return self.replication_control.set_isr(self.find_partition(name, index), broker_ids)
+
+    def move_coordinator(self, group_id: str, broker_id: int, now_ms: int) -> bool:
+        """Have a broker coordinate a group, or a transactional id, for as long as it is up; False if it did.
+
+        The broker before answers NOT_COORDINATOR, to the members too that wait there. Raises KeyError: no such
+        broker. ApiError: COORDINATOR_NOT_AVAILABLE, it is not up.
+        """
+        self.now_ms = now_ms
+        moved = self.liveness.move_coordinator(group_id, broker_id)
+        if moved and self.has_groups:
+            self.groups.coordinator_moved(group_id, now_ms)
+        return moved
 
     def delete_topic(self, topic: Topic) -> None:
         """Remove a topic and its records; whoever waits for those is woken."""
@@ -431,18 +559,30 @@ class Cluster:
         self.now_ms = now_ms
         self.replication.check_in_sync(partition, now_ms)
 
-    def _commit(self, records: Iterable[object]) -> None:
-        self.writer.commit(records)
+    def _take_in(self, partition: Partition) -> None:
+        """Followers of a partition that had fallen out of its ISR have caught up."""
+        self.replication_control.elect([partition.topic])
+        self.changed()
 
-    def _restore(self, now_ms: int) -> None:
+    def _restore(self, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
         """Go on from an image: fence the brokers that are gone, run its topics and groups."""
         gone = [one.id for one in self.image.brokers.values() if one.id not in self.brokers and not one.fenced]
         self.cluster_control.fence(gone, fenced=True)
-        self.replication_control.elect([self.replication_control.run(topic_id) for topic_id in self.image.topics])
+        topics = [self.replication_control.run(topic_id) for topic_id in self.image.topics]
+        if snapshot is not None and (snapshot.overrides or snapshot.producers):
+            for topic in topics:
+                for partition in topic.partitions:
+                    key = (topic.id, partition.index)
+                    partition.restore(snapshot.overrides.get(key), snapshot.producers.get(key))
+        self.replication_control.reassignments.restore()
+        self.replication_control.elect(topics)
         self.replication.refresh(self.partitions(), now_ms)
+        self.upkeep.watch_all(now_ms)
         self.support.brokers_changed(self.topics)
-        if self.image.groups or self.image.offsets or self.image.pending_offsets:
+        if self.image.groups or self.image.modern_groups or self.image.offsets or self.image.pending_offsets:
             self.groups.restore(now_ms)
+        if self.image.transactions:
+            self.transactions.restore(now_ms)
 
     def brokers_changed(self) -> None:
         """Brokers have come or gone."""
@@ -451,8 +591,3 @@ class Cluster:
         self.replication_control.elect(self.topics.values())
         self.support.brokers_changed(self.topics)
         self.changed()
-
-
-def names_release(settings: Settings) -> bool:
-    """Whether the settings say anything of Kafka's versions."""
-    return bool(settings["inter.broker.protocol.version"] or settings["zookeeper.connect"])

@@ -1,4 +1,4 @@
-"""The one error that state raises for what a peer asked wrongly."""
+"""The errors that state raises: for what a peer asked wrongly, and for brokers and racks that are not there."""
 
 from __future__ import annotations
 
@@ -17,3 +17,14 @@ class ApiError(Exception):
 
     def __str__(self) -> str:
         return f"error {int(self.code)}" + (f": {self.message}" if self.message else "")
+
+
+class UnknownNameError(KeyError):
+    """A command names a broker or a rack that the cluster does not have.
+
+    >>> print(UnknownNameError("expected a rack of a, b; got 'z'"))
+    expected a rack of a, b; got 'z'
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -5,7 +5,8 @@ Two things vary in a rolling upgrade: the release, which is the code that a brok
 release; other brokers and ZooKeeper see the protocol.
 
 A cluster is in ZooKeeper mode when its protocol or its release is below 3.0, or when ``zookeeper.connect`` is set,
-which brokers of 0.8.2 to 3.9 take; in all else it is KRaft.
+which brokers of 0.8.2 to 3.9 take; in all else it is KRaft, of which kraft_releases tells. Kafka 2.8 had both modes: it
+is in KRaft mode where ``process.roles`` is set.
 
 >>> software = software_of(release="0.10.0", protocol="0.9.0")
 >>> (software.registration_version, software.update_metadata_version, software.served[3])
@@ -24,12 +25,17 @@ LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the pa
 VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d+|[xX]))|(?:-IV(\d+)))?")
 PROTOCOL_SETTING = "inter.broker.protocol.version"
 ZOOKEEPER_SETTING = "zookeeper.connect"
+RELEASE = "release"
+ROLES_SETTING = "process.roles"
+DISKLESS = "diskless"
+"""Names no release: the newest with the proposals for diskless topics."""
 UPDATE_METADATA = 6
 STRICT_READER = "0.9.0.0"
 """The release that refuses broker registrations above version 2 (KAFKA-3100)."""
 
 # fmt: off
-# The highest version of each API that the cluster has, by the release that brought it; all start at 0.
+# The highest version of each API in ZooKeeper mode that the cluster may have, by the release that brought it; all start
+# at 0. As ApiKeys of kafka-clients 0.10.0.1 to 3.9.1 have them.
 CHANGES: dict[str, dict[int, int]] = {
     "0.8.2": {0: 0, 1: 0, 2: 0, 3: 0, 6: 0, 8: 1, 9: 1, 10: 0},
     "0.9.0": {0: 1, 1: 1, 6: 1, 8: 2, 11: 0, 12: 0, 13: 0, 14: 0, 15: 0, 16: 0},
@@ -38,39 +44,44 @@ CHANGES: dict[str, dict[int, int]] = {
     "0.10.2": {6: 3, 9: 2, 19: 1},
     "0.11.0": {
         0: 3, 1: 5, 2: 2, 3: 4, 8: 3, 9: 3, 10: 1, 11: 2, 12: 1, 13: 1, 14: 1, 15: 1, 16: 1, 18: 1, 19: 2, 20: 1,
-        22: 0, 23: 0, 32: 0,
+        21: 0, 22: 0, 23: 0, 24: 0, 25: 0, 26: 0, 27: 0, 28: 0, 29: 0, 30: 0, 31: 0, 32: 0, 33: 0,
     },
-    "1.0": {0: 5, 1: 6, 3: 5, 6: 4, 37: 0},
-    "1.1": {1: 7, 32: 1, 42: 0},
+    "1.0": {0: 5, 1: 6, 3: 5, 6: 4, 34: 0, 35: 0, 37: 0},
+    "1.1": {1: 7, 32: 1, 38: 0, 39: 0, 40: 0, 41: 0, 42: 0},
     "2.0": {
         0: 6, 1: 8, 2: 3, 3: 6, 8: 4, 9: 4, 10: 2, 11: 3, 12: 2, 13: 2, 14: 2, 15: 2, 16: 2, 18: 2, 19: 3, 20: 2,
-        22: 1, 23: 1, 32: 2, 37: 1, 42: 1,
+        21: 1, 22: 1, 23: 1, 24: 1, 25: 1, 26: 1, 28: 1, 29: 1, 30: 1, 31: 1, 32: 2, 33: 1, 34: 1, 35: 1, 37: 1, 38: 1,
+        39: 1, 40: 1, 41: 1, 42: 1,
     },
-    "2.1": {0: 7, 1: 10, 2: 4, 3: 7, 8: 6, 9: 5, 20: 3, 23: 2},
-    "2.2": {2: 5, 6: 5, 11: 4},
-    "2.3": {1: 11, 3: 8, 8: 7, 11: 5, 12: 3, 14: 3, 15: 3, 23: 3},
+    "2.1": {0: 7, 1: 10, 2: 4, 3: 7, 8: 6, 9: 5, 20: 3, 23: 2, 28: 2},
+    "2.2": {2: 5, 6: 5, 11: 4, 43: 0},
+    "2.3": {1: 11, 3: 8, 8: 7, 11: 5, 12: 3, 14: 3, 15: 3, 23: 3, 44: 0},
     "2.4": {
         0: 8, 3: 9, 6: 6, 8: 8, 9: 6, 10: 3, 11: 6, 12: 4, 13: 4, 14: 4, 15: 5, 16: 3, 18: 3, 19: 5, 20: 4, 22: 2,
-        42: 2, 45: 0, 46: 0, 47: 0,
+        38: 2, 42: 2, 43: 2, 44: 1, 45: 0, 46: 0, 47: 0,
     },
-    "2.5": {9: 7, 11: 7, 14: 5, 22: 3, 37: 2},
-    "2.6": {16: 4, 32: 3},
-    "2.7": {1: 12, 19: 6, 20: 5, 22: 4, 37: 3},
-    "2.8": {0: 9, 2: 6, 3: 11, 6: 7, 19: 7, 20: 6, 23: 4, 32: 4, 60: 0},
-    "3.0": {2: 7, 9: 8, 10: 4},
+    "2.5": {9: 7, 11: 7, 14: 5, 22: 3, 28: 3, 29: 2, 30: 2, 31: 2, 37: 2, 39: 2, 40: 2, 41: 2},
+    "2.6": {16: 4, 21: 2, 32: 3, 35: 2, 48: 0, 49: 0},
+    "2.7": {1: 12, 19: 6, 20: 5, 22: 4, 24: 2, 25: 2, 26: 2, 37: 3, 50: 0, 51: 0},
+    "2.8": {
+        0: 9, 2: 6, 3: 11, 6: 7, 19: 7, 20: 6, 23: 4, 24: 3, 25: 3, 26: 3, 27: 1, 32: 4, 33: 2, 34: 2, 48: 1, 49: 1,
+        60: 0, 61: 0,
+    },
+    "3.0": {2: 7, 9: 8, 10: 4, 65: 0, 66: 0},
     "3.1": {1: 13, 3: 12},
-    "3.2": {11: 9, 13: 5},
-    "3.3": {},
+    "3.2": {11: 9, 13: 5, 35: 3},
+    "3.3": {29: 3, 30: 3, 31: 3, 35: 4, 38: 3, 41: 3},
     "3.4": {6: 8},
     "3.5": {1: 15, 2: 8},
-    "3.6": {},
-    "3.7": {0: 10, 1: 16, 8: 9, 9: 9, 60: 1},
-    "3.8": {0: 11, 10: 5, 16: 5, 22: 5},
+    "3.6": {24: 4},
+    "3.7": {0: 10, 1: 16, 8: 9, 9: 9, 60: 1, 68: 0},
+    "3.8": {0: 11, 10: 5, 16: 5, 22: 5, 24: 5, 25: 4, 26: 4, 28: 4, 66: 1, 69: 0},
     "3.9": {1: 17, 2: 9, 10: 6, 18: 4},
 }
 # fmt: on
 RELEASES = tuple(CHANGES)
 KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
+FIRST_WITH_KRAFT = "2.8"
 
 # Version of UpdateMetadata that a controller sends, by the first protocol that has it.
 UPDATE_METADATA_SINCE = (
@@ -183,29 +194,33 @@ def served_by(release: Version) -> dict[int, tuple[int, int]]:
     return {api_key: (0, highest[api_key]) for api_key in sorted(highest)}
 
 
-def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | None) -> bool:
+def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | None, roles: str | None = None) -> bool:
     """Whether a broker with these settings is one in ZooKeeper mode.
 
     Args:
-        protocol, release, zookeeper: ``inter.broker.protocol.version``, the release to be emulated, and
-            ``zookeeper.connect``; None or empty where not set.
+        protocol, release, zookeeper, roles: ``inter.broker.protocol.version``, the release to be emulated,
+            ``zookeeper.connect`` and ``process.roles``; None or empty where not set.
 
     Raises ValueError: no such version, or settings that contradict each other.
     """
-    for what, text in ((PROTOCOL_SETTING, protocol), ("release", release)):
+    for what, text in ((PROTOCOL_SETTING, protocol), (RELEASE, release)):
         if text:
             check_known(what, text)
-    given = [Version(text) for text in (protocol, release) if text]
-    kraft_only = [one for one in given if one.line in KRAFT_ONLY]
+    given = [Version(text) for text in (protocol, release) if text and text != DISKLESS]
+    kraft_only = [str(one) for one in given if one.line in KRAFT_ONLY] + [DISKLESS] * (release == DISKLESS)
     if zookeeper and kraft_only:
         raise ValueError(
             f"{ZOOKEEPER_SETTING}={zookeeper}: Kafka {kraft_only[0]} has no ZooKeeper mode; 3.9 is the last"
         )
+    if roles and not zookeeper and not protocol and release and Version(release).line == FIRST_WITH_KRAFT:
+        return False
     return bool(zookeeper) or any(one < Version("3.0-IV0") for one in given)
 
 
 def check_known(what: str, text: str) -> None:
     """Refuse what is no version of Kafka. Raises ValueError."""
+    if what == RELEASE and text == DISKLESS:
+        return
     known = [*RELEASES, *KRAFT_ONLY]
     try:
         line = Version(text).line
@@ -225,7 +240,7 @@ def software_of(release: str | None, protocol: str | None) -> Software:
     >>> software_of(release=None, protocol="0.9.0").release
     Version('0.9.0')
     """
-    for what, text in ((PROTOCOL_SETTING, protocol), ("release", release)):
+    for what, text in ((PROTOCOL_SETTING, protocol), (RELEASE, release)):
         if text:
             check_known(what, text)
     code = Version(release or (Version(protocol).line if protocol else RELEASES[-1]))

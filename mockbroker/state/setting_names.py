@@ -1,8 +1,8 @@
 """Which names a setting may have, and which one a misspelt name was meant to be.
 
-Loaded only for names that have no effect here, of which Kafka has some hundreds.
+Loaded only for names that ``settings.DEFAULTS`` does not have; Kafka has some hundreds.
 
-Source: kafka_settings.txt, which says where it is from.
+Source: mockbroker/state/configs, with the definitions of Kafka 4.4, and removed_settings.txt there.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-KAFKA_SETTINGS = Path(__file__).with_name("kafka_settings.txt")
+from mockbroker.state.configs.definitions import BROKER, FOLDER, TOPIC, dynamic_only_names, names
+
 PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")  # a name of the user's own follows
 ALIKE = 0.8  # of difflib's ratio: from here on a name is taken for another one misspelt, not for one that we lack
 
@@ -68,6 +68,6 @@ def nearest(name: str, known: Iterable[str], ratio: float = 0.6) -> str | None:
 
 @cache
 def kafka_settings() -> frozenset[str]:
-    """The names of Kafka's broker and topic settings."""
-    lines = KAFKA_SETTINGS.read_text(encoding="utf-8").splitlines()
-    return frozenset(line for line in lines if not line.startswith("#"))
+    """The names of Kafka's broker and topic settings, with those that 4.0 removed."""
+    removed = (FOLDER / "removed_settings.txt").read_text(encoding="ascii").splitlines()
+    return dynamic_only_names().union(names(BROKER), names(TOPIC), (one for one in removed if not one.startswith("#")))

@@ -5,51 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafka_rack.diskless import SELECTIONS
+
+DISKLESS_SELECTION = "diskless.selection"
 DEFAULTS: dict[str, Any] = {
+    "allow.everyone.if.no.acl.found": False,
     "auto.create.topics.enable": True,
+    "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
-    "compression.type": "producer",
-    "default.replication.factor": 3,  # Kafka: 1; here a topic spreads over racks, as wide as there are brokers
+    "client.telemetry.enable": False,  # ours: whether what clients push is kept, and they are asked for it (KIP-714)
+    "default.replication.factor": 3,
     "diskless.enable": False,
+    "diskless.selection": "round-robin",  # or hash: how a broker is chosen for diskless partitions
     "fetch.max.bytes": 57671680,
-    "group.initial.rebalance.delay.ms": 0,  # Kafka: 3000
+    "group.consumer.assignment.interval.ms": 0,
+    "group.initial.rebalance.delay.ms": 0,
     "group.max.session.timeout.ms": 1800000,
     "group.max.size": 2147483647,
     "group.min.session.timeout.ms": 6000,
+    "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
-    "log.message.timestamp.type": "CreateTime",
-    "log.retention.bytes": -1,
-    "log.retention.ms": 604800000,
-    "log.cleanup.policy": "delete",
-    "log.segment.bytes": 1073741824,
+    "leader.imbalance.check.interval.seconds": 0,
     "max.incremental.fetch.session.cache.slots": 1000,
-    "message.max.bytes": 1048588,
-    "min.insync.replicas": 1,
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,
+    "offsets.retention.check.interval.ms": 600000,
     "offsets.retention.minutes": 10080,
+    "offsets.topic.num.partitions": 50,
     "producer.id.expiration.ms": 86400000,
     "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
     "socket.request.max.bytes": 104857600,
+    "super.users": "",
     "transactional.id.expiration.ms": 604800000,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 10000,
     "transaction.max.timeout.ms": 900000,
-    "unclean.leader.election.enable": False,
+    "transaction.partition.verification.enable": True,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 3600000,
+    "transaction.two.phase.commit.enable": False,
     "zookeeper.session.timeout.ms": 18000,
     "zookeeper.connect": "",  # anything here makes it ZooKeeper mode, up to 3.9; there is no other ZooKeeper than ours
 }
-NOT_READ = frozenset(
-    {
-        "compression.type",
-        "log.retention.ms",
-        "log.segment.bytes",
-        "offsets.retention.minutes",
-        "producer.id.expiration.ms",
-        "transactional.id.expiration.ms",
-    }
-)
-"""Settings that DescribeConfigs shows, as clients expect of a broker, and that change nothing here."""
+"""What is read without Kafka's definitions, which cost a start-up some ms; all other settings have an effect by the
+definitions, as those that topics fall back to, or by none."""
+DIFFERENT_DEFAULTS = {
+    "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
+    "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",
+    "group.consumer.assignment.interval.ms": "groups of a test are assigned at once",
+    "group.initial.rebalance.delay.ms": "groups of a test are complete sooner",
+    "group.share.assignment.interval.ms": "groups of a test are assigned at once",
+}
+"""The settings whose default is not Kafka's, each with the reason."""
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
@@ -63,26 +70,34 @@ class Settings(Mapping[str, Any]):
 
     >>> Settings({"num.partitions": "6"})["num.partitions"]
     6
-    >>> Settings({"log.dirs": "/var/kafka"}).without_effect
-    ('log.dirs',)
+    >>> Settings({"background.threads": "4"}).without_effect
+    ('background.threads',)
     """
 
-    __slots__ = ("_values", "without_effect")
+    __slots__ = ("_values", "given_names", "without_effect")
 
     def __init__(self, given: Mapping[str, Any] | None = None) -> None:
         given = given or {}
         self._values = dict(DEFAULTS)
+        self.given_names = frozenset(given)
         self.without_effect: tuple[str, ...] = ()
-        strange = [name for name in given if name not in DEFAULTS or name in NOT_READ]
+        strange = [name for name in given if name not in DEFAULTS]
         if strange:
+            from mockbroker.state.configs.effects import with_effect
             from mockbroker.state.setting_names import names_without_effect
 
-            self.without_effect = tuple(names_without_effect(strange, DEFAULTS, given))
+            kafkas = names_without_effect(strange, DEFAULTS, given)
+            self.without_effect = tuple(name for name in kafkas if name not in with_effect("broker"))
         for name, value in given.items():
             self._values[name] = typed(name, value)
 
     def __getitem__(self, name: str) -> Any:
-        return self._values[name]
+        try:
+            return self._values[name]
+        except KeyError:
+            from mockbroker.state.configs.definitions import definition
+
+            return definition("broker", name).default
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._values))
@@ -90,9 +105,19 @@ class Settings(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    @property
+    def names_release(self) -> bool:
+        """Whether anything is said of Kafka's versions."""
+        return bool(self["inter.broker.protocol.version"] or self["zookeeper.connect"])
+
     def given(self, name: str) -> bool:
         """Whether the value differs from the default."""
-        return name not in DEFAULTS or bool(self._values[name] != DEFAULTS[name])
+        if name not in self.given_names or name in DEFAULTS:
+            return name in self.given_names and bool(self._values[name] != DEFAULTS[name])
+        from mockbroker.state.configs.definitions import find_definition
+
+        found = find_definition("broker", name)
+        return found is None or bool(self._values[name] != found.default)
 
 
 def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
@@ -100,9 +125,16 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
 
     Raises: ValueError: the text is no such value; says which setting, what was given and what was expected.
     """
+    if name == DISKLESS_SELECTION and value not in SELECTIONS:
+        raise ValueError(f"{name}: expected {' or '.join(SELECTIONS)}, got {value!r}")
     default = defaults.get(name)
-    if not isinstance(value, str) or default is None or isinstance(default, str):
+    if not isinstance(value, str) or isinstance(default, str):
         return value
+    if default is None:
+        from mockbroker.state.configs.definitions import find_definition
+
+        found = find_definition("broker", name)
+        return value if found is None else found.parse(value, in_range=False)
     if isinstance(default, bool):
         if value.lower() not in TRUE_AND_FALSE:
             raise ValueError(f"{name}: expected true or false, got {value!r}")
@@ -111,16 +143,3 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
         return int(value)
     except ValueError:
         raise ValueError(f"{name}: expected a whole number, got {value!r}") from None
-
-
-def as_text(value: Any) -> str | None:
-    """A value as Kafka writes it.
-
-    >>> as_text(True), as_text(3), as_text(None)
-    ('true', '3', None)
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -39,6 +39,13 @@ class Timers(Generic[Key]):
     def cancel(self, key: Key) -> None:
         self._deadlines.pop(key, None)
 
+    def __iter__(self) -> Iterator[Key]:
+        """The keys with a deadline, in the order in which they first had one."""
+        return iter(self._deadlines)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._deadlines
+
     def next_ms(self) -> int | None:
         """The earliest deadline, None if there is none."""
         self._settle()
@@ -121,6 +128,11 @@ class TimerService:
         timers: Timers[Any] = Timers()
         self._subsystems[name] = Subsystem(name, timers, on_timer, runs)
         return timers
+
+    def find(self, name: str) -> Timers[Any] | None:
+        """The timers of a subsystem, None where there is none of this name."""
+        found = self._subsystems.get(name)
+        return None if found is None else found.timers
 
     def next_ms(self) -> int | None:
         """The earliest deadline of all, None if there is none."""

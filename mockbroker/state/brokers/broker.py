@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mockbroker.state.configs.loggers import BrokerLoggers
     from mockbroker.state.image.brokers import BrokerRegistration
 
 DEFAULT_LISTENER = "PLAINTEXT"
@@ -43,6 +44,20 @@ class Broker:
     registration: BrokerRegistration | None = None
     is_running: bool = True
     """Whether its process is up; one that is cut off from the controller runs but is not online."""
+    _loggers: BrokerLoggers | None = None  # of the process that is up; made when first asked for
+
+    @property
+    def loggers(self) -> BrokerLoggers:
+        """The levels of its loggers."""
+        if self._loggers is None:
+            from mockbroker.state.configs.loggers import BrokerLoggers
+
+            self._loggers = BrokerLoggers()
+        return self._loggers
+
+    def process_ended(self) -> None:
+        """Forget what only its process knew."""
+        self._loggers = None
 
     @property
     def online(self) -> bool:

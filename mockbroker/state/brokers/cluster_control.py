@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.network import CONTROLLER
 from mockbroker.state.timers import Timers
+from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
@@ -23,6 +25,9 @@ class ClusterControl:
 
     cluster: Cluster
     _sessions: Timers[int] = field(init=False)  # of brokers that do not reach the controller
+    fenced: set[int] = field(default_factory=set)  # by command: their heartbeats do not unfence them
+    full_disks: set[int] = field(default_factory=set)  # brokers whose log directory has failed
+    _unregistered: dict[int, int] = field(default_factory=dict)  # the last epoch of those that were struck off
 
     def __post_init__(self) -> None:
         self._sessions = self.cluster.timers.subsystem("broker sessions", self._session_expired)
@@ -33,10 +38,12 @@ class ClusterControl:
 
         registered = self.cluster.image.brokers
         for broker in brokers:
-            epoch = registered[broker.id].epoch + 1 if broker.id in registered else 0
+            last = registered[broker.id].epoch if broker.id in registered else self._unregistered.get(broker.id, -1)
+            epoch = last + 1
             self.cluster.writer.commit([registration(broker, epoch)])
             broker.registration = registered[broker.id]
-            self.fence([broker.id], fenced=False)
+            if broker.id not in self.fenced:
+                self.fence([broker.id], fenced=False)
 
     def fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
         """Have brokers serve no longer, or from now on."""
@@ -51,22 +58,27 @@ class ClusterControl:
 
         Gives False if it was down. Raises KeyError: no such broker.
         """
-        broker = self.cluster.brokers[broker_id]
+        broker = self.cluster.liveness.broker(broker_id)
         if not broker.is_running:
             return False
         self.cluster.now_ms = now_ms
         broker.is_running = False
+        self.cluster.replication.stopped.add(broker_id)
         self._sessions.cancel(broker_id)
         if broker.online:
             self.fence([broker_id], fenced=True)
         self.cluster.support.broker_stopped(broker, now_ms)
-        self.cluster.fetch_sessions.pop(broker_id, None)
+        self._forget_sessions(broker_id)
         self.cluster.producers.forget_block(broker_id)
         self.cluster.brokers_changed()
-        if self.cluster.has_groups:
-            coordinators = self.cluster.liveness.coordinators
-            self.cluster.groups.restart_sessions([key for key, at in coordinators.items() if at == broker_id], now_ms)
+        self._coordinators_move(broker_id, now_ms)
         return True
+
+    def _forget_sessions(self, broker_id: int) -> None:
+        """What a broker knows of readers goes with it."""
+        self.cluster.fetch_sessions.pop(broker_id, None)
+        if self.cluster.has_share:
+            self.cluster.share.broker_stopped(broker_id)
 
     def crash(self, broker_id: int, now_ms: int) -> bool:
         """End a broker without a word to anybody; it counts as gone once its session has expired.
@@ -74,13 +86,13 @@ class ClusterControl:
         Until then it stays the leader of what it leads, and in the ISRs where it lacks records for less than
         ``replica.lag.time.max.ms``. Gives False if it was down. Raises KeyError: no such broker.
         """
-        broker = self.cluster.brokers[broker_id]
+        broker = self.cluster.liveness.broker(broker_id)
         if not broker.is_running:
             return False
         self.cluster.now_ms = now_ms
         broker.is_running = False
         self.cluster.network.crash(broker_id)
-        self.cluster.fetch_sessions.pop(broker_id, None)
+        self._forget_sessions(broker_id)
         self.cluster.producers.forget_block(broker_id)
         if broker.online:
             self._sessions.set(broker_id, now_ms + self._session_timeout_ms())
@@ -93,13 +105,17 @@ class ClusterControl:
 
         One that does not reach the controller stays fenced until it does.
         """
-        broker = self.cluster.brokers[broker_id]
+        broker = self.cluster.liveness.broker(broker_id)
         if broker.is_running:
             return False
         self.cluster.now_ms = now_ms
         if broker.online:  # it crashed, and its session has not expired
             self._session_expired(broker_id, now_ms)
+        self.cluster.replication.stopped.discard(broker_id)
+        if self.cluster.network.has_crashed(broker_id):
+            self.cluster.replication_control.leaders.lose(broker_id)
         self._sessions.cancel(broker_id)
+        self.fenced.discard(broker_id)
         self.cluster.network.revive(broker_id)
         first = not self.cluster.online_brokers()
         broker.is_running = True
@@ -112,6 +128,103 @@ class ClusterControl:
         if first and self.cluster.has_groups:
             self.cluster.groups.restart_sessions(self.cluster.liveness.coordinators, now_ms)
         return True
+
+    def fence_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Have the controller fence a broker that runs, until ``unfence_broker`` or its next start.
+
+        It leads nothing, is in no ISR, coordinates no group and is shown to no client, though clients that know it
+        still reach it, and it hears of all that changes. Gives False if it was fenced by command already, or is down.
+
+        Raises KeyError: no such broker. ValueError: in ZooKeeper mode there is no fencing.
+        """
+        self._only_in_kraft("brokers are fenced")
+        broker = self.cluster.liveness.broker(broker_id)
+        if not broker.is_running or broker_id in self.fenced:
+            return False
+        self.cluster.now_ms = now_ms
+        self.fenced.add(broker_id)
+        if broker.online:
+            self._sessions.cancel(broker_id)
+            self.fence([broker_id], fenced=True)
+            self.cluster.brokers_changed()
+            self._coordinators_move(broker_id, now_ms)
+        return True
+
+    def unfence_broker(self, broker_id: int, now_ms: int) -> bool:
+        """Let a broker that was fenced by command serve again; False if it was not.
+
+        Raises KeyError: no such broker.
+        """
+        broker = self.cluster.liveness.broker(broker_id)
+        if broker_id not in self.fenced:
+            return False
+        self.cluster.now_ms = now_ms
+        self.fenced.discard(broker_id)
+        if broker.is_running and self.cluster.network.connects(broker_id, CONTROLLER):
+            first = not self.cluster.online_brokers()
+            self.fence([broker_id], fenced=False)
+            self.cluster.brokers_changed()
+            if first and self.cluster.has_groups:
+                self.cluster.groups.restart_sessions(self.cluster.liveness.coordinators, now_ms)
+        return True
+
+    def fill_disk(self, broker_id: int, now_ms: int) -> bool:
+        """Have the log directory of all that a broker has replicas of fail, as one does whose disk is full.
+
+        The broker stays up, as one with a second log directory does, and answers KAFKA_STORAGE_ERROR for these
+        partitions; its replicas are offline, and others lead. Partitions that come afterwards go to its other
+        directory. A broker of Kafka that has no other one halts: that is ``crash``.
+
+        Gives False if it was full. Raises KeyError: no such broker. ValueError: in ZooKeeper mode.
+        Source: LogManager.handleLogDirFailure and ReplicaManager.getPartitionOrError, Apache Kafka 4.4; KIP-858.
+        """
+        self._only_in_kraft("log directories fail")
+        broker = self.cluster.liveness.broker(broker_id)
+        if broker_id in self.full_disks:
+            return False
+        self.cluster.now_ms = now_ms
+        self.full_disks.add(broker_id)
+        held = [partition for partition in self.cluster.partitions() if broker.id in partition.replicas]
+        self.cluster.replication_control.set_offline(held, broker_id, offline=True)
+        return True
+
+    def empty_disk(self, broker_id: int, now_ms: int) -> bool:
+        """Have the log directory of a broker work again: its replicas catch up. In Kafka that takes a restart, too.
+
+        Gives False if it was not full. Raises KeyError: no such broker.
+        """
+        broker = self.cluster.liveness.broker(broker_id)
+        if broker_id not in self.full_disks:
+            return False
+        self.cluster.now_ms = now_ms
+        self.full_disks.discard(broker_id)
+        self.cluster.replication_control.set_offline(self.cluster.partitions(), broker.id, offline=False)
+        return True
+
+    def unregister(self, broker_id: int, now_ms: int) -> None:
+        """Forget a broker: it serves no longer and gets no new replicas until it starts again.
+
+        Raises ApiError: BROKER_ID_NOT_REGISTERED. ValueError: in ZooKeeper mode.
+        """
+        self._only_in_kraft("brokers are unregistered")
+        registered = self.cluster.image.brokers.get(broker_id)
+        if registered is None:
+            raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker_id} is not registered")
+        self.cluster.now_ms = now_ms
+        from protocol.embedded.metadata_brokers import UnregisterBrokerRecord
+
+        was_online = not registered.fenced
+        if was_online:
+            self._sessions.cancel(broker_id)
+            self.fence([broker_id], fenced=True)
+        self.cluster.writer.commit([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=registered.epoch)])
+        broker = self.cluster.brokers.get(broker_id)
+        if broker is not None:
+            broker.registration = None
+            self._unregistered[broker_id] = registered.epoch
+        self.cluster.brokers_changed()
+        if was_online:
+            self._coordinators_move(broker_id, now_ms)
 
     def register_anew(self, now_ms: int) -> None:
         """Have the brokers that are up register anew where their addresses have changed; in ZooKeeper mode all of them,
@@ -135,22 +248,62 @@ class ClusterControl:
         records for ``replica.lag.time.max.ms``. A broker that does not reach the controller hears of no change, and
         counts as gone after ``broker.session.timeout.ms``, in ZooKeeper mode ``zookeeper.session.timeout.ms``.
         """
+        self._check_link(node, other)
         self._cut([(node, other)], now_ms)
 
     def mend_link(self, node: int, other: int, now_ms: int) -> None:
         """Have two nodes reach each other again: followers catch up, and a broker hears of all that has changed."""
+        self._check_link(node, other)
         self.cluster.network.mend(node, other)
         self._mended({node, other}, now_ms)
 
     def isolate(self, broker_id: int, now_ms: int) -> None:
         """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
-        broker = self.cluster.brokers[broker_id]
+        broker = self.cluster.liveness.broker(broker_id)
         self._cut([(broker.id, other) for other in (*self.cluster.brokers, CONTROLLER) if other != broker.id], now_ms)
+
+    def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None) -> None:
+        """Have the followers on a broker be so many records behind their leaders; 0 ends it.
+
+        They serve their own readers that much less. As long as they are in sync the high watermark waits for them, and
+        so does a Produce with acks=all, until they fall out of the ISR after ``replica.lag.time.max.ms``.
+
+        Raises KeyError: no such broker. ValueError: a lag below 0.
+        """
+        cluster = self.cluster
+        if records < 0:
+            raise ValueError(f"a lag of {records} records, but 0 is the least")
+        if now_ms is not None:
+            cluster.now_ms = now_ms
+        cluster.replication.set_lag(cluster.liveness.broker(broker_id).id, records)
+        partitions = [partition for partition in cluster.partitions() if broker_id in partition.replicas]
+        cluster.replication.refresh(partitions, cluster.now_ms)
+        cluster.woken.extend(partitions)
+        cluster.replication_control.elect(cluster.topics.values())
+        cluster.changed()
 
     def rejoin(self, broker_id: int, now_ms: int) -> None:
         """Mend every link of a broker. Raises KeyError."""
-        self.cluster.network.mend_all(self.cluster.brokers[broker_id].id)
+        self.cluster.network.mend_all(self.cluster.liveness.broker(broker_id).id)
         self._mended({broker_id, CONTROLLER}, now_ms)
+
+    def _only_in_kraft(self, what: str) -> None:
+        if not self.cluster.support.is_kraft:
+            raise ValueError(f"{what} in KRaft mode only, and this cluster is in ZooKeeper mode")
+
+    def _coordinators_move(self, broker_id: int, now_ms: int) -> None:
+        """Groups that a broker coordinated go to others, which give their members whole sessions."""
+        if self.cluster.has_groups:
+            coordinators = self.cluster.liveness.coordinators
+            self.cluster.groups.restart_sessions([key for key, at in coordinators.items() if at == broker_id], now_ms)
+
+    def _check_link(self, node: int, other: int) -> None:
+        """Raises KeyError: no such broker. ValueError: a node and itself."""
+        for one in (node, other):
+            if one != CONTROLLER:
+                self.cluster.liveness.broker(one)
+        if node == other:
+            raise ValueError(f"expected two nodes for a link, got {node} twice")
 
     def _cut(self, links: Iterable[tuple[int, int]], now_ms: int) -> None:
         self.cluster.now_ms = now_ms

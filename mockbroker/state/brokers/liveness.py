@@ -8,7 +8,7 @@ from zlib import crc32
 
 from kafka_rack import diskless
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.errors import ApiError
+from mockbroker.state.errors import ApiError, UnknownNameError
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.error_codes import ErrorCode
 
@@ -57,8 +57,15 @@ class Liveness:
         """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
         found = [broker for broker in self.brokers.values() if broker.rack == rack]
         if not found:
-            raise KeyError(rack)
+            raise UnknownNameError(f"expected a rack of {', '.join(self.racks()) or 'none'}; got {rack!r}")
         return found
+
+    def broker(self, broker_id: int) -> Broker:
+        """The broker of this id, whether up or not. Raises KeyError: there is none."""
+        broker = self.brokers.get(broker_id)
+        if broker is None:
+            raise UnknownNameError(f"expected a broker of {', '.join(map(str, self.brokers))}; got {broker_id!r}")
+        return broker
 
     def coordinator_for(self, group_id: str) -> Broker:
         """The broker that coordinates a group (or a transactional id): the same one while it is up.
@@ -75,6 +82,21 @@ class Liveness:
         self.coordinators[group_id] = chosen.id
         return chosen
 
+    def move_coordinator(self, group_id: str, broker_id: int) -> bool:
+        """Have a broker coordinate a group while it is up; False if it did.
+
+        Raises KeyError: no such broker. ApiError: COORDINATOR_NOT_AVAILABLE, it is not up.
+        """
+        if not self.broker(broker_id).online:
+            up = ", ".join(str(broker.id) for broker in self.online_brokers()) or "none"
+            raise ApiError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"expected a broker that is up ({up}) for the coordinator of {group_id}, got {broker_id}",
+            )
+        before = self.brokers.get(self.coordinators.get(group_id, -1))
+        self.coordinators[group_id] = broker_id
+        return before is None or not before.online or before.id != broker_id
+
     def diskless_candidates(self, rack: str | None) -> list[int]:
         """The ids of the brokers that may be named to a client of this rack as the leader of diskless partitions."""
         found = self._candidates.get(rack)
@@ -83,6 +105,11 @@ class Liveness:
             if len(self._candidates) < MAX_RACKS_KEPT:
                 self._candidates[rack] = found
         return found
+
+    @property
+    def known_racks(self) -> frozenset[str]:
+        """The racks that brokers have, up or not."""
+        return self._racks
 
     def diskless_broker(self, rack: str | None) -> int:
         """The candidate whose turn it is for clients of this rack, -1 while no broker is up."""

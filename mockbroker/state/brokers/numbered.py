@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 
@@ -38,6 +39,12 @@ def numbered_brokers(
                 listeners.append(listener_at(RACK_LISTENER + rack, host, at, rack, advertised_host))
         brokers.append(Broker(index, (racks[index % len(racks)] or None) if racks else None, listeners))
     return brokers
+
+
+def with_free_ports(broker: Broker) -> Broker:
+    """A broker like this one, whose listeners take any port that is free."""
+    listeners = [replace(one, port=0, bind_port=None if one.bind_port is None else 0) for one in broker.listeners]
+    return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol)
 
 
 def listener_at(name: str, host: str, port: int, rack: str | None, advertised_host: str | None) -> Listener:

@@ -3,36 +3,57 @@
 Groups belong to the cluster, not to a broker, so they outlive a stopped coordinator. Every command takes plain values
 and the time, and raises ApiError for what the asker did wrong.
 
-Source: GroupCoordinatorService, GroupMetadataManager and OffsetMetadataManager, Apache Kafka 4.0.
+Source: GroupCoordinatorService, GroupMetadataManager and OffsetMetadataManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import Joining
-from mockbroker.state.groups.classic.records import new_group, tombstone
-from mockbroker.state.groups.classic.timers import TimerKey
-from mockbroker.state.groups.kind import CoordinatedGroup, TopicsOf
+from mockbroker.state.groups.classic.records import new_group
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck, CoordinatedGroup, TopicsOf
+from mockbroker.state.groups.modern.group import GroupConfigs, GroupContext, ModernGroup
+from mockbroker.state.groups.modern.rules import GroupRules
+from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.groups.offsets import Committed, GroupOffsets, commits, deletions, transaction_end
+from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.timers import Timers, TimerService, always
+from mockbroker.state.wall_clock import WallClock
 from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.consumer.group import ConsumerGroup
+
+SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
+
+
+def time_zero() -> int:
+    return 0
+
+
+EXPIRY = "expiry"  # what the timer is about that no group has
+LATEST_COMMIT = 10  # version of OffsetCommit
+STATES_ASKED_FOR = {"NotReady": "not_ready"}
+"""States that ListGroups finds by another name than the one it shows."""
 
 
 @dataclass(slots=True, eq=False)
 class Groups:
     """Groups and their offsets.
 
-    ``notify`` is called with what a call waits for once that has its answer. Time runs for groups while
-    ``has_coordinators``: without a broker nobody minds them.
+    ``notify`` is called with what a call waits for once that has its answer, ``now`` gives the time. Time runs for
+    groups while ``has_coordinators``: without a broker nobody minds them.
 
     What a restart finds again, offsets and stable generations, goes to the image; the groups that run are kept here.
     """
@@ -41,22 +62,85 @@ class Groups:
     notify: Callable[[Hashable], None]
     writer: ImageWriter
     timers: TimerService = field(default_factory=TimerService)
+    clock: WallClock = field(default_factory=WallClock)
     has_coordinators: Callable[[], bool] = always
+    topics: GroupTopics = field(default_factory=GroupTopics)
+    configs: GroupConfigs | None = None
+    rules: GroupRules = field(default_factory=GroupRules)
+    now: Callable[[], int] = time_zero
+    context: GroupContext = field(init=False)
     _groups: dict[str, CoordinatedGroup] = field(default_factory=dict)
-    _timers: Timers[TimerKey] = field(init=False)
+    _timers: Timers[Any] = field(init=False)  # by group id, what for, and member id or empty
 
     def __post_init__(self) -> None:
         self._timers = self.timers.subsystem("groups", self._on_timer, runs=self.has_coordinators)
+        self.context = GroupContext(
+            self.settings,
+            self._timers,
+            self.notify,
+            self.writer.commit,
+            self.clock,
+            self.topics,
+            self.configs
+            or GroupConfigs(self.settings.__getitem__, lambda _group, name: self.settings[f"group.{name}"]),
+            self.register,
+            self.rules,
+        )
 
     def restore(self, now_ms: int) -> None:
         """Run the groups that are in the image: those with a generation, and those with offsets, pending or not."""
         image = self.writer.image
+        for group_id, records in sorted(image.modern_groups.items()):
+            if group_id not in image.groups:
+                modern = class_of(next(iter(records))[0])(group_id, self.context)
+                self.register(modern)
+                modern.restore(records.values(), now_ms)
         for group_id in sorted(
             image.groups.keys() | image.offsets.keys() | set().union(*image.pending_offsets.values())
         ):
+            if group_id in self._groups:
+                continue
             group = self._get_or_create(group_id, now_ms)
             if group_id in image.groups:
                 group.restore(image.groups[group_id], now_ms)
+
+    # groups of any kind
+
+    def find(self, group_id: str) -> CoordinatedGroup | None:
+        """A group of any kind, None if there is none."""
+        return self._groups.get(group_id)
+
+    def find_or_make(self, kind: type[SomeGroup], group_id: str, *, create: bool) -> SomeGroup:
+        """The group of this id and kind; where ``create`` is set and the id is free, a new one, not yet registered.
+
+        A classic group without members gives its id to a kind that may replace it.
+
+        Raises ApiError: GROUP_ID_NOT_FOUND, where the id is free or belongs to another kind.
+        """
+        group = self._groups.get(group_id)
+        if group is None and not create:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind.kind.capitalize()} group {group_id} not found.")
+        if isinstance(group, kind):
+            return group
+        if group is None or (create and kind.replaces_empty_classic and is_empty_classic(group)):
+            return kind(group_id, self.context)
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
+
+    def get_as(self, kind: type[SomeGroup], group_id: str) -> SomeGroup:
+        """The group of this id, if it is of this kind. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        group = self.get(group_id)
+        if not isinstance(group, kind):
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
+        return group
+
+    def register(self, group: CoordinatedGroup) -> None:
+        """Let a group be found by its id from now on. One of another kind that had the id is gone, but for offsets."""
+        before = self._groups.get(group.id)
+        if before is not group and before is not None:
+            before.cancel_timers()
+            self.writer.commit(before.tombstones())
+        self._groups[group.id] = group
+        self._look_later()
 
     # members
 
@@ -72,13 +156,28 @@ class Groups:
                 ErrorCode.INVALID_SESSION_TIMEOUT,
                 f"session timeout {joining.session_timeout_ms} ms, but {shortest} to {longest} ms are allowed",
             )
+        other = self._groups.get(group_id)
+        if other is not None and not isinstance(other, ClassicGroup):
+            if is_consumer(other) and other.member_count:
+                from mockbroker.state.groups.consumer import classic_members
+
+                try:
+                    return classic_members.join(other, joining, now_ms, rng)
+                except ApiError as error:
+                    return PendingAnswer(JoinAnswer("", ErrorCode(error.code)))
+            if other.kind not in ("consumer", "streams") or other.member_count:
+                return PendingAnswer(JoinAnswer("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+            if not joining.member_id:
+                other.cancel_timers()
+                self.writer.commit(other.tombstones())
+                del self._groups[group_id]
         if joining.member_id:
             group = self._group_of_member(group_id)
         else:
             is_new = group_id not in self._groups
             group = self._get_or_create(group_id, now_ms)
             if is_new:
-                self.writer.commit([new_group(group_id, now_ms)])
+                self.writer.commit([new_group(group_id, self.clock.at(now_ms))])
         return group.join(joining, now_ms, rng)
 
     def sync(
@@ -94,18 +193,33 @@ class Groups:
     ) -> PendingAnswer[SyncAnswer]:
         """Take a SyncGroup in. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.sync``."""
         check_group_id(group_id)
+        other = self._groups.get(group_id)
+        if is_consumer(other):
+            from mockbroker.state.groups.consumer import classic_members
+
+            return classic_members.sync(other, member_id, instance_id, generation, protocol_type, protocol_name, now_ms)
         group = self._group_of_member(group_id)
         return group.sync(member_id, instance_id, generation, protocol_type, protocol_name, assignments, now_ms)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
         """Take a member's sign of life. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.heartbeat``."""
         check_group_id(group_id)
-        self._group_of_member(group_id).heartbeat(member_id, instance_id, generation, now_ms)
+        other = self._groups.get(group_id)
+        if is_consumer(other):
+            from mockbroker.state.groups.consumer import classic_members
+
+            classic_members.heartbeat(other, member_id, instance_id, generation, now_ms)
+        else:
+            self._group_of_member(group_id).heartbeat(member_id, instance_id, generation, now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
         """Remove members, given as (member id, instance id); one error code each. Raises ApiError: INVALID_GROUP_ID."""
         check_group_id(group_id)
         group = self._groups.get(group_id)
+        if is_consumer(group):
+            from mockbroker.state.groups.consumer import classic_members
+
+            return classic_members.leave(group, leaving, now_ms)
         if not isinstance(group, ClassicGroup):
             return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving)
         return group.leave(leaving, now_ms)
@@ -120,27 +234,27 @@ class Groups:
         instance_id: str | None,
         offsets: Mapping[TopicPartition, Committed],
         now_ms: int,
+        *,
+        version: int = LATEST_COMMIT,
     ) -> dict[TopicPartition, ErrorCode]:
         """Commit a member's offsets, or anyone's while the group is empty (generation -1), which creates the group.
+
+        Args:
+            generation: of the member, which for members of the consumer protocol is its epoch.
+            version: of the request; the consumer protocol asks for 9 and later.
 
         Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
 
         Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
-            ``ClassicGroup.accept_commit``.
+            ``CoordinatedGroup.accept_commit``.
         """
         group = self._groups.get(group_id)
         if group is None:
             if generation >= 0:
                 raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
             group = self._get_or_create(group_id, now_ms)
-        group.accept_commit(member_id, instance_id, generation, now_ms)
-        longest = self.settings["offset.metadata.max.bytes"]
-        fitting = {partition: offset for partition, offset in offsets.items() if len(offset.metadata) <= longest}
-        self.writer.commit(commits(group_id, fitting, now_ms))
-        return {
-            partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
-            for partition in offsets
-        }
+        check = group.accept_commit(member_id, instance_id, generation, now_ms, version=version)
+        return self._write_commits(group_id, offsets, now_ms, check)
 
     def stage(
         self,
@@ -151,20 +265,59 @@ class Groups:
         instance_id: str | None,
         offsets: Mapping[TopicPartition, Committed],
         now_ms: int,
-    ) -> None:
+    ) -> dict[TopicPartition, ErrorCode]:
         """Keep offsets that a producer's transaction is to commit; a group that does not exist is created.
 
-        Raises ApiError: ILLEGAL_GENERATION for a generation of a group that does not exist, and those of
-            ``ClassicGroup.accept_transactional_commit``.
+        Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
+
+        Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
+            ``CoordinatedGroup.accept_transactional_commit``.
         """
-        if generation >= 0 and group_id not in self._groups:
-            raise ApiError(ErrorCode.ILLEGAL_GENERATION, f"Group {group_id} not found.")
-        self._get_or_create(group_id, now_ms).accept_transactional_commit(member_id, instance_id, generation)
-        self.writer.commit(commits(group_id, offsets, now_ms, producer_id))
+        group = self._groups.get(group_id)
+        if group is None:
+            if generation >= 0:
+                raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+            group = self._get_or_create(group_id, now_ms)
+        check = group.accept_transactional_commit(member_id, instance_id, generation)
+        return self._write_commits(group_id, offsets, now_ms, check, producer_id)
+
+    def _write_commits(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, Committed],
+        now_ms: int,
+        check: CommitCheck | None,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Write the offsets whose metadata is not too long, unless the check refuses one of them."""
+        longest = self.settings["offset.metadata.max.bytes"]
+        fitting = {partition: offset for partition, offset in offsets.items() if len(offset.metadata) <= longest}
+        if check is not None:
+            for partition in fitting:
+                check(partition)
+        self.writer.commit(commits(group_id, fitting, self.clock.at(now_ms), producer_id))
+        return {
+            partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
+            for partition in offsets
+        }
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """Commit or drop what the producer's transaction staged, in every group."""
         self.writer.commit([transaction_end(producer_id, committed=committed)])
+
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
+        """Let a member read offsets; a group that does not exist, or has none of its own, lets anybody.
+
+        Raises ApiError: those of ``CoordinatedGroup.accept_fetch``.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            return
+        try:
+            group.accept_fetch(member_id, epoch)
+        except ApiError as error:
+            if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+                raise
 
     def offsets(self, group_id: str) -> GroupOffsets:
         """A group's offsets, to read; none for a group that does not exist."""
@@ -217,20 +370,18 @@ class Groups:
         return [
             group
             for _, group in sorted(self._groups.items())
-            if (not wanted_states or group.state_name.lower() in wanted_states)
+            if (not wanted_states or STATES_ASKED_FOR.get(group.state_name, group.state_name.lower()) in wanted_states)
             and (not wanted_types or group.kind in wanted_types)
         ]
 
     def delete(self, group_id: str) -> None:
         """Delete a group without members, and its offsets.
 
-        Raises ApiError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        Raises ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
         """
-        check_group_id(group_id)
-        self.get(group_id).delete()
-        del self._groups[group_id]
-        known = self.offsets(group_id).all_partitions()
-        self.writer.commit([*deletions(group_id, known), tombstone(group_id)])
+        group = self.get(group_id)
+        group.delete()
+        self.remove(group)
 
     # time
 
@@ -240,11 +391,45 @@ class Groups:
             if group_id in self._groups:
                 self._groups[group_id].restart_sessions(now_ms)
 
+    def expire(self, now_ms: int) -> None:
+        """Drop offsets that are too old by the wall clock, and groups that have nothing left."""
+        from mockbroker.state.groups.expiry import expire
+
+        expire(self, now_ms)
+
+    def remove(self, group: CoordinatedGroup) -> None:
+        """A group is gone, with its offsets; whether it may go was looked at before."""
+        group.cancel_timers()
+        del self._groups[group.id]
+        known = self.offsets(group.id).all_partitions()
+        self.writer.commit([*deletions(group.id, known), *group.tombstones()])
+
+    def coordinator_moved(self, group_id: str, now_ms: int) -> None:
+        """Another broker coordinates a group: calls that wait at the old one are answered, sessions begin anew."""
+        if group_id in self._groups:
+            self._groups[group_id].coordinator_moved()
+            self.restart_sessions([group_id], now_ms)
+
     # inside
 
-    def _on_timer(self, key: TimerKey, now_ms: int) -> None:
+    def _on_timer(self, key: tuple[str, Any, str], now_ms: int) -> None:
         group_id, timer, member_id = key
-        self._groups[group_id].on_timer(timer, member_id, now_ms)
+        if timer is EXPIRY:
+            self.expire(now_ms)
+            if self._groups:
+                self._look_later(now_ms)
+        else:
+            self._groups[group_id].on_timer(timer, member_id, now_ms)
+
+    def _look_later(self, now_ms: int | None = None) -> None:
+        """Look for what has expired once the interval is over, unless that is under way.
+
+        Groups that are of no cluster, as tests have them, keep everything.
+        """
+        key = ("", EXPIRY, "")
+        if self.configs is not None and key not in self._timers:
+            interval_ms: int = self.context.configs.broker("offsets.retention.check.interval.ms")
+            self._timers.set(key, (self.now() if now_ms is None else now_ms) + interval_ms)
 
     def _group_of_member(self, group_id: str) -> ClassicGroup:
         """The group that a member says it is in; of one that does not exist it cannot be a member."""
@@ -256,9 +441,16 @@ class Groups:
     def _get_or_create(self, group_id: str, now_ms: int) -> ClassicGroup:
         group = self._groups.get(group_id)
         if group is None:
-            group = self._groups[group_id] = ClassicGroup(
-                group_id, self.settings, self._timers, self.notify, self.writer.commit, state_since_ms=now_ms
+            group = ClassicGroup(
+                group_id,
+                self.settings,
+                self._timers,
+                self.notify,
+                self.writer.commit,
+                self.clock,
+                state_since_ms=self.clock.at(now_ms),
             )
+            self.register(group)
         if not isinstance(group, ClassicGroup):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Group {group_id} is no classic group.")
         return group
@@ -268,3 +460,22 @@ def check_group_id(group_id: str) -> None:
     """Refuse the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
     if not group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+
+
+def is_consumer(group: CoordinatedGroup | None) -> TypeGuard[ConsumerGroup]:
+    """Whether it is a group of the consumer protocol; that is not loaded to find out."""
+    return group is not None and group.kind == "consumer"
+
+
+def is_empty_classic(group: CoordinatedGroup) -> bool:
+    """Whether it is a classic group without members, which another kind may replace."""
+    return isinstance(group, ClassicGroup) and group.state is State.EMPTY
+
+
+def class_of(key: type) -> type[ModernGroup[Any]]:
+    """The kind of group that keeps records with a key of this class."""
+    for name, module in GROUP_CLASSES.items():
+        if key.__name__.startswith(name):
+            found: type[ModernGroup[Any]] = getattr(import_module(module), name)
+            return found
+    raise TypeError(f"expected a key of a group's record, got {key.__name__}")

@@ -39,6 +39,18 @@ class BrokerRegistration:
     fenced: bool
     in_controlled_shutdown: bool
 
+    def copy(self) -> BrokerRegistration:
+        return BrokerRegistration(
+            self.id,
+            self.epoch,
+            self.incarnation_id,
+            self.end_points,
+            self.features,
+            self.rack,
+            self.fenced,
+            self.in_controlled_shutdown,
+        )
+
 
 def register(image: Image, record: RegisterBrokerRecord) -> None:
     image.brokers[record.broker_id] = BrokerRegistration(

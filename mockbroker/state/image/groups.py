@@ -30,13 +30,23 @@ def set_offset(image: Image, record: CoordinatorRecord) -> None:
         drop(image.offsets, key.group, partition)
         for producer_id, by_group in list(image.pending_offsets.items()):
             drop(by_group, key.group, partition)
+            image.commit_numbers.pending.pop((producer_id, key.group, partition), None)
             if not by_group:
                 del image.pending_offsets[producer_id]
+        if not image.pending_offsets:
+            image.commit_numbers.clear()
     elif record.producer_id == NO_PRODUCER_ID:
         image.offsets.setdefault(key.group, {})[partition] = record.value
+        if image.pending_offsets:
+            numbers = image.commit_numbers
+            numbers.last += 1
+            numbers.committed[key.group, partition] = numbers.last
     else:
         by_group = image.pending_offsets.setdefault(record.producer_id, {})
         by_group.setdefault(key.group, {})[partition] = record.value
+        numbers = image.commit_numbers
+        numbers.last += 1
+        numbers.pending[record.producer_id, key.group, partition] = numbers.last
 
 
 def drop(by_group: dict[str, dict[TopicPartition, OffsetCommitValue]], group: str, partition: TopicPartition) -> None:

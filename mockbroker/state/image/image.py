@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockbroker.state.image.brokers import BrokerRegistration
+    from mockbroker.state.image.coordinator_records import CoordinatorRecord
+    from mockbroker.state.image.share_states import SharePartitionKey, ShareState
     from mockbroker.state.image.topics import TopicImage
     from protocol.embedded.group_log import GroupMetadataValue, OffsetCommitValue
     from protocol.embedded.metadata_security import (
@@ -35,12 +37,36 @@ if TYPE_CHECKING:
     )
     from protocol.embedded.transaction_log import TransactionLogValue
 
-TOPIC_RESOURCE = 2  # ConfigResource.Type
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
+CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32
 FIRST_PRODUCER_ID = 1000  # Kafka begins with 0, which some clients send for none
 
 TopicPartition = tuple[str, int]
+GroupRecords = dict[tuple[type, str], "CoordinatorRecord"]  # by the key's class, and its member or expression or empty
 QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) each; None: the default entity
 Apply = Callable[["Image", Any], None]
+
+
+@dataclass(slots=True)
+class CommitNumbers:
+    """In which order offsets were committed while any were pending: of a partition's commits the latest counts.
+
+    ``pending`` has the number of what an open transaction is to commit, by producer id, group and partition;
+    ``committed`` that of what was committed meanwhile, by group and partition.
+    """
+
+    last: int = 0
+    pending: dict[tuple[int, str, TopicPartition], int] = field(default_factory=dict)
+    committed: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+
+    def copy(self) -> CommitNumbers:
+        return CommitNumbers(self.last, dict(self.pending), dict(self.committed))
+
+    def clear(self) -> None:
+        """Nothing is pending any more."""
+        self.last = 0
+        self.pending.clear()
+        self.committed.clear()
 
 
 @dataclass(slots=True, repr=False)
@@ -55,9 +81,12 @@ class Image:
 
     # groups
     groups: dict[str, GroupMetadataValue] = field(default_factory=dict)  # classic groups: the last stable generation
+    modern_groups: dict[str, GroupRecords] = field(default_factory=dict)  # groups of the other kinds
     offsets: dict[str, dict[TopicPartition, OffsetCommitValue]] = field(default_factory=dict)  # by group
     pending_offsets: dict[int, dict[str, dict[TopicPartition, OffsetCommitValue]]] = field(default_factory=dict)
     """What open transactions are to commit, by producer id and group."""
+    commit_numbers: CommitNumbers = field(default_factory=CommitNumbers)
+    share_states: dict[SharePartitionKey, ShareState] = field(default_factory=dict)
 
     # producers
     next_producer_id: int = FIRST_PRODUCER_ID  # behind the last block that was given out
@@ -68,6 +97,30 @@ class Image:
     acls: dict[bytes, AccessControlEntryRecord] = field(default_factory=dict)  # by the entry's id
     delegation_tokens: dict[str, DelegationTokenRecord] = field(default_factory=dict)  # by token id
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)  # limit by key
+
+    def copy(self) -> Image:
+        """An equal image, which changes by itself. The records in it are shared: they stay as they are."""
+        return Image(
+            dict(self.features),
+            {broker_id: broker.copy() for broker_id, broker in self.brokers.items()},
+            {topic_id: topic.copy() for topic_id, topic in self.topics.items()},
+            {resource: dict(values) for resource, values in self.configs.items()},
+            dict(self.groups),
+            {group: dict(records) for group, records in self.modern_groups.items()},
+            {group: dict(offsets) for group, offsets in self.offsets.items()},
+            {
+                producer_id: {group: dict(offsets) for group, offsets in by_group.items()}
+                for producer_id, by_group in self.pending_offsets.items()
+            },
+            self.commit_numbers.copy(),
+            dict(self.share_states),
+            self.next_producer_id,
+            dict(self.transactions),
+            dict(self.scram_credentials),
+            dict(self.acls),
+            dict(self.delegation_tokens),
+            {entity: dict(limits) for entity, limits in self.client_quotas.items()},
+        )
 
     def apply(self, record: object) -> None:
         """Take a record in. The record is kept or left alone, never changed, and has to stay as it is.
@@ -88,12 +141,16 @@ class Image:
 # record of its kind.
 SUBJECTS = {
     "mockbroker.state.image.coordinator_records": "coordinator_records",
+    "protocol.embedded.consumer_group_log": "modern_groups",
     "protocol.embedded.control_records": "transaction_markers",
     "protocol.embedded.group_log": "groups",
     "protocol.embedded.metadata_brokers": "brokers",
     "protocol.embedded.metadata_security": "security",
     "protocol.embedded.metadata_settings": "settings",
     "protocol.embedded.metadata_topics": "topics",
+    "protocol.embedded.share_group_log": "modern_groups",
+    "protocol.embedded.share_state_log": "share_states",
+    "protocol.embedded.streams_group_log": "modern_groups",
     "protocol.embedded.transaction_log": "transactions",
 }
 APPLY: dict[type, Apply] = {}  # what was looked up so far

@@ -9,12 +9,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.image.image import TOPIC_RESOURCE
-from protocol.embedded.metadata_topics import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from protocol.embedded.metadata_topics import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 
 if TYPE_CHECKING:
     from mockbroker.state.image.image import Apply, Image
 
 NO_LEADER_CHANGE = -2
+NO_DIRECTORY = bytes(15) + b"\1"  # DirectoryId.UNASSIGNED
 
 
 @dataclass(slots=True)
@@ -29,6 +36,30 @@ class PartitionRegistration:
     leader: int
     leader_epoch: int
     partition_epoch: int
+    directories: tuple[bytes, ...] = ()  # those of the replicas on their brokers, in their order; empty: nobody chose
+    removing: tuple[int, ...] = ()  # what a reassignment that is under way removes
+    adding: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()  # eligible leaders outside of the ISR (KIP-966)
+    last_known_elr: tuple[int, ...] = ()  # who led last, while nobody does
+
+    def copy(self) -> PartitionRegistration:
+        return PartitionRegistration(
+            self.replicas,
+            self.isr,
+            self.leader,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.directories,
+            self.removing,
+            self.adding,
+            self.elr,
+            self.last_known_elr,
+        )
+
+    def directory_of(self, broker_id: int) -> bytes | None:
+        """The id of the directory that was chosen for a broker's replica, None if none was."""
+        held = dict(zip(self.replicas, self.directories, strict=False))
+        return held.get(broker_id)
 
 
 @dataclass(slots=True)
@@ -38,6 +69,9 @@ class TopicImage:
     name: str
     id: bytes
     partitions: list[PartitionRegistration] = field(default_factory=list)
+
+    def copy(self) -> TopicImage:
+        return TopicImage(self.name, self.id, [partition.copy() for partition in self.partitions])
 
 
 def create(image: Image, record: TopicRecord) -> None:
@@ -54,7 +88,16 @@ def add_partition(image: Image, record: PartitionRecord) -> None:
     assert record.partition_id == len(partitions), (record.partition_id, len(partitions))
     partitions.append(
         PartitionRegistration(
-            tuple(record.replicas), tuple(record.isr), record.leader, record.leader_epoch, record.partition_epoch
+            tuple(record.replicas),
+            tuple(record.isr),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            tuple(record.directories),
+            tuple(record.removing_replicas),
+            tuple(record.adding_replicas),
+            tuple(record.eligible_leader_replicas or ()),
+            tuple(record.last_known_elr or ()),
         )
     )
 
@@ -62,17 +105,41 @@ def add_partition(image: Image, record: PartitionRecord) -> None:
 def change_partition(image: Image, record: PartitionChangeRecord) -> None:
     """A leader that is named begins an epoch, even if it is the one there was."""
     partition = image.topics[record.topic_id].partitions[record.partition_id]
+    if record.directories is not None:
+        partition.directories = tuple(record.directories)
     if record.replicas is not None:
+        if record.directories is None and partition.directories:
+            held = dict(zip(partition.replicas, partition.directories, strict=True))
+            partition.directories = tuple(held.get(replica, NO_DIRECTORY) for replica in record.replicas)
         partition.replicas = tuple(record.replicas)
     if record.isr is not None:
         partition.isr = tuple(record.isr)
+    if record.removing_replicas is not None:
+        partition.removing = tuple(record.removing_replicas)
+    if record.adding_replicas is not None:
+        partition.adding = tuple(record.adding_replicas)
+    if record.eligible_leader_replicas is not None:
+        partition.elr = tuple(record.eligible_leader_replicas)
+    if record.last_known_elr is not None:
+        partition.last_known_elr = tuple(record.last_known_elr)
     if record.leader != NO_LEADER_CHANGE:
         partition.leader = record.leader
         partition.leader_epoch += 1
     partition.partition_epoch += 1
 
 
+def clear_elr(image: Image, record: ClearElrRecord) -> None:
+    """Nobody is eligible outside of an ISR any more, in one topic or in all."""
+    for topic in image.topics.values():
+        if record.topic_name in ("", topic.name):
+            for partition in topic.partitions:
+                if partition.elr or partition.last_known_elr:
+                    partition.elr = partition.last_known_elr = ()
+                    partition.partition_epoch += 1
+
+
 APPLY: dict[type, Apply] = {
+    ClearElrRecord: clear_elr,
     TopicRecord: create,
     RemoveTopicRecord: remove,
     PartitionRecord: add_partition,

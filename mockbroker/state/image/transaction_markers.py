@@ -1,5 +1,7 @@
 """The marker that ends a producer's transaction: what it was to commit counts, or is dropped.
 
+What was committed for a partition after that counts in its place.
+
 Source: OffsetMetadataManager.replayEndTransactionMarker, Apache Kafka 4.4.
 """
 
@@ -16,10 +18,15 @@ if TYPE_CHECKING:
 
 
 def end_transaction(image: Image, record: CoordinatorRecord) -> None:
-    pending = image.pending_offsets.pop(record.producer_id, {})
-    if record.key.type == ControlType.COMMIT:
-        for group, offsets in pending.items():
-            image.offsets.setdefault(group, {}).update(offsets)
+    numbers = image.commit_numbers
+    for group, offsets in image.pending_offsets.pop(record.producer_id, {}).items():
+        for partition, value in offsets.items():
+            number = numbers.pending.pop((record.producer_id, group, partition))
+            if record.key.type == ControlType.COMMIT and number > numbers.committed.get((group, partition), 0):
+                image.offsets.setdefault(group, {})[partition] = value
+                numbers.committed[group, partition] = number
+    if not image.pending_offsets:
+        numbers.clear()
 
 
 APPLY: dict[type, Apply] = {ControlRecordTypeSchema: end_transaction}

@@ -5,84 +5,219 @@ Source: ReplicaManager.appendToLocalLog, UnifiedLog.append, Apache Kafka.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.batch_checks import (
+    FIRST_REAL_MS,
+    AppendRules,
+    append_rules,
+    bounds_of,
+    check_batch,
+    only_batch,
+)
 from mockbroker.state.logs.producers import BatchMetadata
+from mockbroker.state.logs.refusals import UNKNOWN_START, WITHOUT_START, BadBatchError, RefusedAppendError
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
+    BatchHeader,
     CorruptRecordError,
     RecordError,
     UnsupportedCompressionError,
     assign_offsets,
+    build_transaction_marker,
     validate,
 )
 
-LOG_APPEND_TIME = "LogAppendTime"
+if TYPE_CHECKING:
+    from mockbroker.state.logs.store import PartitionLog
+
 NO_TIME = -1
 
 
 class AppendResult(NamedTuple):
-    """Where records went, the offset behind them, and when; -1 where the producer's timestamps stand."""
+    """Where records went, the offset behind them, and when; -1 where the producer's timestamps stand.
+
+    Of a batch that was there already the time is its newest timestamp, as in Kafka, whoever has set that.
+    """
 
     base_offset: int
     end_offset: int
     append_time_ms: int
 
 
-def append(partition: Partition, records: bytes, now_ms: int, *, one_batch: bool, allow_zstd: bool) -> AppendResult:
+def append(
+    partition: Partition,
+    records: bytes,
+    now_ms: int,
+    *,
+    one_batch: bool,
+    allow_zstd: bool,
+    size: int | None = None,
+    clock_jumped: bool = False,
+    starts_at_zero: bool = False,
+    has_transactional_id: bool = True,
+) -> AppendResult:
     """Check records and append them; a batch that was appended before gives what it was given then.
 
     Args:
+        now_ms: by the wall clock.
         one_batch: exactly one batch of magic 2, as from Produce v3 on; else a message set of magic 0 or 1.
+        size: what ``only_batch`` gave for it, where that was asked already.
+        clock_jumped: whether a command has moved the clock. While it has not and shows a time soon after 1970, as a
+            simulation's does, records are not refused for being from the future.
+        starts_at_zero: see ``PartitionProducers.check``.
+        has_transactional_id: whether the producer named one, without which it may not write in a transaction.
 
-    Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, and those of
-        ``PartitionProducers.check``.
+    Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
+        UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
+        UNKNOWN_SERVER_ERROR, and those of ``PartitionProducers.check``.
     """
-    topic, log = partition.topic, partition.log
-    log_append_time = topic.config("message.timestamp.type") == LOG_APPEND_TIME
+    log, rules = partition.log, append_rules(partition.topic)
     try:
-        headers = validate(
-            records,
-            min_magic=2 if one_batch else 0,
-            max_magic=2 if one_batch else 1,
-            one_batch=one_batch,
-            allow_zstd=allow_zstd,
-            log_append_time=log_append_time,
-        )
-        largest = topic.config("max.message.bytes")
-        for header in headers:
-            if header.size > largest:
-                raise ApiError(
-                    ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {header.size} bytes, but the topic takes {largest}"
-                )
-        first = headers[0]
-        by_producer = first.producer_id >= 0
-        if by_producer:
+        if one_batch:
+            if size is None:
+                size = only_batch(records, allow_zstd=allow_zstd)
+            records, header = check_batch(records, size, rules, now_ms, clock_jumped=clock_jumped)
+            headers = [header]
+        else:
+            headers = check_message_set(records, rules, now_ms, clock_jumped=clock_jumped)
+    except BadBatchError as error:
+        raise refused(error.code, log, error.reason if error.record_errors else None, error.record_errors) from None
+    if len(records) > rules.segment_bytes:
+        raise refused(ErrorCode.RECORD_LIST_TOO_LARGE, log)
+    first = headers[0]
+    by_producer = first.producer_id >= 0
+    transactional = first.is_transactional
+    if transactional and not has_transactional_id:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if by_producer:
+        try:
             before = partition.producers.check(
-                first.producer_id, first.producer_epoch, first.base_sequence, first.last_sequence
+                first.producer_id,
+                first.producer_epoch,
+                first.base_sequence,
+                first.last_sequence,
+                transactional=transactional,
+                starts_at_zero=starts_at_zero,
             )
-            if before is not None:
-                return AppendResult(before.base_offset, before.end_offset, before.append_time_ms)
-        append_time_ms = now_ms if log_append_time else None
+        except ApiError as error:
+            raise refused(error.code, log) from None
+        if before is not None:
+            return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
+    append_time_ms = now_ms if rules.by_append_time else None
+    try:
         appended = assign_offsets(records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers)
-    except CorruptRecordError as error:
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    except UnsupportedCompressionError as error:
-        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
     except RecordError as error:
-        raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from None
-    log.append(appended.records, appended.last_offset, appended.max_timestamp, partition.leader_epoch)
-    written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if log_append_time else NO_TIME)
+        raise refused(code_of(error), log) from None
+    log.append(
+        appended.records,
+        appended.last_offset,
+        appended.max_timestamp,
+        partition.leader_epoch,
+        now_ms=now_ms,
+        segment_bytes=rules.segment_bytes,
+        segment_ms=rules.segment_ms,
+    )
+    written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)
     if by_producer:
         partition.producers.note(
             first.producer_id,
             first.producer_epoch,
-            BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, written.append_time_ms),
+            BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, appended.max_timestamp),
             appended.max_timestamp,
+            transactional=transactional,
         )
-    keep_bytes = topic.config("retention.bytes")
-    if keep_bytes >= 0 and topic.config("cleanup.policy") == "delete":
-        log.keep_at_most(keep_bytes, before=partition.high_watermark)
     return written
+
+
+def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> list[BatchHeader]:
+    """The headers of the messages of magic 0 or 1 that a log may take, as releases before 4.0 did.
+
+    Raises BadBatchError.
+    """
+    try:
+        headers = validate(records, min_magic=0, max_magic=1, allow_zstd=False, log_append_time=rules.by_append_time)
+    except RecordError as error:
+        raise BadBatchError(code_of(error), str(error)) from None
+    largest = rules.max_bytes
+    newest_ms = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS).newest_ms
+    for header in headers:
+        if header.size > largest:
+            raise BadBatchError(
+                ErrorCode.MESSAGE_TOO_LARGE, f"a message of {header.size} bytes, but the topic takes {largest}"
+            )
+        if newest_ms is not None and header.max_timestamp > newest_ms:
+            raise BadBatchError(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"expected timestamps up to {newest_ms}, got {header.max_timestamp}; the clock shows {now_ms}",
+            )
+    return headers
+
+
+def code_of(error: RecordError) -> ErrorCode:
+    """What a producer is told of records that cannot be read."""
+    if isinstance(error, CorruptRecordError):
+        return ErrorCode.CORRUPT_MESSAGE
+    if isinstance(error, UnsupportedCompressionError):
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    return ErrorCode.INVALID_RECORD
+
+
+def refused(
+    code: int, log: PartitionLog, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()
+) -> RefusedAppendError:
+    """The refusal as a log tells it."""
+    return RefusedAppendError(
+        code, UNKNOWN_START if code in WITHOUT_START else log.start_offset, message, record_errors
+    )
+
+
+def append_marker(
+    partition: Partition,
+    now_ms: int,
+    *,
+    committed: bool,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    transaction_version: int,
+) -> int:
+    """Append the marker that ends a producer's transaction; gives the offset behind it.
+
+    Args:
+        now_ms: by the wall clock.
+        transaction_version: that of the producer, which says what epochs a marker may have.
+
+    Raises ApiError: those of ``PartitionProducers.check_marker``.
+    """
+    partition.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, transaction_version)
+    log = partition.log
+    marker = build_transaction_marker(
+        commit=committed,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        coordinator_epoch=coordinator_epoch,
+        timestamp=now_ms,
+    )
+    rules = append_rules(partition.topic)
+    append_time_ms = now_ms if rules.by_append_time else None
+    appended = assign_offsets(marker, log.end_offset, partition.leader_epoch, append_time_ms)
+    log.append(
+        appended.records,
+        appended.last_offset,
+        appended.max_timestamp,
+        partition.leader_epoch,
+        now_ms=now_ms,
+        segment_bytes=rules.segment_bytes,
+        segment_ms=rules.segment_ms,
+    )
+    producers = partition.producers
+    producers.note_marker(
+        producer_id, producer_epoch, coordinator_epoch, appended.last_offset, now_ms, committed=committed
+    )
+    if partition.replica_states is None:
+        producers.transactions.ended.clear()  # every replica has it
+    producers.transactions.forget_before(log.start_offset)
+    return appended.last_offset + 1

@@ -44,6 +44,9 @@ class LeaderEpochCache:
         """(leader epoch, start offset), rising."""
         return list(zip(self._epochs, self._start_offsets, strict=True))
 
+    def copy(self) -> LeaderEpochCache:
+        return LeaderEpochCache(list(self._epochs), list(self._start_offsets))
+
     def assign(self, leader_epoch: int, start_offset: int) -> None:
         """An epoch begins, as its leader is elected or as a batch of it is appended.
 

@@ -2,6 +2,7 @@
 
 A batch is kept as the bytes that fetches give out, offsets already in place. Nothing here looks inside.
 Lookups are bisections over parallel lists, so a log of a million batches costs a lookup some twenty comparisons.
+Batches stand in segments, which come and go as a whole; after compaction there are gaps between batches.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
+from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment, deletable
 from protocol.error_codes import ErrorCode
+
+UNBOUNDED = 2**63 - 1
+BASE_OFFSET = attrgetter("base_offset")
 
 
 class Batch(NamedTuple):
@@ -26,31 +32,106 @@ class Batch(NamedTuple):
     data: bytes
 
 
+class LogSnapshot(NamedTuple):
+    """A log as it was at a moment: the first ``batches`` entries of columns that only grow from then on."""
+
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+    leader_epochs: LeaderEpochCache
+    batches: int
+    columns: tuple[list[Any], ...]
+    last_offsets: list[int] | None
+    segments: list[Segment]
+    cleaned_offset: int
+
+    def log(self) -> Log:
+        """A log that goes on from here by itself; the batches themselves are shared."""
+        base_offsets, max_timestamps, newest_so_far, epoch_of, data = (
+            column[: self.batches] for column in self.columns
+        )
+        return Log(
+            self.start_offset,
+            self.end_offset,
+            self.size_bytes,
+            self.leader_epochs.copy(),
+            [segment.copy() for segment in self.segments],
+            self.cleaned_offset,
+            base_offsets,
+            max_timestamps,
+            newest_so_far,
+            epoch_of,
+            data,
+            None if self.last_offsets is None else self.last_offsets[: self.batches],
+        )
+
+
 @dataclass(slots=True, eq=False)
 class Log:
     """Batches in offset order. ``end_offset`` is the next offset; ``size_bytes`` counts what is kept.
 
-    One log serves all replicas of a partition: each of them has it up to its own log end offset.
+    One log serves all replicas of a partition: each of them has it up to its own log end offset. ``segments`` has the
+    one that is written to at its end, and none before the first append. Before ``cleaned_offset`` it was compacted.
     """
 
     start_offset: int = 0
     end_offset: int = 0
     size_bytes: int = 0
     leader_epochs: LeaderEpochCache = field(default_factory=LeaderEpochCache)
+    segments: list[Segment] = field(default_factory=list)
+    cleaned_offset: int = 0
     _base_offsets: list[int] = field(default_factory=list)
     _max_timestamps: list[int] = field(default_factory=list)
     _newest_so_far: list[int] = field(default_factory=list)  # running maximum of the timestamps, so that they bisect
     _epoch_of: list[int] = field(default_factory=list)
     _data: list[bytes] = field(default_factory=list)
+    _last_offsets: list[int] | None = None  # of batches; None while each ends where the next one begins
+    _has_snapshot: bool = False  # then what is taken off the columns is taken off copies of them
 
     def __len__(self) -> int:
         """How many batches are kept."""
         return len(self._data)
 
-    def append(self, data: bytes, last_offset: int, max_timestamp: int, leader_epoch: int) -> int:
-        """Keep a batch whose offsets run from ``end_offset`` to ``last_offset``; gives its first offset."""
+    def snapshot(self) -> LogSnapshot:
+        """The log as it is now, without copying it."""
+        self._has_snapshot = True
+        return LogSnapshot(
+            self.start_offset,
+            self.end_offset,
+            self.size_bytes,
+            self.leader_epochs.copy(),
+            len(self._data),
+            (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data),
+            self._last_offsets,
+            [segment.copy() for segment in self.segments],
+            self.cleaned_offset,
+        )
+
+    def append(
+        self,
+        data: bytes,
+        last_offset: int,
+        max_timestamp: int,
+        leader_epoch: int,
+        *,
+        now_ms: int = 0,
+        segment_bytes: int = UNBOUNDED,
+        segment_ms: int = UNBOUNDED,
+    ) -> int:
+        """Keep a batch whose offsets run from ``end_offset`` to ``last_offset``; gives its first offset.
+
+        Args:
+            now_ms: by the wall clock.
+            segment_bytes, segment_ms: how large and how old a segment becomes before a new one begins.
+        """
         base_offset = self.end_offset
         assert last_offset >= base_offset, (last_offset, base_offset)
+        segments = self.segments
+        if not segments or segments[-1].is_full(len(data), max_timestamp, now_ms, segment_bytes, segment_ms):
+            self.roll(now_ms)
+        segments[-1].written(len(data), max_timestamp, now_ms)
+        if self._last_offsets is not None:
+            self._last_offsets.append(last_offset)
         self._base_offsets.append(base_offset)
         self._max_timestamps.append(max_timestamp)
         newest = self._newest_so_far
@@ -77,10 +158,10 @@ class Log:
         if offset == self.end_offset:
             return []
         data = self._data
-        first = bisect_right(self._base_offsets, offset) - 1
+        first = self._index_of(offset)
         taken = first
         room = max_bytes
-        end = len(data) if before is None or before >= self.end_offset else self._batches_before(before)
+        end = self._readable_end(first, before)
         for index in range(first, end):
             room -= len(data[index])
             if room < 0 and not (at_least_one and index == first):
@@ -88,9 +169,23 @@ class Log:
             taken = index + 1
         return data[first:taken]
 
+    def read_cut(self, offset: int, passed: int, size_bytes: int, before: int) -> bytes:
+        """The first bytes of the batch that comes ``passed`` batches after the one that holds ``offset``.
+
+        Nothing where there is none that lies wholly before ``before``.
+        """
+        first = self._index_of(offset)
+        index = first + passed
+        return self._data[index][:size_bytes] if index < self._readable_end(first, before) else b""
+
+    def in_one_segment(self, offset: int, before: int) -> bool:
+        """Whether an offset and a later one, which may be the end of the log, lie in one segment."""
+        segments = self.segments
+        return bisect_right(segments, offset, key=BASE_OFFSET) == bisect_right(segments, before, key=BASE_OFFSET)
+
     def batches(self, offset: int = 0) -> Iterator[Batch]:
         """The batches from the one that holds ``offset``."""
-        for index in range(max(0, bisect_right(self._base_offsets, offset) - 1), len(self._data)):
+        for index in range(self._index_of(offset), len(self._data)):
             yield self._batch(index)
 
     def first_batch_since(self, timestamp: int) -> Batch | None:
@@ -104,67 +199,159 @@ class Log:
             return None
         return self._batch(bisect_left(self._newest_so_far, self._newest_so_far[-1]))
 
-    def delete_before(self, offset: int) -> int:
-        """Move the log's start to ``offset`` and forget batches that lie wholly before it; gives the new start.
+    def advance_start(self, offset: int) -> None:
+        """Move the log's start to ``offset``, which lies within it; the batches stay until their segment goes."""
+        assert self.start_offset <= offset <= self.end_offset, (self.start_offset, offset, self.end_offset)
+        self.start_offset = offset
+        self.leader_epochs.truncate_from_start(offset)
 
-        Raises ApiError: OFFSET_OUT_OF_RANGE, past the end of the log.
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment where the log ends, unless the last one is empty."""
+        if not self.segments or self.segments[-1].size_bytes:
+            self.segments.append(Segment(self.end_offset, now_ms, now_ms))
+
+    def delete_segments(self, count: int, now_ms: int) -> None:
+        """Forget the oldest segments; where that is all, a new one begins. The log starts where the next one does."""
+        if count == len(self.segments):
+            self.roll(now_ms)
+        start_offset = self.segments[count].base_offset
+        gone = bisect_left(self._base_offsets, start_offset)
+        self._unshare()
+        self.size_bytes -= sum(map(len, self._data[:gone]))
+        for column in (self._base_offsets, self._max_timestamps, self._epoch_of, self._data):
+            del column[:gone]
+        if self._last_offsets is not None:
+            del self._last_offsets[:gone]
+        self._newest_so_far = running_maximum(self._max_timestamps)
+        del self.segments[:count]
+        if start_offset > self.start_offset:
+            self.advance_start(start_offset)
+
+    def delete_old_segments(
+        self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
+    ) -> bool:
+        """Forget the segments that lie before the log's start, then what is over a size, then what is too old.
+
+        Args:
+            before: what reaches it or lies behind it stays; a partition gives its high watermark.
+            now_ms: by the wall clock.
+            size_bytes: what is left has this size at least, rounded up to whole segments; None: any size.
+            oldest_ms: segments with nothing as new as this go; None: of any age.
+
+        Gives whether anything went. Source: UnifiedLog.deleteOldSegments, Apache Kafka 4.4.
         """
-        if offset > self.end_offset or offset < 0:
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset}, but the log ends at {self.end_offset}")
-        self.start_offset = max(self.start_offset, offset)
-        self.leader_epochs.truncate_from_start(self.start_offset)
-        if self.start_offset == self.end_offset:
-            gone = len(self._data)
-        else:
-            gone = max(0, bisect_right(self._base_offsets, self.start_offset) - 1)
-        if gone:
-            self.size_bytes -= sum(map(len, self._data[:gone]))
-            for column in (self._base_offsets, self._max_timestamps, self._epoch_of, self._data):
-                del column[:gone]
-            self._newest_so_far = running_maximum(self._max_timestamps)
-        return self.start_offset
+        segments = self.segments
+        passed = deletable(
+            segments,
+            self.end_offset,
+            before,
+            lambda _, following: following is not None and following.base_offset <= self.start_offset,
+        )
+        if passed:
+            self.delete_segments(passed, now_ms)
+        count = 0
+        if size_bytes is not None and self.size_bytes >= size_bytes:
+            spare = self.size_bytes - size_bytes
+            sizes: dict[int, int] = {}
+            total = 0
+            for segment in segments:
+                total += segment.size_bytes
+                sizes[segment.base_offset] = total
+            count = deletable(segments, self.end_offset, before, lambda one, _: sizes[one.base_offset] <= spare)
+            if count:
+                self.delete_segments(count, now_ms)
+        expired = 0
+        if oldest_ms is not None:
+            expired = deletable(segments, self.end_offset, before, lambda one, _: one.largest_timestamp < oldest_ms)
+            if expired:
+                self.delete_segments(expired, now_ms)
+        return passed + count + expired > 0
+
+    def compact(self, cleaned: list[Batch], segments: list[Segment], end_offset: int) -> None:
+        """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins."""
+        kept = bisect_left(self._base_offsets, end_offset)
+        last_offsets = [self._batch(index).last_offset for index in range(kept, len(self._data))]
+        self._last_offsets = [one.last_offset for one in cleaned] + last_offsets
+        self._base_offsets = [one.base_offset for one in cleaned] + self._base_offsets[kept:]
+        self._max_timestamps = [one.max_timestamp for one in cleaned] + self._max_timestamps[kept:]
+        self._epoch_of = [one.leader_epoch for one in cleaned] + self._epoch_of[kept:]
+        self._data = [one.data for one in cleaned] + self._data[kept:]
+        self._newest_so_far = running_maximum(self._max_timestamps)
+        self._has_snapshot = False
+        self.size_bytes = sum(map(len, self._data))
+        self.segments[:] = segments + [one for one in self.segments if one.base_offset >= end_offset]
+        self.cleaned_offset = end_offset
 
     def truncate(self, offset: int) -> None:
         """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
         kept = bisect_left(self._base_offsets, offset)
+        self._unshare()
         self.size_bytes -= sum(map(len, self._data[kept:]))
         for column in (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data):
             del column[kept:]
+        if self._last_offsets is not None:
+            del self._last_offsets[kept:]
         self.end_offset = min(self.end_offset, max(offset, self.start_offset))
         self.leader_epochs.truncate_from_end(self.end_offset)
-
-    def keep_at_most(self, size_bytes: int, before: int | None = None) -> None:
-        """Forget the oldest batches while more than ``size_bytes`` are kept; the last one always stays.
-
-        So does what reaches ``before`` or lies behind it, for which a partition gives its high watermark.
-        Source: UnifiedLog.deletableSegments, Apache Kafka 4.4.
-        """
-        spare = self.size_bytes - size_bytes
-        if spare <= 0:
-            return
-        gone = 0
-        end = self.end_offset if before is None else before
-        while gone < len(self._data) - 1 and spare > 0 and self._base_offsets[gone + 1] <= end:
-            spare -= len(self._data[gone])
-            gone += 1
-        if gone:
-            self.delete_before(self._base_offsets[gone])
+        self.cleaned_offset = min(self.cleaned_offset, self.end_offset)
+        while len(self.segments) > 1 and self.segments[-1].base_offset >= self.end_offset:
+            self.segments.pop()
+        if self.segments:
+            last = self.segments[-1]
+            first = bisect_left(self._base_offsets, last.base_offset)
+            times = self._max_timestamps[first:]
+            last.size_bytes = sum(map(len, self._data[first:]))
+            last.max_timestamp = max(times, default=NO_TIMESTAMP)
+            last.first_timestamp = times[0] if times else NO_TIMESTAMP
 
     def batch_start(self, offset: int) -> int:
         """Where the batch starts that holds ``offset``; the offset itself at either end of the log."""
-        if not self._data or offset >= self.end_offset:
+        index = self._index_of(offset)
+        if index == len(self._data) or self._base_offsets[index] > offset or offset >= self.end_offset:
             return offset
-        return max(self.start_offset, self._base_offsets[max(0, bisect_right(self._base_offsets, offset) - 1)])
+        return max(self.start_offset, self._base_offsets[index])
+
+    def _unshare(self) -> None:
+        """Have columns that no snapshot shows."""
+        if self._has_snapshot:
+            self._base_offsets = list(self._base_offsets)
+            self._max_timestamps = list(self._max_timestamps)
+            self._newest_so_far = list(self._newest_so_far)
+            self._epoch_of = list(self._epoch_of)
+            self._data = list(self._data)
+            if self._last_offsets is not None:
+                self._last_offsets = list(self._last_offsets)
+            self._has_snapshot = False
+
+    def _index_of(self, offset: int) -> int:
+        """The place of the batch that holds an offset, or of the next one where that offset is gone."""
+        index = bisect_right(self._base_offsets, offset) - 1
+        if self._last_offsets is not None and index >= 0 and self._last_offsets[index] < offset:
+            index += 1
+        return max(0, index)
+
+    def _readable_end(self, first: int, before: int | None) -> int:
+        """Behind the last batch that is read together with one: in the same segment, and wholly before an offset."""
+        end = len(self._data) if before is None or before >= self.end_offset else self._batches_before(before)
+        if len(self.segments) > 1 and first < len(self._data):
+            place = bisect_right(self.segments, self._base_offsets[first], key=BASE_OFFSET)
+            if place < len(self.segments):
+                end = min(end, bisect_left(self._base_offsets, self.segments[place].base_offset))
+        return end
 
     def _batches_before(self, offset: int) -> int:
         """How many batches lie wholly before an offset within the log."""
-        return max(0, bisect_right(self._base_offsets, offset) - 1)
+        return self._index_of(offset)
 
     def _batch(self, index: int) -> Batch:
-        following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset
+        if self._last_offsets is not None:
+            last_offset = self._last_offsets[index]
+        else:
+            following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset
+            last_offset = following - 1
         return Batch(
             self._base_offsets[index],
-            following - 1,
+            last_offset,
             self._max_timestamps[index],
             self._epoch_of[index],
             self._data[index],

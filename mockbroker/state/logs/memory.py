@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mockbroker.state.logs.log import Log
+from mockbroker.state.logs.log import Log, LogSnapshot
 
 
 @dataclass(slots=True, eq=False)
@@ -15,19 +16,40 @@ class MemoryLogStore:
     >>> _ = store.open(b"orders", 0).append(b"a batch", last_offset=4, max_timestamp=7, leader_epoch=0)
     >>> store.open(b"orders", 0).end_offset
     5
+    >>> fork = store.fork()
     >>> store.delete(b"orders")
     >>> store.open(b"orders", 0).end_offset
     0
+    >>> fork.open(b"orders", 0).end_offset
+    5
     """
 
     _logs: dict[bytes, dict[int, Log]] = field(default_factory=dict)
+    _snapshots: dict[bytes, dict[int, LogSnapshot]] = field(default_factory=dict)  # of logs not opened yet
 
     def open(self, topic_id: bytes, partition: int) -> Log:
         logs = self._logs.setdefault(topic_id, {})
         log = logs.get(partition)
         if log is None:
-            log = logs[partition] = Log()
+            snapshot = self._snapshots.get(topic_id, {}).pop(partition, None)
+            log = logs[partition] = Log() if snapshot is None else snapshot.log()
         return log
+
+    def filled(self) -> Iterator[tuple[bytes, int]]:
+        for logs in (self._logs, self._snapshots):
+            for topic_id, of_topic in logs.items():
+                for partition, log in of_topic.items():
+                    if log.segments:
+                        yield topic_id, partition
 
     def delete(self, topic_id: bytes) -> None:
         self._logs.pop(topic_id, None)
+        self._snapshots.pop(topic_id, None)
+
+    def fork(self) -> MemoryLogStore:
+        snapshots = {topic_id: dict(logs) for topic_id, logs in self._snapshots.items()}
+        for topic_id, logs in self._logs.items():
+            of_topic = snapshots.setdefault(topic_id, {})
+            for partition, log in logs.items():
+                of_topic[partition] = log.snapshot()
+        return MemoryLogStore({}, snapshots)

@@ -1,8 +1,8 @@
 """Producer ids, and the sequence numbers that make a resent batch harmless.
 
-Each partition remembers the last five batches of every producer; that follows from its log. Ids come in blocks, so that
-a restart gives none out twice. Source: KIP-98, KIP-360, KIP-730; ProducerStateManager, ProducerIdControlManager and
-TransactionCoordinator, Apache Kafka.
+Each partition remembers the last five batches of every producer, and its transaction; that follows from its log. Ids
+come in blocks, so that a restart gives none out twice. Source: KIP-98, KIP-360, KIP-730, KIP-890; ProducerStateManager,
+ProducerAppendInfo and ProducerIdControlManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -12,30 +12,34 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.log_transactions import LogTransactions
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.image.writer import ImageWriter
     from mockbroker.state.logs.store import PartitionLog
-    from protocol.embedded.transaction_log import TransactionLogValue
+    from protocol.records import BatchHeader
 
 REMEMBERED_BATCHES = 5
 SEQUENCES = 2**31  # sequence numbers run from 0 to 2**31 - 1 and start again
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
-EXHAUSTED_EPOCH = 2**15 - 2  # after it a transactional id gets a new producer id
+LARGEST_EPOCH = 2**15 - 1
+BUMPED_MARKERS_VERSION = 2  # of transaction.version, from which on a marker's epoch is above the batches'
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
-EMPTY_TRANSACTION = 0  # TransactionState.EMPTY
-NO_TIME = -1
+# Where a batch of magic 2 has its magic and its producer id, and what stands there for none: recovery passes over most
+# batches of large logs by that.
+MAGIC_AT, PRODUCER_ID_AT, PRODUCER_ID_ENDS = 16, 43, 51
+BATCH_MAGIC, NOBODY = 2, b"\xff" * 8
 
 
 class BatchMetadata(NamedTuple):
-    """A batch that was appended: its sequence numbers, both ends counted, and where it went."""
+    """A batch that was appended: its sequence numbers, both ends counted, where it went, and its newest timestamp."""
 
     first_sequence: int
     last_sequence: int
     base_offset: int
-    append_time_ms: int
+    max_timestamp: int
 
     @property
     def end_offset(self) -> int:
@@ -45,27 +49,64 @@ class BatchMetadata(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerOnPartition:
-    """What a partition knows of one producer; ``last_ms`` is the newest timestamp in its last batch."""
+    """What a partition knows of one producer.
+
+    ``last_ms`` is the newest timestamp in its last batch or marker; ``coordinator_epoch`` is that of its last marker.
+    """
 
     epoch: int
     batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
     last_ms: int = 0
+    coordinator_epoch: int = NO_EPOCH
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Take an epoch, with which sequence numbers begin anew unless it is the one that there was."""
+        if self.epoch != epoch:
+            self.epoch = epoch
+            self.batches.clear()
 
 
 @dataclass(slots=True, eq=False)
 class PartitionProducers:
-    """The producers that wrote to one partition, by producer id."""
+    """The producers that wrote to one partition, by producer id, and their transactions."""
 
     by_id: dict[int, ProducerOnPartition] = field(default_factory=dict)
+    transactions: LogTransactions = field(default_factory=LogTransactions)
 
-    def check(self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
+    def copy(self) -> PartitionProducers:
+        return PartitionProducers(
+            {
+                producer_id: ProducerOnPartition(one.epoch, one.batches.copy(), one.last_ms, one.coordinator_epoch)
+                for producer_id, one in self.by_id.items()
+            },
+            self.transactions.copy(),
+        )
+
+    def check(
+        self,
+        producer_id: int,
+        epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        *,
+        transactional: bool = False,
+        starts_at_zero: bool = False,
+    ) -> BatchMetadata | None:
         """None where the batch is the next one; the batch as it was written first where this is a repetition.
 
+        Args:
+            transactional: the batch belongs to a transaction.
+            starts_at_zero: a producer that is not known starts with sequence number 0 (KIP-890); any other may start
+                anywhere.
+
         Raises ApiError: INVALID_PRODUCER_EPOCH for an epoch that was overtaken, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap
-        and for a repetition that is no longer remembered. A producer that is not known may start anywhere, as in Kafka.
+        and for a repetition that is no longer remembered, INVALID_TXN_STATE for a batch outside the transaction that
+        the producer has open here.
         """
         producer = self.by_id.get(producer_id)
         if producer is None:
+            if starts_at_zero and first_sequence != 0:
+                raise out_of_order(producer_id, first_sequence, 0)
             return None
         if epoch < producer.epoch:
             raise ApiError(
@@ -78,29 +119,100 @@ class PartitionProducers:
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"producer {producer_id} starts epoch {epoch} with sequence {first_sequence}, 0 is next",
                 )
-            return None
-        for batch in producer.batches:
-            if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
-                return batch
-        if producer.batches:
-            following = (producer.batches[-1].last_sequence + 1) % SEQUENCES
+        else:
+            for batch in producer.batches:
+                if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
+                    return batch
+            following = (producer.batches[-1].last_sequence + 1) % SEQUENCES if producer.batches else 0
             if first_sequence != following:
-                raise ApiError(
-                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                    f"producer {producer_id} sent sequence {first_sequence}, {following} is next",
-                )
+                raise out_of_order(producer_id, first_sequence, following)
+        if not transactional and producer_id in self.transactions.open:
+            raise ApiError(
+                ErrorCode.INVALID_TXN_STATE, f"expected a batch of the transaction that producer {producer_id} has open"
+            )
         return None
 
-    def note(self, producer_id: int, epoch: int, written: BatchMetadata, timestamp_ms: int) -> None:
+    def note(
+        self,
+        producer_id: int,
+        epoch: int,
+        written: BatchMetadata,
+        timestamp_ms: int,
+        *,
+        transactional: bool = False,
+    ) -> None:
         """Remember a batch that was appended, with the newest timestamp in it."""
         producer = self.by_id.get(producer_id)
         if producer is None:
             producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
         elif producer.epoch != epoch:
-            producer.epoch = epoch
-            producer.batches.clear()
+            producer.begin_epoch(epoch)
         producer.batches.append(written)
         producer.last_ms = timestamp_ms
+        if transactional and producer_id not in self.transactions.open:
+            self.transactions.begin(producer_id, written.base_offset)
+
+    def has_open(self, producer_id: int, epoch: int) -> bool:
+        """Whether a producer has a transaction open here, in this epoch."""
+        return producer_id in self.transactions.open and self.by_id[producer_id].epoch == epoch
+
+    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int) -> None:
+        """Let a marker pass.
+
+        Under transaction version 2 each marker has an epoch above the batches'; the same marker again is let through.
+
+        Raises ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        Source: ProducerAppendInfo.checkProducerEpoch and checkCoordinatorEpoch, Apache Kafka 4.4; KAFKA-19999.
+        """
+        known = self.by_id.get(producer_id)
+        if known is None:
+            return
+        by_version_2 = transaction_version >= BUMPED_MARKERS_VERSION
+        is_again = epoch == known.epoch and (producer_id not in self.transactions.open or epoch == LARGEST_EPOCH)
+        if epoch < known.epoch or (by_version_2 and epoch == known.epoch and not is_again):
+            raise ApiError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"expected a marker of producer {producer_id} {'above' if by_version_2 else 'from'} epoch "
+                f"{known.epoch}{'' if by_version_2 else ' on'}, got {epoch}",
+            )
+        if known.coordinator_epoch > coordinator_epoch:
+            raise ApiError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"expected a coordinator epoch from {known.coordinator_epoch} on, got {coordinator_epoch}",
+            )
+
+    def note_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        coordinator_epoch: int,
+        offset: int,
+        timestamp_ms: int,
+        *,
+        committed: bool,
+    ) -> None:
+        """Remember a marker that was appended."""
+        producer = self.by_id.get(producer_id)
+        if producer is None:
+            producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
+        producer.begin_epoch(epoch)
+        producer.coordinator_epoch = coordinator_epoch
+        producer.last_ms = timestamp_ms
+        self.transactions.end(producer_id, offset, committed=committed)
+
+    def expire(self, oldest_ms: int) -> None:
+        """Forget the producers that wrote nothing since; each may start anywhere then. Those in a transaction stay."""
+        open_ids = self.transactions.open
+        old = [one for one, producer in self.by_id.items() if producer.last_ms <= oldest_ms and one not in open_ids]
+        for producer_id in old:
+            del self.by_id[producer_id]
+
+
+def out_of_order(producer_id: int, sequence: int, following: int) -> ApiError:
+    return ApiError(
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        f"producer {producer_id} sent sequence {sequence}, {following} is next",
+    )
 
 
 def recover(log: PartitionLog) -> PartitionProducers:
@@ -111,25 +223,57 @@ def recover(log: PartitionLog) -> PartitionProducers:
     producers = PartitionProducers()
     if not len(log):
         return producers
-    from protocol.records import TimestampType, iter_batches
+    from protocol.records import iter_batches
 
     for batch in log.batches(log.start_offset):
+        if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NOBODY:
+            continue
         for header in iter_batches(batch.data):
-            if header.producer_id < 0 or header.is_control:
+            if header.producer_id < 0:
                 continue
-            append_time_ms = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIME
-            written = BatchMetadata(header.base_sequence, header.last_sequence, header.base_offset, append_time_ms)
-            producers.note(header.producer_id, header.producer_epoch, written, header.max_timestamp)
+            if header.is_control:
+                recover_marker(producers, header, batch.data)
+                continue
+            written = BatchMetadata(
+                header.base_sequence, header.last_sequence, header.base_offset, header.max_timestamp
+            )
+            producers.note(
+                header.producer_id,
+                header.producer_epoch,
+                written,
+                header.max_timestamp,
+                transactional=header.is_transactional,
+            )
     return producers
+
+
+def recover_marker(producers: PartitionProducers, header: BatchHeader, data: bytes) -> None:
+    from protocol.records import ControlType, control_type, coordinator_epoch, iter_records
+
+    for record in iter_records(data, crc=False):
+        kind = control_type(record)
+        if kind in (ControlType.COMMIT, ControlType.ABORT):
+            producers.note_marker(
+                header.producer_id,
+                header.producer_epoch,
+                coordinator_epoch(record),
+                record.offset,
+                record.timestamp,
+                committed=kind is ControlType.COMMIT,
+            )
 
 
 @dataclass(slots=True, eq=False)
 class Producers:
-    """Hands out producer ids, and epochs to those that ask with a transactional id."""
+    """Hands out producer ids.
+
+    ``last_epochs`` has, by transactional id, the epoch before a producer continued with the next one, which tells a
+    retry from a producer that was fenced. Kafka does not keep it over a restart either.
+    """
 
     writer: ImageWriter
+    last_epochs: dict[str, int] = field(default_factory=dict)
     _blocks: dict[int, tuple[int, int]] = field(default_factory=dict)  # by broker: the next id, the end of its block
-    _last_epochs: dict[str, int] = field(default_factory=dict)  # by transactional id; Kafka does not keep it either
 
     def new_id(self, broker_id: int = 0, broker_epoch: int = 0) -> int:
         """An id of the broker's block; a new block begins where it has none or has used it up."""
@@ -148,87 +292,3 @@ class Producers:
     def forget_block(self, broker_id: int) -> None:
         """A broker that stops loses what is left of its block."""
         self._blocks.pop(broker_id, None)
-
-    def initialise(
-        self,
-        transactional_id: str | None,
-        timeout_ms: int,
-        present: tuple[int, int] | None = None,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = 0,
-        now_ms: int = 0,
-    ) -> tuple[int, int]:
-        """The producer id and epoch to use from now on.
-
-        Without a transactional id a fresh pair, epoch 0. With one, the same id and the next epoch, which fences the
-        producer before.
-
-        Args:
-            present: the producer id and epoch that the producer has, where it continues after an error (KIP-360).
-                The pair before the present one is a retry, whose answer was lost: it gets the present one again.
-            broker_id, broker_epoch: the broker that was asked, from whose block a new id comes.
-
-        Raises ApiError: PRODUCER_FENCED where another producer took over, or had the transactional id all along.
-        Source: TransactionCoordinator.prepareInitProducerIdTransit, TransactionMetadata.prepareIncrementProducerEpoch
-        and prepareProducerIdRotation, Apache Kafka 4.4.
-        """
-        if transactional_id is None:
-            return (self.new_id(broker_id, broker_epoch), 0)
-        known = self.writer.image.transactions.get(transactional_id)
-        if known is None:
-            given = self.new_id(broker_id, broker_epoch)
-            self._write(transactional_id, given, 0, timeout_ms, now_ms)
-            return (given, 0)
-        last_epoch = self._last_epochs.get(transactional_id, NO_EPOCH)
-        if present is not None and not may_continue(known, last_epoch, *present):
-            raise ApiError(
-                ErrorCode.PRODUCER_FENCED,
-                f"expected producer id {known.producer_id} and epoch {known.producer_epoch} of {transactional_id}, "
-                f"got {present[0]} and {present[1]}",
-            )
-        if present is not None and present[1] != known.producer_epoch:
-            return (known.producer_id, known.producer_epoch)  # a retry
-        self._last_epochs[transactional_id] = known.producer_epoch if present is not None else NO_EPOCH
-        given, next_epoch, previous_id = known.producer_id, known.producer_epoch + 1, known.previous_producer_id
-        if known.producer_epoch >= EXHAUSTED_EPOCH:
-            given, next_epoch, previous_id = self.new_id(broker_id, broker_epoch), 0, known.producer_id
-        self._write(transactional_id, given, next_epoch, timeout_ms, now_ms, previous_id)
-        return (given, next_epoch)
-
-    def _write(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        epoch: int,
-        timeout_ms: int,
-        now_ms: int,
-        previous_id: int = NO_PRODUCER_ID,
-    ) -> None:
-        from mockbroker.state.image.coordinator_records import CoordinatorRecord
-        from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
-
-        value = TransactionLogValue(
-            producer_id=producer_id,
-            previous_producer_id=previous_id,
-            producer_epoch=epoch,
-            transaction_timeout_ms=timeout_ms,
-            transaction_status=EMPTY_TRANSACTION,
-            transaction_partitions=None,
-            transaction_last_update_timestamp_ms=now_ms,
-            transaction_start_timestamp_ms=NO_TIME,
-        )
-        self.writer.commit([CoordinatorRecord(TransactionLogKey(transactional_id=transactional_id), value)])
-
-
-def may_continue(known: TransactionLogValue, last_epoch: int, producer_id: int, epoch: int) -> bool:
-    """Whether a producer that names this pair is the present one, or retries what was answered before.
-
-    Args:
-        last_epoch: the epoch before a producer continued with the next, -1 where a new producer took over.
-    """
-    if producer_id != known.producer_id and not (
-        producer_id == known.previous_producer_id and epoch >= EXHAUSTED_EPOCH
-    ):
-        return False
-    return epoch in (known.producer_epoch, last_epoch)

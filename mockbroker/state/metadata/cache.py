@@ -53,6 +53,8 @@ class PartitionState:
     replicas: tuple[int, ...]
     offline_replicas: tuple[int, ...] = ()
     index: int = 0
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
 
 
 class TopicPartitionState(NamedTuple):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
+from mockbroker.state.kraft_releases import kraft_versions
 from mockbroker.state.metadata.cache import Address, LiveBroker, MetadataCache, PartitionState, TopicPartitionState
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ class CurrentView:
 
     def offline_replicas(self, partition: KnownPartition) -> list[int]:
         online = self.liveness.online_ids()
+        overrides = cast("Partition", partition).overrides
+        if overrides is not None:
+            online -= overrides.offline
         return [replica for replica in partition.replicas if replica not in online]
 
 
@@ -70,10 +74,13 @@ class DeposedPartition(NamedTuple):
 class KRaftMode:
     """The mode of Kafka since 3.3. ``cut_off`` has what brokers knew when they lost the controller, by id.
 
+    ``release`` is the one that all brokers emulate; None: they serve all that there is.
+
     Clients are told that the live broker with the lowest id is the controller; the real one is a node of its own.
     """
 
     current: CurrentView
+    release: str | None = None
     cut_off: dict[int, MetadataCache] = field(default_factory=dict)
     _deposed: dict[int, dict[Partition, DeposedPartition]] = field(default_factory=dict)
     forwards: ClassVar[bool] = True
@@ -83,8 +90,8 @@ class KRaftMode:
     def controller_id(self) -> int:
         return self.current.controller_id
 
-    def served_versions(self, broker_id: int) -> None:
-        return None
+    def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
+        return None if self.release is None else kraft_versions(self.release)
 
     def view(self, broker_id: int) -> MetadataView:
         return self.cut_off.get(broker_id) or self.current
@@ -174,6 +181,8 @@ def state_of(partition: KnownPartition, offline: Sequence[int]) -> PartitionStat
         partition.replicas,
         tuple(offline),
         partition.index,
+        partition.elr,
+        partition.last_known_elr,
     )
 
 
@@ -187,5 +196,6 @@ def depose(partition: Partition) -> DeposedPartition:
     end_offset = partition.log.end_offset
     registration = replace(partition.registration)
     producers = deepcopy(partition.producers)
-    fork = Partition(partition.topic, partition.index, registration, None, Log(end_offset, end_offset), producers)
+    log = Log(partition.log.start_offset, end_offset)
+    fork = Partition(partition.topic, partition.index, registration, None, None, log, producers)
     return DeposedPartition(partition.high_watermark, fork)

@@ -50,6 +50,12 @@ class KnownPartition(Protocol):
     def replicas(self) -> tuple[int, ...]: ...
     @property
     def isr(self) -> tuple[int, ...]: ...
+    @property
+    def elr(self) -> tuple[int, ...]:
+        """Eligible leaders outside of the ISR (KIP-966)."""
+
+    @property
+    def last_known_elr(self) -> tuple[int, ...]: ...
 
 
 class KnownTopic(Protocol):

@@ -26,9 +26,18 @@ class Network:
         """Whether no link is cut and no node has crashed."""
         return not self._cut and not self._crashed
 
+    @property
+    def cut_links(self) -> list[tuple[int, int]]:
+        """The links that are cut, sorted."""
+        return sorted(self._cut)
+
     def crash(self, node: int) -> None:
         """Have nobody reach a node any more."""
         self._crashed.add(node)
+
+    def has_crashed(self, node: int) -> bool:
+        """Whether a node ended without a word, and has not come back."""
+        return node in self._crashed
 
     def revive(self, node: int) -> None:
         """Have a node that crashed be reached again, as far as its links are not cut."""

@@ -1,11 +1,12 @@
 """How far each replica of a partition is, what its readers may see, and who falls out of sync.
 
 A follower that reaches its leader and is not slowed down has what the leader has, at once, and nothing is kept about
-it. Of any other there is a ``FollowerState``: its log end offset, which stays where it is while a link is cut, and
-follows the leader at a distance while a lag is set for its broker. The high watermark is the least log end offset of
-the in-sync replicas; it never goes back unless an unclean leader is elected, and stays where it is while fewer than
-``min.insync.replicas`` are in sync. A follower that has lacked records for ``replica.lag.time.max.ms`` falls out of the
-ISR, and one that has caught up is taken in again, both only if its leader reaches the controller.
+it. Of any other there is a ``FollowerState``: its log end offset, which stays where it is while a link is cut, follows
+the leader at a distance while a lag is set for its broker, and follows it late while its link is slow. The high
+watermark is the least log end offset of the in-sync replicas; it never goes back unless an unclean leader is elected,
+and stays where it is while fewer than ``min.insync.replicas`` are in sync. A follower that has lacked records for
+``replica.lag.time.max.ms`` falls out of the ISR, and one that has caught up is taken in again, both only if its leader
+reaches the controller.
 
 All of it is volatile. Source: Partition.maybeIncrementLeaderHW, Partition.getOutOfSyncReplicas and
 Replica.isCaughtUp, Apache Kafka 4.4; KIP-497, KAFKA-15583.
@@ -18,6 +19,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.replicas.link_conditions import LinkCondition, LinkConditions
 from mockbroker.state.replicas.network import CONTROLLER, Network
 from mockbroker.state.timers import Timers
 
@@ -34,12 +36,26 @@ class FollowerState:
     ``end_offset`` is its log end offset, ``readable_end`` how far it serves its own readers: its high watermark, which
     follows the leader's late. ``caught_up_ms`` is when it had all that its leader had; ``missing`` has the end offset
     and the time of each append that it lacks.
+
+    Over a link with a ``condition`` batches take their time: ``arriving`` has the time and the end offset of each that
+    is on its way, ``arrived_end`` is the end offset of those that have come, ``sent_end`` of those that were sent.
     """
 
     end_offset: int
     readable_end: int
     caught_up_ms: int
     missing: deque[tuple[int, int]] = field(default_factory=deque)
+    condition: LinkCondition | None = None
+    arriving: deque[tuple[int, int]] = field(default_factory=deque)
+    arrived_end: int = 0
+    sent_end: int = 0
+
+    def follow_over(self, condition: LinkCondition | None) -> None:
+        """Fetch over a link in this condition from now on; what is on its way is lost if that has changed."""
+        if condition is not self.condition:
+            self.condition = condition
+            self.arriving.clear()
+            self.arrived_end = self.sent_end = self.end_offset
 
     def restart(self, leader_end_offset: int, now_ms: int) -> None:
         """Follow another leader, to whose log this one's is truncated and who counts from now on.
@@ -49,6 +65,8 @@ class FollowerState:
         self.end_offset = min(self.end_offset, leader_end_offset)
         self.readable_end = min(self.readable_end, leader_end_offset)
         self.caught_up_ms = now_ms
+        self.condition = None
+        self.arriving.clear()
         self.missing.clear()
         if self.end_offset < leader_end_offset:
             self.missing.append((leader_end_offset, now_ms))
@@ -74,21 +92,29 @@ class Replication:
         timers: deadlines by partition, whose ``on_timer`` is ``check_in_sync``.
         max_lag_ms: ``replica.lag.time.max.ms``.
         shrink_isr: takes replicas out of a partition's ISR.
+        take_in: has followers join a partition's ISR that have caught up.
         notify: wakes whoever waits for a partition.
+        on_append: is told of each append, with the time.
     """
 
     network: Network
     timers: Timers[Partition]
     max_lag_ms: int
     shrink_isr: Callable[[Partition, tuple[int, ...]], None]
+    take_in: Callable[[Partition], None]
     notify: Callable[[Partition], None]
+    on_append: Callable[[Partition, int], None]
     lags: dict[int, int] = field(default_factory=dict)
     """Records that the followers on a broker are behind, by broker id; a broker without an entry is not."""
+    stopped: set[int] = field(default_factory=set)
+    """The brokers that were stopped."""
+    conditions: LinkConditions = field(default_factory=dict)
+    """What holds followers up, by their brokers and their leaders'; changes are seen by ``refresh``."""
 
     @property
     def is_undisturbed(self) -> bool:
         """Whether every follower has what its leader has, at once."""
-        return not self.lags and self.network.is_whole
+        return not self.lags and not self.conditions and self.network.is_whole
 
     def set_lag(self, broker_id: int, records: int) -> None:
         """Have the followers on a broker be so many records behind, once ``refresh`` looks at them."""
@@ -114,23 +140,42 @@ class Replication:
 
         A leader that does not reach the controller takes nobody in.
         """
+        found = self._caught_up(partition, online)
+        overrides = partition.overrides
+        return found if overrides is None else found - overrides.out_of_sync - overrides.offline - overrides.copying
+
+    def _caught_up(self, partition: Partition, online: frozenset[int]) -> frozenset[int]:
         if partition.leader in online and not self.network.connects(partition.leader, CONTROLLER):
             return online.intersection(partition.isr)
         states = partition.replica_states
         if states is None or not states.followers:
             return online
-        return online.difference(broker_id for broker_id in states.followers if broker_id not in partition.isr)
+        return online.difference(
+            broker_id
+            for broker_id, follower in states.followers.items()
+            if broker_id not in partition.isr and not self._has_all(partition, broker_id, follower)
+        )
+
+    def is_held_up(self, partition: Partition, online: frozenset[int]) -> bool:
+        """Whether a follower that is up fetches nothing at present, and so does not hear where the log starts now."""
+        states = partition.replica_states
+        return states is not None and any(
+            broker_id in online and not self._follows(partition, broker_id) for broker_id in states.followers
+        )
 
     # what happens
 
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Records were appended to a partition's log."""
+        self.on_append(partition, now_ms)
         states = partition.replica_states
         if states is not None:
             end_offset = partition.log.end_offset
             for broker_id, follower in states.followers.items():
                 follower.missing.append((end_offset, now_ms))
-                self._replicate(partition, broker_id, follower)
+                if follower.condition is not None:
+                    follower.condition.on_batch()
+                self._replicate(partition, broker_id, follower, now_ms)
             self._settle(partition, states)
         self.notify(partition)
 
@@ -138,14 +183,19 @@ class Replication:
         """Brokers, links, lags, leaders or replicas have changed."""
         is_undisturbed = self.is_undisturbed
         for partition in partitions:
-            if is_undisturbed and partition.replica_states is None and not is_under_min_isr(partition):
+            if (
+                is_undisturbed
+                and partition.replica_states is None
+                and partition.overrides is None
+                and not is_under_min_isr(partition)
+            ):
                 continue
             self._refresh(partition, now_ms)
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """A partition has another leader: what that one lacks is cut off the log, as its followers truncate to it."""
         states = partition.replica_states
-        if partition.leader == NO_LEADER or (states is None and self.is_undisturbed):
+        if partition.leader == NO_LEADER or (states is None and self.is_undisturbed and partition.overrides is None):
             return
         if states is not None:
             new_leader = states.followers.pop(partition.leader, None)
@@ -157,10 +207,12 @@ class Replication:
                 follower.restart(end_offset, now_ms)
         self._refresh(partition, now_ms)
 
-    def isr_changed(self, partition: Partition) -> None:
+    def isr_changed(self, partition: Partition, now_ms: int) -> None:
         """Replicas have left a partition's ISR or have come back."""
         states = partition.replica_states
-        if states is not None:
+        if partition.registration.elr:
+            self._refresh(partition, now_ms)
+        elif states is not None:
             self._settle(partition, states)
         elif is_under_min_isr(partition):
             partition.replica_states = ReplicaStates(partition.log.end_offset)
@@ -178,9 +230,15 @@ class Replication:
             self.timers.cancel(partition)
 
     def check_in_sync(self, partition: Partition, now_ms: int) -> None:
-        """Take the followers out of the ISR that have lacked records for too long."""
+        """Let arrive what was on its way, and take the followers out of the ISR that have lacked records too long."""
         states = partition.replica_states
-        if states is None or partition.leader == NO_LEADER or not self.network.connects(partition.leader, CONTROLLER):
+        if states is None or partition.leader == NO_LEADER:
+            return
+        for broker_id, follower in states.followers.items():
+            if follower.arriving:
+                self._replicate(partition, broker_id, follower, now_ms)
+        if not self.network.connects(partition.leader, CONTROLLER):
+            self._settle(partition, states, is_led_alone=True)
             return
         late = {
             broker_id
@@ -190,6 +248,11 @@ class Replication:
         if late:
             self.shrink_isr(partition, tuple(one for one in partition.isr if one not in late))
         self._settle(partition, states)
+        if any(
+            broker_id not in partition.isr and self._has_all(partition, broker_id, follower)
+            for broker_id, follower in states.followers.items()
+        ):
+            self.take_in(partition)
 
     # inside
 
@@ -200,35 +263,66 @@ class Replication:
         for broker_id in partition.replicas:
             if partition.leader in (broker_id, NO_LEADER):
                 continue
-            reachable = self.network.connects(broker_id, partition.leader)
+            reachable = self._follows(partition, broker_id)
             follower = states.followers.get(broker_id)
-            if reachable and not self.lags.get(broker_id):
+            condition = self.conditions.get((broker_id, partition.leader))
+            if reachable and condition is None and not self.lags.get(broker_id):
                 if follower is not None:
                     del states.followers[broker_id]
+                    self.notify(partition)  # whoever waits for it to hear of the log's start
                 continue
             if follower is None:
                 end_offset = partition.log.end_offset
                 follower = states.followers[broker_id] = FollowerState(end_offset, end_offset, now_ms)
-            self._replicate(partition, broker_id, follower)
+            follower.follow_over(condition)
+            self._replicate(partition, broker_id, follower, now_ms)
         for broker_id in [one for one in states.followers if one not in partition.replicas]:
             del states.followers[broker_id]
         self._settle(partition, states)
 
-    def _replicate(self, partition: Partition, broker_id: int, follower: FollowerState) -> None:
-        """Let a follower that reaches its leader fetch as far as its lag allows: whole batches."""
-        if not self.network.connects(broker_id, partition.leader):
+    def _follows(self, partition: Partition, broker_id: int) -> bool:
+        """Whether a follower reaches its leader and has a disk to write to."""
+        if partition.overrides is not None and broker_id in partition.overrides.offline:
+            return False
+        if broker_id in self.stopped and broker_id in partition.registration.elr:
+            return False  # an eligible leader leads with what it had when it stopped
+        if self.conditions:
+            condition = self.conditions.get((broker_id, partition.leader))
+            if condition is not None and condition.is_cut:
+                return False
+        return self.network.connects(broker_id, partition.leader)
+
+    def _has_all(self, partition: Partition, broker_id: int, follower: FollowerState) -> bool:
+        """Whether a follower over a slow link has caught up."""
+        return (
+            follower.condition is not None
+            and not follower.missing
+            and not self.lags.get(broker_id)
+            and self._follows(partition, broker_id)
+        )
+
+    def _replicate(self, partition: Partition, broker_id: int, follower: FollowerState, now_ms: int) -> None:
+        """Let a follower that reaches its leader fetch as far as its lag and its link allow: whole batches."""
+        if not self._follows(partition, broker_id):
             return
         log = partition.log
         lag = self.lags.get(broker_id, 0)
-        follower.readable_end = log.batch_start(max(log.start_offset, log.end_offset - lag)) if lag else log.end_offset
+        readable_end = log.batch_start(max(log.start_offset, log.end_offset - lag)) if lag else log.end_offset
+        if follower.condition is not None and follower.condition.arrival is not None:
+            send(partition, follower, follower.condition.arrival, now_ms)
+            readable_end = min(readable_end, follower.arrived_end)
+        follower.readable_end = readable_end
         follower.end_offset = max(follower.end_offset, follower.readable_end)
         while follower.missing and follower.missing[0][0] <= follower.end_offset:
             follower.missing.popleft()
         if follower.missing:
             follower.caught_up_ms = max(follower.caught_up_ms, follower.missing[0][1])
 
-    def _settle(self, partition: Partition, states: ReplicaStates) -> None:
-        """Move the high watermark, set the next deadline, and forget states that say nothing."""
+    def _settle(self, partition: Partition, states: ReplicaStates, *, is_led_alone: bool = False) -> None:
+        """Move the high watermark, set the next deadline, and forget states that say nothing.
+
+        ``is_led_alone``: the leader does not reach the controller, so that nobody falls out of the ISR.
+        """
         in_sync = [
             (follower.end_offset, follower.caught_up_ms, bool(follower.missing))
             for broker_id, follower in states.followers.items()
@@ -239,13 +333,34 @@ class Replication:
         if high_watermark > states.high_watermark and partition.leader != NO_LEADER and not under_min_isr:
             states.high_watermark = high_watermark
             self.notify(partition)
-        deadlines = [caught_up_ms + self.max_lag_ms for _, caught_up_ms, is_behind in in_sync if is_behind]
+        deadlines = [
+            caught_up_ms + self.max_lag_ms for _, caught_up_ms, is_behind in in_sync if is_behind and not is_led_alone
+        ]
+        deadlines += [
+            follower.arriving[0][0]
+            for broker_id, follower in states.followers.items()
+            if follower.arriving and self._follows(partition, broker_id)
+        ]
         if deadlines:
             self.timers.set(partition, min(deadlines))
         else:
             self.timers.cancel(partition)
         if not states.followers and states.high_watermark == partition.log.end_offset and not under_min_isr:
             partition.replica_states = None
+
+
+def send(partition: Partition, follower: FollowerState, arrival: Callable[[int, int], int], now_ms: int) -> None:
+    """Send a follower what its leader has appended, and take in what has arrived by now; batches keep their order."""
+    log = partition.log
+    follower.sent_end = min(follower.sent_end, log.end_offset)
+    if follower.sent_end < log.end_offset:
+        last_ms = follower.arriving[-1][0] if follower.arriving else now_ms
+        for batch in log.batches(follower.sent_end):
+            last_ms = max(last_ms, arrival(len(batch.data), now_ms))
+            follower.arriving.append((last_ms, batch.last_offset + 1))
+        follower.sent_end = log.end_offset
+    while follower.arriving and follower.arriving[0][0] <= now_ms:
+        follower.arrived_end = follower.arriving.popleft()[1]
 
 
 def is_under_min_isr(partition: Partition) -> bool:

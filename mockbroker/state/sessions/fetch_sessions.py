@@ -23,7 +23,10 @@ PartitionKey = tuple[TopicKey, int]
 
 @dataclass(slots=True)
 class FetchPartition:
-    """What a client fetches of one partition, and what it was sent last."""
+    """What a client fetches of one partition, and what it was sent last.
+
+    ``name`` is the topic's, once it was found, where it goes by its id.
+    """
 
     topic: TopicKey
     index: int
@@ -33,6 +36,7 @@ class FetchPartition:
     last_fetched_epoch: int = -1
     sent_high_watermark: int = -1
     sent_start_offset: int = -1
+    name: str | None = None
 
     @property
     def key(self) -> PartitionKey:

@@ -1,65 +1,55 @@
 """Who leads a partition and who is in sync, given the brokers that are online: what is to change, as a record.
 
-Every replica that is online and has what the leader has is in the ISR. The preferred leader, the first replica, leads
-again as soon as it is back; until then whoever leads stays, and a new leader is the first of the ISR. While no replica
-of the ISR is online there is no leader and the ISR stays as it was, unless ``unclean`` election takes any replica.
+Every replica that is online and has what the leader has is in the ISR. While it is smaller than ``min.insync.replicas``
+those that left it last are eligible leaders still (KIP-966): the high watermark stands, so they have all below it. Once
+nobody of the ISR is online one of them leads, and where there is none of these either, the one that led last, if it is
+known. Without that feature the ISR keeps its last members. ``unclean`` election takes any replica after all these.
 
-Source: PartitionChangeBuilder, Apache Kafka 4.4.
+Unless it is told otherwise the preferred leader, the first replica, leads again as soon as it is back; until then
+whoever leads stays, and a new leader is the first of those who may.
+
+Source: PartitionChangeBuilder and PartitionReassignmentReplicas, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 if TYPE_CHECKING:
+    from mockbroker.state.image.topics import PartitionRegistration
     from mockbroker.state.topics.topic import Partition
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
+NOBODY: tuple[int, ...] = ()
 
 
-Leadership = tuple[int, tuple[int, ...]]
-"""Who leads, -1 for nobody, and who is in sync, in the order of the replicas."""
+class Rules(NamedTuple):
+    """What an election goes by.
 
-
-def elect(replicas: tuple[int, ...], now: Leadership, eligible: Container[int]) -> Leadership:
-    """Leader and ISR in line with the brokers that may be in sync: all that are online, unless they lack records.
-
-    >>> elect((1, 2, 3), (1, (1, 2, 3)), {2, 3})
-    (2, (2, 3))
-    >>> elect((1, 2, 3), (3, (3,)), {1, 2})
-    (-1, (3,))
+    ``acceptable`` are the brokers that may lead, all that are online. ``keeps_eligible``: eligible leaders are kept
+    (``eligible.leader.replicas.version``). ``unclean``: any replica may lead in the end. ``returns``: the preferred
+    leader leads whenever it may.
     """
-    leader, isr = now
-    for replica in isr:
-        if replica in eligible:
-            break
-    else:
-        return (NO_LEADER, isr)
-    in_sync = tuple([replica for replica in replicas if replica in eligible])
-    if replicas[0] in eligible or leader not in eligible:
-        return (in_sync[0], in_sync)
-    return (leader, in_sync)
+
+    acceptable: Container[int]
+    keeps_eligible: bool = False
+    unclean: bool = False
+    returns: bool = True
 
 
-def elect_unclean(replicas: tuple[int, ...], now: Leadership, online: Container[int]) -> Leadership:
-    """The first replica that is online leads, whatever it lacks, and is alone in sync.
+class Assignment(NamedTuple):
+    """The replicas that a partition is to have, and which of them a reassignment adds and removes."""
 
-    >>> elect_unclean((1, 2, 3), (-1, (1,)), {2, 3})
-    (2, (2,))
-    """
-    for replica in replicas:
-        if replica in online:
-            return (replica, (replica,))
-    return now
+    replicas: tuple[int, ...]
+    removing: tuple[int, ...] = NOBODY
+    adding: tuple[int, ...] = NOBODY
 
 
-def election(
-    partition: Partition, eligible: Container[int], online: Container[int], *, unclean: bool = False
-) -> PartitionChangeRecord | None:
+def election(partition: Partition, eligible: Container[int], rules: Rules) -> PartitionChangeRecord | None:
     """What changes about a partition now that these brokers are online, None if nothing does.
 
     A leader that changes begins a leader epoch; an ISR that changes alone does not, as since Kafka 3.6.
@@ -68,35 +58,151 @@ def election(
         eligible: those of the brokers online that may be in its ISR.
     """
     now = partition.registration
-    before = (now.leader, now.isr)
-    after = elect(now.replicas, before, eligible)
-    if unclean and after[0] == NO_LEADER:
-        after = elect_unclean(now.replicas, after, online)
-    return None if after == before else change_record(partition, after)
+    leader = now.leader
+    if leader in eligible:
+        isr = tuple([replica for replica in now.replicas if replica in eligible])
+        preferred = preferred_leader(partition, rules)
+        if isr == now.isr and (preferred in (None, leader) or preferred not in eligible):
+            return None
+        return partition_change(partition, isr, rules, preferred=preferred)
+    isr = tuple([replica for replica in now.isr if replica in eligible])
+    if not isr and leader == NO_LEADER and not now.isr and not may_lead_alone(now, rules):
+        return None
+    return partition_change(partition, isr, rules, preferred=preferred_leader(partition, rules))
 
 
-def reassignment(partition: Partition, replicas: tuple[int, ...], eligible: Container[int]) -> PartitionChangeRecord:
-    """What changes when a partition moves to these replicas at once; those that are eligible are in sync.
+def preferred_leader(partition: Partition, rules: Rules) -> int | None:
+    """Who leads whenever it may: whom a command named, else the first replica; None where nobody returns by itself."""
+    named = None if partition.overrides is None else partition.overrides.leader
+    if named is not None:
+        return named
+    return partition.registration.replicas[0] if rules.returns else None
 
-    The leader epoch moves on when a replica is dropped, even if the leader stays: see
-    ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded``.
+
+def may_lead_alone(now: PartitionRegistration, rules: Rules) -> bool:
+    """Whether somebody outside of an empty ISR may lead: an eligible leader, the last one, or anybody unclean."""
+    candidates: Iterable[int] = now.elr or now.last_known_elr
+    if rules.keeps_eligible and any(replica in rules.acceptable for replica in candidates):
+        return True
+    return rules.unclean and any(replica in rules.acceptable for replica in now.replicas)
+
+
+def partition_change(
+    partition: Partition,
+    isr: Sequence[int],
+    rules: Rules,
+    *,
+    preferred: int | None = None,
+    assignment: Assignment | None = None,
+    lost: Container[int] = (),
+) -> PartitionChangeRecord | None:
+    """The record that brings a partition to this ISR, with a leader if anybody may lead; None if nothing changes.
+
+    Args:
+        preferred: who is to lead if it may.
+        assignment: other replicas than now; a reassignment that can be over is.
+        lost: brokers that may have lost records, and so are no eligible leaders any more.
     """
-    isr = tuple([replica for replica in replicas if replica in eligible]) or replicas
-    leader = partition.leader if partition.leader in replicas else NO_LEADER
-    record = change_record(partition, elect(replicas, (leader, isr), eligible))
-    record.replicas = list(replicas)
-    if not set(partition.replicas) <= set(replicas) and record.leader == NO_LEADER_CHANGE:
-        record.leader = partition.leader
-    return record
-
-
-def change_record(partition: Partition, after: Leadership) -> PartitionChangeRecord:
-    """The record that gives a partition this leader and ISR; what stays as it is is left out."""
-    leader, isr = after
     now = partition.registration
-    record = PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id)
-    if isr != now.isr:
-        record.isr = list(isr)
-    if leader != now.leader:
-        record.leader = leader
-    return record
+    replicas, removing, adding = assignment or Assignment(now.replicas, now.removing, now.adding)
+    if removing or adding:
+        done = completed(isr, replicas, removing, adding)
+        if done is not None:
+            replicas, isr = done
+            removing = adding = NOBODY
+    isr = tuple([replica for replica in replicas if replica in isr])
+    elr = NOBODY
+    if rules.keeps_eligible and len(isr) < partition.effective_min_isr():
+        left = {*now.elr, *now.isr}.difference(isr)
+        elr = tuple([replica for replica in replicas if replica in left and replica not in lost])
+    leader, is_unclean = elect(now, replicas, isr, elr, rules, preferred)
+    if leader != now.leader and leader in elr:
+        enough = partition.effective_min_isr() <= 1
+        isr, elr = (leader,), NOBODY if enough else tuple([replica for replica in elr if replica != leader])
+    elif is_unclean:
+        isr, elr = (leader,), NOBODY
+    if not isr and not rules.keeps_eligible:
+        isr = now.isr
+    return change_record(partition, Assignment(replicas, removing, adding), leader, isr, elr, rules.keeps_eligible)
+
+
+def elect(
+    now: PartitionRegistration,
+    replicas: tuple[int, ...],
+    isr: Sequence[int],
+    elr: Sequence[int],
+    rules: Rules,
+    preferred: int | None,
+) -> tuple[int, bool]:
+    """Who leads, -1 for nobody, and whether records may be lost by that."""
+    valid = [replica for replica in replicas if replica in (isr or elr) and replica in rules.acceptable]
+    if valid:
+        if preferred in valid:
+            return (preferred, False)
+        return (now.leader if now.leader in valid else valid[0], False)
+    if rules.keeps_eligible and not isr and not elr and len(now.last_known_elr) == 1:
+        (last,) = now.last_known_elr
+        if last in rules.acceptable and last in replicas:
+            return (last, True)
+    if rules.unclean:
+        for replica in replicas:
+            if replica in rules.acceptable:
+                return (replica, True)
+    return (NO_LEADER, False)
+
+
+def completed(
+    isr: Sequence[int], replicas: tuple[int, ...], removing: Container[int], adding: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Replicas and ISR after a reassignment, None while it cannot be over: what it adds has to be in sync.
+
+    >>> completed((1, 2, 3), (3, 4, 1, 2), (1, 2), (4,)) is None
+    True
+    >>> completed((1, 2, 3, 4), (3, 4, 1, 2), (1, 2), (4,))
+    ((3, 4), (3, 4))
+    """
+    left = tuple([replica for replica in replicas if replica not in removing])
+    in_sync = tuple([replica for replica in isr if replica not in removing])
+    if not left or not in_sync or not set(adding) <= set(in_sync):
+        return None
+    removed = len(replicas) - len(left)
+    if len(adding) < removed and not set(left) <= set(in_sync):
+        return None
+    return (left, in_sync)
+
+
+def change_record(
+    partition: Partition, assignment: Assignment, leader: int, isr: Sequence[int], elr: Sequence[int], keeps_elr: bool
+) -> PartitionChangeRecord | None:
+    """The record that gives a partition all this; what stays as it is is left out, and None is no change at all.
+
+    The leader epoch moves on when a replica is dropped, even if the leader stays, and who led last is remembered while
+    nobody does: ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`` and ``maybeUpdateLastKnownLeader``.
+    """
+    now = partition.registration
+    changes: dict[str, object] = {}
+    if tuple(isr) != now.isr:
+        changes["isr"] = list(isr)
+    if leader != now.leader or not set(now.replicas) <= set(assignment.replicas):
+        changes["leader"] = leader
+    if tuple(elr) != now.elr:
+        changes["eligible_leader_replicas"] = list(elr)
+    last = now.last_known_elr
+    if keeps_elr and leader == NO_LEADER:
+        if not last and now.leader != NO_LEADER:
+            last = (now.leader,)
+        if assignment.replicas != now.replicas and not set(last) & set(assignment.replicas):
+            last = assignment.replicas[:1]  # a move that a command forces may leave only brokers that are down
+    elif keeps_elr:
+        last = NOBODY
+    if last != now.last_known_elr:
+        changes["last_known_elr"] = list(last)
+    if assignment.replicas != now.replicas:
+        changes["replicas"] = list(assignment.replicas)
+    if assignment.removing != now.removing:
+        changes["removing_replicas"] = list(assignment.removing)
+    if assignment.adding != now.adding:
+        changes["adding_replicas"] = list(assignment.adding)
+    if not changes:
+        return None
+    return PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id, **changes)  # type: ignore[arg-type]

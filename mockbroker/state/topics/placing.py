@@ -24,6 +24,7 @@ PLACER = "replica.placer.class.name"
 SEED = "replica.placer.seed"
 START_INDEX = "replica.placer.start.index"
 SHIFT = "replica.placer.next.replica.shift"
+NO_NUMBER = -1  # stands for the default
 MISSING_RACKS = "Not all brokers have rack information for replica rack aware assignment"
 MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
 
@@ -94,6 +95,37 @@ def place_partitions(
                 f"replication factor {replicas}, but all of brokers {row} are fenced",
             )
     return [tuple(row) for row in rows]
+
+
+def rows_by_hand(rows: Sequence[tuple[int, Sequence[int]]], partitions: int, replicas: int) -> list[list[int]]:
+    """Replicas given by hand, as partition and brokers, in the order of partitions.
+
+    Raises ApiError: INVALID_REQUEST where a number of partitions or replicas is given as well;
+        INVALID_REPLICA_ASSIGNMENT where the partitions are not 0 and up, each once.
+    """
+    for what, number in (("replicas", replicas), ("partitions", partitions)):
+        if number != NO_NUMBER:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, f"expected -1 {what}, as replicas are given by hand, got {number}"
+            )
+    given = sorted(index for index, _ in rows)
+    if given != list(range(len(rows))):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"expected partitions 0 to {len(rows) - 1}, each once, got {given}"
+        )
+    by_index = dict(rows)
+    return [list(by_index[index]) for index in given]
+
+
+def check_numbers(partitions: int, replicas: int) -> None:
+    """Refuse numbers below 1, where they do not stand for the default.
+
+    Raises ApiError: INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
+    """
+    if replicas < 1 and replicas != NO_NUMBER:
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"expected 1 replica at least, or -1, got {replicas}")
+    if partitions < 1 and partitions != NO_NUMBER:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"expected 1 partition at least, or -1, got {partitions}")
 
 
 def check_partitions(partitions: int) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from mockbroker.state.configs.values import text_of
 from mockbroker.state.image.image import TOPIC_RESOURCE
-from mockbroker.state.settings import as_text
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
 
@@ -27,7 +27,7 @@ def topic_records(
         from protocol.embedded.metadata_settings import ConfigRecord
 
         for key, value in configs.items():
-            yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=as_text(value))
+            yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=text_of(value))
     yield from partition_records(topic_id, 0, rows, online)
 
 

@@ -5,36 +5,44 @@ Source: ReplicationControlManager, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.replicas.overrides import override, overrides_of
+from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.placing import (
     check_assignment,
     check_in_sync,
+    check_numbers,
     check_partitions,
     check_replication_factor,
     place_partitions,
+    rows_by_hand,
 )
+from mockbroker.state.topics.reassigning import Reassignments
 from mockbroker.state.topics.topic import (
     INTERNAL_TOPICS,
+    NO_LEADER,
     Partition,
     Topic,
     check_topic_name,
+    parsed_configs,
     random_uuid,
-    topic_config,
-    typed_configs,
 )
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from protocol.embedded.metadata_topics import PartitionChangeRecord
 
-NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
+
+def name_in_metrics(name: str) -> str:
+    """What Kafka's metrics make of a topic's name."""
+    return name.replace(".", "_")
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +50,28 @@ class ReplicationControl:
     """The commands on a cluster's topics and partitions."""
 
     cluster: Cluster
+    leaders: LeaderControl = field(init=False)
+    reassignments: Reassignments = field(init=False)
+    _colliding: dict[str, set[str]] = field(default_factory=dict)  # topics by their name in metrics, if it has . or _
+
+    def __post_init__(self) -> None:
+        self.leaders = LeaderControl(self.cluster)
+        self.reassignments = Reassignments(self.cluster)
+        self.cluster.configs.on_change(self.leaders.configs_changed)
+        self.cluster.configs.on_change(self.reassignments.configs_changed)
+
+    def check_new_name(self, name: str) -> None:
+        """Refuse a name that is not legal, or that metrics would not tell from that of another topic.
+
+        Raises ApiError: INVALID_TOPIC_EXCEPTION.
+        """
+        check_topic_name(name)
+        others = self._colliding.get(name_in_metrics(name)) if name not in self.cluster.topics else None
+        if others:
+            raise ApiError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"expected a name that differs from others in more than . and _, got {name} beside {min(others)}",
+            )
 
     def create(
         self,
@@ -50,10 +80,12 @@ class ReplicationControl:
         replication_factor: int = -1,
         *,
         assignment: list[list[int]] | None = None,
+        by_hand: Sequence[tuple[int, Sequence[int]]] = (),
         configs: Mapping[str, Any] | None = None,
         validate_only: bool = False,
         requesting_broker_id: int | None = None,
         all_have_racks: bool = False,
+        is_name_checked: bool = False,
     ) -> Topic:
         """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
 
@@ -61,27 +93,35 @@ class ReplicationControl:
 
         Args:
             assignment: replicas of each partition, in place of both numbers.
+            by_hand: the same as partition and replicas, in any order, checked only after all else.
             validate_only: check everything, create nothing.
             requesting_broker_id: the broker that creates it; one in ZooKeeper mode may not know of racks yet.
             all_have_racks: in ZooKeeper mode refuse where only some brokers have a rack, as AdminManager did, with
                 UNKNOWN_SERVER_ERROR; KafkaApis, which created topics that clients asked for, left racks out.
+            is_name_checked: ``check_new_name`` was called before.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
             INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, REPLICA_PLACEMENT_FAILED.
         """
-        check_topic_name(name)
+        if not is_name_checked:
+            self.check_new_name(name)
         if name in self.cluster.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        values = typed_configs(configs or {})
-        diskless = bool(topic_config("diskless.enable", values, self.cluster.settings)) and name not in INTERNAL_TOPICS
+        values = self._checked_configs(configs or {})
+        diskless = bool(values.get("diskless.enable", self.cluster.settings["diskless.enable"]))
+        diskless = diskless and name not in INTERNAL_TOPICS
         if diskless and not self.cluster.support.is_kraft:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"topic {name} is diskless, which needs KRaft mode")
+        if by_hand:
+            assignment = rows_by_hand(by_hand, partitions, replication_factor)
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
-            check_assignment(rows, self.cluster.brokers)
+            check_assignment(rows, {broker.id for broker in self.registered()})
             if self.cluster.support.is_kraft:
                 check_in_sync(rows, self.cluster.online_ids())
         else:
+            if not diskless:
+                check_numbers(partitions, replication_factor)
             if partitions == -1:
                 partitions = self.cluster.settings["num.partitions"]
             check_partitions(partitions)
@@ -93,7 +133,7 @@ class ReplicationControl:
         topic_id = self._new_topic_id()
         from mockbroker.state.topics.records import topic_records
 
-        records = topic_records(name, topic_id, values, rows, self.cluster.online_ids())
+        records = topic_records(name, topic_id, configs or {}, rows, self.cluster.online_ids())
         if validate_only:
             scratch = ImageWriter()
             scratch.commit(records)
@@ -111,7 +151,9 @@ class ReplicationControl:
 
         Raises ApiError: INVALID_PARTITIONS and those of ``create``.
         """
-        topic = self.cluster.find_topic(name)
+        topic = self.cluster.topics.get(name)
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
         more = count - len(topic.partitions)
         if more <= 0:
             has = len(topic.partitions)
@@ -126,7 +168,7 @@ class ReplicationControl:
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"{more} partitions are added, but {len(rows)} assignments were given",
                 )
-            check_assignment(rows, self.cluster.brokers)
+            check_assignment([topic.partitions[0].replicas, *rows], {broker.id for broker in self.registered()})
             if self.cluster.support.is_kraft:
                 check_in_sync(rows, self.cluster.online_ids())
         elif topic.diskless:
@@ -155,22 +197,30 @@ class ReplicationControl:
         partition = self.cluster.find_partition(name, index)
         if partition.topic.diskless:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
-        check_assignment([tuple(replicas)], self.cluster.brokers)
+        check_assignment([tuple(replicas)], {broker.id for broker in self.registered()})
         if len(replicas) != len(partition.replicas) and not may_resize:
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
             )
-        from mockbroker.state.topics.election import reassignment
+        from mockbroker.state.topics.election import Assignment, partition_change
 
         cluster = self.cluster
+        self._override(partition, leader=None)
         online = cluster.online_ids()
         eligible = cluster.replication.eligible(partition, online)
         if not any(replica in eligible for replica in replicas):
             # The move is over once a replica has caught up, so it has by now.
             cluster.replication.catch_up(partition, replicas)
-            eligible = online
-        self._change(partition, reassignment(partition, tuple(replicas), eligible))
+            held = overrides_of(partition)
+            self._override(partition, out_of_sync=held.out_of_sync.difference(replicas))
+            eligible = online - held.offline
+        isr = [replica for replica in replicas if replica in eligible] or replicas
+        rules = self.leaders.rules_of(partition.topic, eligible)
+        change = partition_change(partition, isr, rules, preferred=replicas[0], assignment=Assignment(tuple(replicas)))
+        if change is not None:
+            self.leaders.change(partition, change)
+        self._override(partition)
         cluster.replication.refresh([partition], cluster.now_ms)
         self.elect([partition.topic])
         cluster.changed()
@@ -180,46 +230,136 @@ class ReplicationControl:
         from mockbroker.state.topics.records import removal
 
         self.cluster.writer.commit([removal(topic.id)])
+        others = self._colliding.get(name_in_metrics(topic.name))
+        if others is not None:
+            others.discard(topic.name)
+            if not others:
+                del self._colliding[name_in_metrics(topic.name)]
         del self.cluster.topics[topic.name]
         del self.cluster.topic_by_id[topic.id]
         self.cluster.log_store.delete(topic.id)
         self.cluster.replication.forget(topic.partitions)
+        self.cluster.upkeep.forget(topic.partitions)
+        self.reassignments.forget(topic.partitions)
         if self.cluster.has_groups:
             self.cluster.groups.forget_topic(topic.name)
+        if self.cluster.has_share or self.cluster.image.share_states:
+            self.cluster.share.forget_topic(topic.id)
         self.cluster.woken.extend(topic.partitions)
         self.cluster.changed()
 
     def elect(self, topics: Iterable[Topic]) -> None:
-        """Bring leaders and in-sync replicas in line with the brokers that are online and with what replicas have."""
-        from mockbroker.state.topics.election import election
-
-        online = self.cluster.online_ids()
-        replication = self.cluster.replication
-        for topic in topics:
-            if topic.diskless:
-                continue
-            unclean = topic.config("unclean.leader.election.enable")
-            for partition in topic.partitions:
-                # A new leader may be one that other replicas catch up with, and have them in its ISR at once.
-                while True:
-                    eligible = replication.eligible(partition, online)
-                    change = election(partition, eligible, online, unclean=unclean)
-                    if change is None:
-                        break
-                    self._change(partition, change)
+        """Bring leaders and in-sync replicas in line with the brokers that are online; see ``LeaderControl.elect``."""
+        self.leaders.elect(topics)
 
     def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
-        """Take replicas out of a partition's ISR, as its leader asks the controller to (AlterPartition, KIP-497)."""
-        from protocol.embedded.metadata_topics import PartitionChangeRecord
+        """Take replicas out of a partition's ISR; see ``LeaderControl.shrink_isr``."""
+        self.leaders.shrink_isr(partition, isr)
 
-        record = PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id, isr=list(isr))
-        self._change(partition, record)
+    # what is held against brokers' own ways
+
+    def move_leader(self, partition: Partition, broker_id: int) -> bool:
+        """Have a broker lead a partition whenever it may, in place of the first replica; False if it leads already.
+
+        Raises ApiError: INVALID_REQUEST for a diskless partition, NOT_LEADER_OR_FOLLOWER for a broker without a
+            replica, ELIGIBLE_LEADERS_NOT_AVAILABLE for one that is not in sync.
+        """
+        name = self._check_replicas(partition, [broker_id], "a leader")
+        if broker_id not in self.cluster.replication.eligible(partition, self.cluster.online_ids()):
+            raise ApiError(
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+                f"expected a leader of {name} that is up and in its ISR {list(partition.isr)}, got {broker_id}",
+            )
+        led_before = partition.leader == broker_id
+        self._override(partition, leader=broker_id)
+        self._settle(partition)
+        return not led_before
+
+    def keep_out_of_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
+        """Have followers leave a partition's ISR and stay out until ``let_into_isr``; False if they did so already.
+
+        Raises ApiError: INVALID_REQUEST for the leader and for brokers without a replica.
+        """
+        wanted = frozenset(broker_ids)
+        name = self._check_replicas(partition, wanted, "followers")
+        if partition.leader == NO_LEADER:
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
+        if partition.leader in wanted:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it",
+            )
+        before = overrides_of(partition).out_of_sync
+        self._override(partition, out_of_sync=before | wanted)
+        left = tuple(replica for replica in partition.isr if replica not in wanted)
+        if left != partition.isr:
+            self.shrink_isr(partition, left)
+        self._settle(partition)
+        return not wanted <= before
+
+    def let_into_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
+        """Let followers into a partition's ISR again; False if they are in it.
+
+        Raises ApiError: INVALID_REQUEST for brokers without a replica; LEADER_NOT_AVAILABLE; INELIGIBLE_REPLICA for one
+            that is down, lacks records or has lost its disk, and for all while the leader does not reach the
+            controller.
+        """
+        wanted = frozenset(broker_ids)
+        name = self._check_replicas(partition, wanted, "followers")
+        if partition.leader == NO_LEADER and not wanted <= set(partition.isr):
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
+        replication, online = self.cluster.replication, self.cluster.online_ids()
+        before = overrides_of(partition).out_of_sync
+        was_in_sync = wanted <= set(partition.isr)
+        self._override(partition, out_of_sync=before - wanted)
+        eligible = replication.eligible(partition, online)
+        late = [broker_id for broker_id in sorted(wanted) if broker_id not in eligible]
+        if late:
+            self._override(partition, out_of_sync=before)
+            raise ApiError(
+                ErrorCode.INELIGIBLE_REPLICA,
+                f"expected replicas of {name} that are up and have all its records to let into its ISR, got {late}",
+            )
+        self._settle(partition)
+        return not was_in_sync
+
+    def set_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
+        """Have just these replicas in a partition's ISR; False if they are it. Raises what the two above raise."""
+        wanted = frozenset(broker_ids)
+        name = self._check_replicas(partition, wanted, "an ISR")
+        if partition.leader not in wanted:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"expected an ISR of {name} with its leader {partition.leader}, got {sorted(wanted)}",
+            )
+        before = partition.isr
+        self.let_into_isr(partition, wanted)
+        self.keep_out_of_isr(partition, set(partition.replicas) - wanted)
+        return partition.isr != before
+
+    def set_offline(self, partitions: Iterable[Partition], broker_id: int, *, offline: bool) -> None:
+        """Have a broker's log directory with these partitions fail, or work again.
+
+        Source: ReplicationControlManager.handleDirectoriesOffline, Apache Kafka 4.4.
+        """
+        changed = []
+        for partition in partitions:
+            before = overrides_of(partition).offline
+            after = before | {broker_id} if offline else before - {broker_id}
+            if after != before:
+                self._override(partition, offline=after)
+                changed.append(partition)
+        self.cluster.replication.refresh(changed, self.cluster.now_ms)
+        self.cluster.woken.extend(changed)
+        self.elect({partition.topic: None for partition in changed})
         self.cluster.changed()
 
     def run(self, topic_id: bytes) -> Topic:
         """Run a topic that is in the image."""
         topic = self._topic(self.cluster.image, topic_id)
         self.cluster.topics[topic.name] = self.cluster.topic_by_id[topic_id] = topic
+        if "." in topic.name or "_" in topic.name:
+            self._colliding.setdefault(name_in_metrics(topic.name), set()).add(topic.name)
         return topic
 
     # inside
@@ -231,8 +371,15 @@ class ReplicationControl:
 
     def _topic(self, image: Image, topic_id: bytes) -> Topic:
         found = image.topics[topic_id]
-        configs = typed_configs(image.configs.get((TOPIC_RESOURCE, found.name), {}))
-        return Topic(found, configs, self.cluster.settings, self.cluster.log_store)
+        configs = parsed_configs(image.configs.get((TOPIC_RESOURCE, found.name), {}))
+        return Topic(found, configs, self.cluster.configs, self.cluster.log_store)
+
+    def _checked_configs(self, configs: Mapping[str, Any]) -> dict[str, Any]:
+        if not configs:
+            return {}
+        from mockbroker.state.configs.topic_rules import check_topic_configs
+
+        return check_topic_configs(self.cluster.configs, configs)
 
     def _place(
         self,
@@ -247,7 +394,7 @@ class ReplicationControl:
         check_partitions(partitions)
         # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
         cluster = self.cluster
-        registered = list(cluster.brokers.values()) if cluster.support.is_kraft else cluster.online_brokers()
+        registered = self.registered() if cluster.support.is_kraft else cluster.online_brokers()
         if replication_factor == -1:
             replication_factor = min(cluster.settings["default.replication.factor"], len(registered))
         check_replication_factor(replication_factor, len(registered))
@@ -262,18 +409,27 @@ class ReplicationControl:
             all_have_racks=all_have_racks and not cluster.support.is_kraft,
         )
 
-    def _change(self, partition: Partition, record: PartitionChangeRecord) -> None:
-        """Write a change of a partition: whoever waits for it is woken, and a new leader begins its epoch.
+    def registered(self) -> list[Broker]:
+        """The brokers that may have replicas, by id, whether up or not: all but those that were struck off."""
+        return [broker for broker in self.cluster.brokers.values() if broker.registration is not None]
 
-        One record at a time: an outage of many partitions takes twice as long with all of its records in one list.
-        """
-        cluster = self.cluster
-        epoch = partition.registration.leader_epoch
-        if record.leader not in (NO_LEADER_CHANGE, partition.leader):
-            cluster.support.leader_changes(partition)
-        cluster.writer.commit((record,))
-        cluster.woken.append(partition)
-        if partition.registration.leader_epoch != epoch:
-            cluster.replication.leader_changed(partition, cluster.now_ms)
-            partition.leader_epoch_began()
-        cluster.replication.isr_changed(partition)
+    def _check_replicas(self, partition: Partition, broker_ids: Iterable[int], what: str) -> str:
+        """The partition's name, for errors. Raises ApiError: INVALID_REQUEST."""
+        name = f"{partition.topic.name}-{partition.index}"
+        if partition.topic.diskless:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a topic with replicas, but {name} is diskless")
+        others = sorted(set(broker_ids) - set(partition.replicas))
+        if others:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"expected {what} of {name} among its replicas {list(partition.replicas)}, got {others}",
+            )
+        return name
+
+    def _override(self, partition: Partition, **changes: Any) -> None:
+        override(partition, replace(overrides_of(partition), **changes))
+
+    def _settle(self, partition: Partition) -> None:
+        self.cluster.replication.refresh([partition], self.cluster.now_ms)
+        self.elect([partition.topic])
+        self.cluster.changed()

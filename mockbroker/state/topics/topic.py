@@ -10,48 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
-from mockbroker.state.settings import Settings, typed
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.state.configs.effective import ClusterConfigs
     from mockbroker.state.image.topics import PartitionRegistration, TopicImage
+    from mockbroker.state.logs.batch_checks import AppendRules
     from mockbroker.state.logs.store import LogStore, PartitionLog
+    from mockbroker.state.replicas.overrides import PartitionOverrides
     from mockbroker.state.replicas.replication import ReplicaStates
 
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-
-# Topic settings by name: the broker setting that gives the default where there is one, and the default otherwise.
-# Source: TopicConfig and LogConfig, Apache Kafka.
-TOPIC_SETTINGS: dict[str, tuple[str | None, Any]] = {
-    "cleanup.policy": ("log.cleanup.policy", "delete"),
-    "compression.type": ("compression.type", "producer"),
-    "delete.retention.ms": (None, 86400000),
-    "diskless.enable": ("diskless.enable", False),
-    "file.delete.delay.ms": (None, 60000),
-    "flush.messages": (None, 9223372036854775807),
-    "flush.ms": (None, 9223372036854775807),
-    "index.interval.bytes": (None, 4096),
-    "max.compaction.lag.ms": (None, 9223372036854775807),
-    "max.message.bytes": ("message.max.bytes", 1048588),
-    "message.timestamp.after.max.ms": (None, 3600000),
-    "message.timestamp.before.max.ms": (None, 9223372036854775807),
-    "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
-    "min.cleanable.dirty.ratio": (None, "0.5"),
-    "min.compaction.lag.ms": (None, 0),
-    "min.insync.replicas": ("min.insync.replicas", 1),
-    "preallocate": (None, False),
-    "retention.bytes": ("log.retention.bytes", -1),
-    "retention.ms": ("log.retention.ms", 604800000),
-    "segment.bytes": ("log.segment.bytes", 1073741824),
-    "segment.index.bytes": (None, 10485760),
-    "segment.jitter.ms": (None, 0),
-    "segment.ms": (None, 604800000),
-    "unclean.leader.election.enable": ("unclean.leader.election.enable", False),
-}
-TOPIC_DEFAULTS: dict[str, Any] = {name: default for name, (_, default) in TOPIC_SETTINGS.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +38,7 @@ class Partition:
     index: int
     registration: PartitionRegistration
     replica_states: ReplicaStates | None = None  # volatile: where followers are slowed down or cut off
+    overrides: PartitionOverrides | None = None  # volatile: what commands hold against brokers' own ways
     _log: PartitionLog | None = None
     _producers: PartitionProducers | None = None
 
@@ -76,6 +49,14 @@ class Partition:
     @property
     def isr(self) -> tuple[int, ...]:
         return self.registration.isr
+
+    @property
+    def elr(self) -> tuple[int, ...]:
+        return self.registration.elr
+
+    @property
+    def last_known_elr(self) -> tuple[int, ...]:
+        return self.registration.last_known_elr
 
     @property
     def leader(self) -> int:
@@ -107,12 +88,37 @@ class Partition:
         self.log.truncate(offset)
         self._producers = None
 
+    def advance_start(self, offset: int) -> bool:
+        """Have nobody read what is before an offset any more. Gives whether that was different before."""
+        log = self.log
+        if offset <= log.start_offset:
+            return False
+        log.advance_start(offset)
+        return True
+
+    @property
+    def has_known_producers(self) -> bool:
+        """Whether anything is known of producers without reading the log."""
+        return self._producers is not None
+
+    def restore(self, overrides: PartitionOverrides | None, producers: PartitionProducers | None) -> None:
+        """Go on with what was held of the partition and known of its producers."""
+        self.overrides = overrides
+        self._producers = None if producers is None else producers.copy()
+
     @property
     def producers(self) -> PartitionProducers:
         """What is known of those who wrote to the partition, worked out from its log when first asked for."""
         if self._producers is None:
             self._producers = recover(self.log)
         return self._producers
+
+    def last_stable_offset(self, end_offset: int) -> int:
+        """Up to where readers of committed records see, where a replica shows its readers what is before an offset."""
+        transactions = self.producers.transactions
+        if not (transactions.open or transactions.ended):
+            return end_offset
+        return max(min(self.log.start_offset, end_offset), transactions.last_stable_offset(end_offset))
 
     def effective_min_isr(self) -> int:
         """How many replicas have to be in sync for acks=all: never more than there are replicas.
@@ -133,13 +139,14 @@ class Topic:
 
     image: TopicImage
     configs: dict[str, Any]
-    settings: Settings
+    defaults: ClusterConfigs
     log_store: LogStore
     name: str = field(init=False)
     id: bytes = field(init=False)
     diskless: bool = field(init=False)
     partitions: list[Partition] = field(default_factory=list)
-    _values: dict[str, Any] = field(default_factory=dict)  # settings that were worked out; nothing changes them yet
+    _values: dict[str, Any] = field(default_factory=dict)  # what was worked out since configs changed
+    append_rules: AppendRules | None = None  # what configs say of records, while they say it
 
     def __post_init__(self) -> None:
         self.name, self.id = self.image.name, self.image.id
@@ -155,11 +162,18 @@ class Topic:
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     def config(self, name: str) -> Any:
-        """The value in force: the topic's own, else the broker's, else Kafka's default."""
+        """The value in force: the topic's own, else the brokers', else Kafka's default. Raises KeyError."""
         value = self._values.get(name)
         if value is None:
-            value = self._values[name] = topic_config(name, self.configs, self.settings)
+            own = self.configs.get(name)
+            value = self._values[name] = self.defaults.topic_default(name) if own is None else own
         return value
+
+    def configs_changed(self, own: Mapping[str, str]) -> None:
+        """The topic's own configs are these, as text, or those of brokers have changed."""
+        self.configs = parsed_configs(own)
+        self._values.clear()
+        self.append_rules = None
 
     def add_partitions(self) -> None:
         """Run the partitions that have come to the image."""
@@ -168,12 +182,14 @@ class Topic:
             self.partitions.append(Partition(self, index, registration))
 
 
-def topic_config(name: str, configs: Mapping[str, Any], settings: Settings) -> Any:
-    """A topic setting's value in force: the topic's own, else the broker's, else Kafka's default."""
-    if name in configs:
-        return configs[name]
-    broker_setting, default = TOPIC_SETTINGS[name]
-    return settings[broker_setting] if broker_setting is not None else default
+def parsed_configs(own: Mapping[str, str]) -> dict[str, Any]:
+    """A topic's own configs, given as text, with their types. They were checked when they were set."""
+    if not own:
+        return {}
+    from mockbroker.state.configs.definitions import find_definition
+
+    found = {name: find_definition("topic", name) for name in own}
+    return {name: one.parse(own[name], in_range=False) for name, one in found.items() if one is not None}
 
 
 def check_topic_name(name: str | None) -> str:
@@ -189,21 +205,6 @@ def check_topic_name(name: str | None) -> str:
     else:
         return name
     raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-
-
-def typed_configs(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Topic settings with values of their types. Raises ApiError: INVALID_CONFIG for an unknown name or a bad value."""
-    result: dict[str, Any] = {}
-    for name in sorted(configs):
-        if name not in TOPIC_DEFAULTS:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
-        if configs[name] is None:
-            continue
-        try:
-            result[name] = typed(name, configs[name], TOPIC_DEFAULTS)
-        except ValueError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
-    return result
 
 
 def random_uuid(rng: Random) -> bytes:

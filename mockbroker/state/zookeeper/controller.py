@@ -28,7 +28,15 @@ from mockbroker.state.metadata.cache import (
     PartitionState,
     TopicPartitionState,
 )
-from mockbroker.state.releases import PROTOCOL_SETTING, ZOOKEEPER_SETTING, Software, Version, is_zookeeper, software_of
+from mockbroker.state.releases import (
+    PROTOCOL_SETTING,
+    ROLES_SETTING,
+    ZOOKEEPER_SETTING,
+    Software,
+    Version,
+    is_zookeeper,
+    software_of,
+)
 from mockbroker.state.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry
 
 if TYPE_CHECKING:
@@ -362,13 +370,12 @@ def zookeeper_mode_of(brokers: Iterable[Broker], settings: Settings, release: st
     software = {}
     for broker in brokers:
         code, protocol = broker.release or release, broker.protocol or settings.get(PROTOCOL_SETTING)
-        software[broker.id] = (code, protocol) if is_zookeeper(protocol, code, address) else None
+        is_one = is_zookeeper(protocol, code, address, settings.get(ROLES_SETTING))
+        software[broker.id] = (code, protocol) if is_one else None
     kraft = [broker_id for broker_id, one in software.items() if one is None]
     if len(kraft) == len(software):
-        if release or any(broker.release for broker in brokers):
-            raise ValueError(
-                f"a release is emulated in ZooKeeper mode only: below 3.0, or with {ZOOKEEPER_SETTING}, up to 3.9"
-            )
+        if any(broker.release for broker in brokers):
+            raise ValueError("in KRaft mode all brokers emulate one release, the cluster's")
         return None
     if kraft:
         raise ValueError(

@@ -74,10 +74,13 @@ class ClusterLife(RuleBasedStateMachine):
         online = self.cluster.online_ids()
         for partition in self.cluster.topics["orders"].partitions:
             assert set(partition.isr) <= set(partition.replicas)
-            assert partition.isr
-            if partition.leader == NO_LEADER:
-                assert not set(partition.isr) & online
+            if partition.leader == NO_LEADER:  # the last in sync has gone, which alone may lead again (KIP-966)
+                assert partition.isr == ()
+                (last,) = partition.elr
+                assert last in partition.replicas
+                assert last not in online
             else:
+                assert partition.elr == ()
                 assert partition.leader in online
                 assert set(partition.isr) == set(partition.replicas) & online
                 assert partition.leader in partition.isr

@@ -33,13 +33,12 @@ protocols = st.sampled_from(
 
 @dataclass(eq=False)
 class Client:
-    """What one client knows and how long it has been silent."""
+    """What one client knows."""
 
     instance_id: str | None
     session_ms: int
     member_id: str = ""
     generation: int = -1
-    last_sign_ms: int = 0
     is_waiting: bool = False
 
     def forget(self) -> None:
@@ -73,6 +72,7 @@ class GroupLife(RuleBasedStateMachine):
                 (None, None, None, "i1", "i1", "i2"), (6_000, 15_000, 15_000, 6_000, 15_000, 40_000), strict=True
             )
         ]
+        self.kept_until_ms: dict[str, int] = {}  # by member id: it may not be lost for its silence before
         self.generation = 0
         self.preparing_since_ms = 0
         self.generation_since_ms = 0
@@ -107,9 +107,10 @@ class GroupLife(RuleBasedStateMachine):
         self.everyone[client] = Client(self.everyone[client].instance_id, self.everyone[client].session_ms)
 
     def send_join(self, client: Client, protocols: Any) -> None:
-        replaced = client.instance_id is not None and not client.member_id
-        gone = {self.group.static_ids.get(client.instance_id or "")} if replaced and self.exists else set()
-        with self.nobody_lost(*gone):
+        returns = client.instance_id is not None and not client.member_id and self.exists
+        replaced = self.group.static_ids.get(client.instance_id or "") if returns else None
+        replaced_session_ms = self.group.members[replaced].session_timeout_ms if replaced else 0
+        with self.nobody_lost(replaced):
             try:
                 parked = self.driver.join(
                     client.member_id,
@@ -125,10 +126,15 @@ class GroupLife(RuleBasedStateMachine):
                 self.park(client, parked)
             else:
                 self.joined(client, parked.answer)
+        if replaced and not client.is_waiting and client.generation == self.generation:
+            # Kafka looks at the session of the one that is replaced before it takes that of the newcomer.
+            self.kept_until_ms[client.member_id] = self.now_ms + replaced_session_ms
+        self.observe()  # of several joins in one step each may begin a generation
 
     def send_sync(self, client: Client) -> None:
         if not client.member_id or client.generation < 0:
             return
+        was_stable = self.group.state is State.STABLE
         with self.nobody_lost():
             try:
                 parked = self.driver.sync(
@@ -142,6 +148,8 @@ class GroupLife(RuleBasedStateMachine):
                 return
             if parked.answer is None:
                 self.park(client, parked)
+            elif was_stable:
+                assert parked.answer.error is ErrorCode.NONE  # told what it could know: no sign of life to Kafka
             else:
                 self.synced(client, parked.answer)
 
@@ -157,7 +165,7 @@ class GroupLife(RuleBasedStateMachine):
                 )
             if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
                 assert client.generation == self.group.generation
-                client.last_sign_ms = self.now_ms
+                self.heard_from(client)
             else:
                 self.refused(client, ApiError(error))
 
@@ -176,7 +184,7 @@ class GroupLife(RuleBasedStateMachine):
                         self.refused(client, error)
                     return
             assert client.generation == self.group.generation
-            client.last_sign_ms = self.now_ms
+            self.heard_from(client)
 
     @rule(number=clients)
     def leave(self, number: int) -> None:
@@ -205,14 +213,14 @@ class GroupLife(RuleBasedStateMachine):
             unsynced = set(self.group.unsynced) if self.exists else set()
             self.driver.advance(min(target_ms, next_ms or target_ms) - self.now_ms)
             for member_id in sorted(before.keys() - self.members().keys()):
-                silent_ms = self.now_ms - self.last_sign_ms(member_id)
+                early_ms = self.kept_until_ms.get(member_id, 0) - self.now_ms
                 rebalance_ms = self.now_ms - self.preparing_since_ms
                 generation_ms = self.now_ms - self.generation_since_ms
                 assert (
-                    silent_ms >= before[member_id].session_timeout_ms
+                    early_ms <= 0
                     or (state is State.PREPARING and member_id in unjoined and rebalance_ms >= REBALANCE_MS)
                     or (state is not State.PREPARING and member_id in unsynced and generation_ms >= REBALANCE_MS)
-                ), f"{member_id} was lost after {silent_ms} ms"
+                ), f"{member_id} was lost {early_ms} ms early"
             self.observe()
 
     # what members are told
@@ -235,8 +243,10 @@ class GroupLife(RuleBasedStateMachine):
         if answer.error is ErrorCode.NONE:
             assert answer.generation == self.group.generation > 0
             assert answer.generation > client.generation or self.group.state is not State.PREPARING
+            knew = client.member_id, client.generation
             client.member_id, client.generation = answer.member_id, answer.generation
-            client.last_sign_ms = self.now_ms
+            if knew != (client.member_id, client.generation):  # being told the same again is no sign of life to Kafka
+                self.heard_from(client)
             if answer.members:
                 assert answer.leader == answer.member_id
                 assert {member.id for member in answer.members} <= set(self.group.members)
@@ -247,9 +257,12 @@ class GroupLife(RuleBasedStateMachine):
 
     def synced(self, client: Client, answer: Any) -> None:
         if answer.error is ErrorCode.NONE:
-            client.last_sign_ms = self.now_ms
+            self.heard_from(client)
         else:
             self.refused(client, ApiError(answer.error))
+
+    def heard_from(self, client: Client) -> None:
+        self.kept_until_ms[client.member_id] = self.now_ms + client.session_ms
 
     def refused(self, client: Client, error: ApiError) -> None:
         allowed = {
@@ -323,9 +336,6 @@ class GroupLife(RuleBasedStateMachine):
 
     def members(self) -> dict[str, Any]:
         return dict(self.group.members) if self.exists else {}
-
-    def last_sign_ms(self, member_id: str) -> int:
-        return max((client.last_sign_ms for client in self.everyone if client.member_id == member_id), default=0)
 
     def observe(self) -> None:
         if not self.exists:

@@ -30,6 +30,7 @@ brokers = st.integers(0, 3)
 racks = st.sampled_from(RACKS)
 names = st.sampled_from(["orders", "events", "returns"])
 groups = st.sampled_from(["readers", "others"])
+transactional_ids = st.sampled_from(["billing", "refunds"])
 configs = st.sampled_from(
     [
         {},
@@ -56,10 +57,10 @@ class ImageLife(RuleBasedStateMachine):
         self.cluster = self.begin_life(None)
         self.replayed, self.read_back = Image(), Image()
         self.seen = 0
-        self.sequences: dict[tuple[bytes, int, int], int] = {}
+        self.sequences: dict[tuple[bytes, int, int, int], int] = {}
         self.producer_ids: list[int] = []
         self.cluster.create_topic("orders", 2, 3)
-        self.initialise_producer(None, 0)
+        self.initialise_producer(0)
         for instance_id in (None, "i1"):
             self.join("readers", instance_id, 0, b"1")
         self.all_join_and_sync("readers")
@@ -120,19 +121,66 @@ class ImageLife(RuleBasedStateMachine):
 
     # producers
 
-    @rule(transactional_id=st.sampled_from([None, "billing", "refunds"]), broker=brokers)
-    def initialise_producer(self, transactional_id: str | None, broker: int) -> None:
-        producer_id, _ = self.cluster.producers.initialise(transactional_id, 1000, broker_id=broker, now_ms=self.now_ms)
-        if transactional_id is None:
-            assert producer_id not in self.producer_ids, "a producer id was given out twice"
-            self.producer_ids.append(producer_id)
+    @rule(broker=brokers)
+    def initialise_producer(self, broker: int) -> None:
+        producer_id = self.cluster.producers.new_id(broker)
+        assert producer_id not in self.producer_ids, "a producer id was given out twice"
+        self.producer_ids.append(producer_id)
+
+    # transactions
+
+    @rule(transactional_id=transactional_ids, broker=brokers)
+    def initialise_transactional(self, transactional_id: str, broker: int) -> None:
+        with suppress(ApiError):
+            self.cluster.transactions.initialise(
+                transactional_id, 1000, None, self.cluster.brokers[broker], self.now_ms
+            )
+
+    @rule(transactional_id=transactional_ids, name=names, index=st.integers(0, 2), size=st.integers(1, 3))
+    def produce_in_transaction(self, transactional_id: str, name: str, index: int, size: int) -> None:
+        known = self.cluster.image.transactions.get(transactional_id)
+        if known is None:
+            return
+        producer_id, epoch = known.producer_id, known.producer_epoch
+        with suppress(ApiError):
+            partition = self.cluster.find_partition(name, index)
+            self.cluster.transactions.add_partitions(
+                transactional_id, producer_id, epoch, [(name, index)], self.now_ms, client_version=2
+            )
+            key = (partition.topic.id, index, producer_id, epoch)
+            sequence = self.sequences.get(key, 0)
+            records = batch(
+                *[b"x"] * size,
+                timestamp=self.now_ms,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                base_sequence=sequence,
+                transactional=True,
+            )
+            append(partition, records, self.now_ms, one_batch=True, allow_zstd=True)
+            self.sequences[key] = sequence + size
+
+    @rule(transactional_id=transactional_ids, commit=st.booleans(), version=st.sampled_from([0, 2]))
+    def end_transaction_of(self, transactional_id: str, commit: bool, version: int) -> None:
+        known = self.cluster.image.transactions.get(transactional_id)
+        if known is not None:
+            with suppress(ApiError):
+                self.cluster.transactions.end(
+                    transactional_id,
+                    known.producer_id,
+                    known.producer_epoch,
+                    self.now_ms,
+                    commit=commit,
+                    broker=self.cluster.brokers[0],
+                    client_version=version,
+                )
 
     @rule(name=names, index=st.integers(0, 2), producer=st.integers(0, 2), size=st.integers(1, 3))
     def produce(self, name: str, index: int, producer: int, size: int) -> None:
         with suppress(ApiError):
             partition = self.cluster.find_partition(name, index)
             producer_id = self.producer_ids[producer] if producer < len(self.producer_ids) else -1
-            key = (partition.topic.id, index, producer_id)
+            key = (partition.topic.id, index, producer_id, 0)
             sequence = self.sequences.get(key, 0)
             records = batch(
                 *[b"x"] * size,
@@ -276,7 +324,10 @@ class ImageLife(RuleBasedStateMachine):
     def producers_are_known_by_the_log_alone(self) -> None:
         for topic in self.cluster.topics.values():
             for partition in topic.partitions:
-                assert recover(partition.log).by_id == partition.producers.by_id
+                found = recover(partition.log)
+                assert found.by_id == partition.producers.by_id
+                assert found.transactions.open == partition.producers.transactions.open
+                assert found.transactions.aborted == partition.producers.transactions.aborted
 
     # inside
 

@@ -19,7 +19,9 @@ from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
+from mockbroker.state.replicas.link_conditions import LinkCondition
 from mockbroker.state.replicas.network import CONTROLLER
+from mockbroker.state.replicas.overrides import overrides_of
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
@@ -130,6 +132,28 @@ class ReplicaLife(RuleBasedStateMachine):
                 self.cluster.reassign(topic, index, replicas)
             self.settle()
 
+    @rule(
+        topic=topics,
+        index=indexes,
+        replicas=st.one_of(st.none(), st.lists(brokers, min_size=1, max_size=4, unique=True)),
+    )
+    def move_over_time(self, topic: str, index: int, replicas: list[int] | None) -> None:
+        """Begin to move a partition, which brokers that are down keep from ending, or call that off."""
+        if topic in self.cluster.topics:
+            with suppress(ApiError):
+                self.cluster.replication_control.reassignments.alter(topic, index, replicas, may_resize=True)
+            self.settle()
+
+    @rule(topic=topics, index=indexes, unclean=st.booleans())
+    def elect(self, topic: str, index: int, unclean: bool) -> None:
+        """Ask for the preferred leader, or for anybody where nobody leads, which is safe only while nobody can."""
+        key = self.key(topic, index)
+        partition = None if key is None else self.cluster.topics[topic].partitions[index]
+        if partition is not None and not unclean:
+            with suppress(ApiError):
+                self.cluster.replication_control.leaders.elect_leader(partition, unclean=False)
+            self.settle()
+
     # brokers and links
 
     @rule(broker=brokers)
@@ -143,7 +167,7 @@ class ReplicaLife(RuleBasedStateMachine):
     @rule(broker=brokers)
     def start(self, broker: int) -> None:
         """Start a broker; one that crashed and whose session has not expired leaves the ISRs as its new life begins."""
-        self.in_sync = {key: tuple(one for one in isr if one != broker) for key, isr in self.in_sync.items()}
+        self.leave_isr(broker)
         self.cluster.start_broker(broker, self.sim.now_ms)
         self.settle()
 
@@ -197,6 +221,78 @@ class ReplicaLife(RuleBasedStateMachine):
     def lag(self, broker: int, records: int) -> None:
         self.cluster.set_follower_lag(broker, records, self.sim.now_ms)
         self.settle()
+
+    @rule(follower=brokers, leader=brokers, per_batch_ms=st.sampled_from([None, 1, 500, 29_999, 30_000, 40_000]))
+    def slow_link(self, follower: int, leader: int, per_batch_ms: int | None) -> None:
+        """Have batches take so long in one direction of a link, one behind the other; None: for ever."""
+        if follower == leader:
+            return
+        free_ms = 0
+
+        def arrival(_size_bytes: int, now_ms: int) -> int:
+            nonlocal free_ms
+            free_ms = max(free_ms, now_ms) + (per_batch_ms or 0)
+            return free_ms
+
+        condition = LinkCondition(per_batch_ms is None, arrival)
+        present = dict(self.cluster.replication.conditions)
+        self.cluster.set_link_conditions({**present, (follower, leader): condition}, self.sim.now_ms)
+        self.settle()
+
+    @rule(follower=brokers)
+    def mend_slow_links(self, follower: int) -> None:
+        present = self.cluster.replication.conditions
+        kept = {pair: condition for pair, condition in present.items() if pair[0] != follower}
+        self.cluster.set_link_conditions(kept, self.sim.now_ms)
+        self.settle()
+
+    # commands on partitions, disks and fences
+
+    @rule(topic=topics, index=indexes, broker=brokers)
+    def move_leader(self, topic: str, index: int, broker: int) -> None:
+        with suppress(ApiError):
+            self.sim.move_leader(topic, index, broker)
+
+    @rule(topic=topics, index=indexes, out=st.lists(brokers, min_size=1, max_size=3, unique=True))
+    def shrink_isr(self, topic: str, index: int, out: list[int]) -> None:
+        with suppress(ApiError):
+            self.sim.shrink_isr(topic, index, out)
+            self.leave_isr(*out)
+
+    @rule(topic=topics, index=indexes, back=st.lists(brokers, min_size=1, max_size=3, unique=True))
+    def grow_isr(self, topic: str, index: int, back: list[int]) -> None:
+        with suppress(ApiError):
+            self.sim.grow_isr(topic, index, back)
+            assert set(back) <= set(self.cluster.topics[topic].partitions[index].isr)
+
+    @rule(topic=topics, index=indexes, isr=st.lists(brokers, min_size=1, max_size=4, unique=True))
+    def set_isr(self, topic: str, index: int, isr: list[int]) -> None:
+        with suppress(ApiError):
+            self.sim.set_isr(topic, index, isr)
+            assert set(isr) == set(self.cluster.topics[topic].partitions[index].isr)
+            self.leave_isr(*set(self.cluster.brokers).difference(isr))
+
+    @rule(broker=brokers)
+    def fill_disk(self, broker: int) -> None:
+        self.leave_isr(broker)
+        self.sim.fill_disk(broker)
+
+    @rule(broker=brokers)
+    def empty_disk(self, broker: int) -> None:
+        self.sim.empty_disk(broker)
+
+    @rule(broker=brokers)
+    def fence(self, broker: int) -> None:
+        self.leave_isr(broker)
+        self.sim.fence_broker(broker)
+
+    @rule(broker=brokers)
+    def unfence(self, broker: int) -> None:
+        self.sim.unfence_broker(broker)
+
+    def leave_isr(self, *brokers: int) -> None:
+        """These may be out of every ISR, whatever they have."""
+        self.in_sync = {key: tuple(one for one in isr if one not in brokers) for key, isr in self.in_sync.items()}
 
     @rule(ms=st.sampled_from([1, 500, 8_999, 9_000, 20_000, 29_999, 30_000]))
     def advance(self, ms: int) -> None:
@@ -378,13 +474,19 @@ class ReplicaLife(RuleBasedStateMachine):
         assert len(idempotent) == len(set(idempotent)), "a batch that was sent again is there twice"
 
     def isr_and_epochs_hold(self, key: Key, partition: Partition) -> None:
-        assert partition.isr
-        assert set(partition.isr) <= set(partition.replicas)
+        assert partition.isr or partition.elr or partition.last_known_elr
+        assert set(partition.isr) | set(partition.elr) <= set(partition.replicas)
+        assert not set(partition.isr) & set(partition.elr)
+        if partition.elr:
+            assert len(partition.isr) < partition.effective_min_isr()
+            assert self.high_watermarks[key] == partition.high_watermark, "it moved below min.insync.replicas"
+        assert not overrides_of(partition).out_of_sync & set(partition.isr)
         if partition.leader != NO_LEADER:
             assert partition.leader in partition.isr
-            assert partition.leader in self.cluster.online_ids()
+            assert partition.leader in self.cluster.online_ids() - overrides_of(partition).offline
         else:
-            assert not self.cluster.online_ids() & set(partition.isr)
+            up = self.cluster.online_ids() - overrides_of(partition).offline
+            assert not up & set(partition.isr or partition.elr or partition.last_known_elr)
         leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
         assert partition.leader_epoch >= leader_epoch
         assert partition.partition_epoch >= partition_epoch
@@ -405,10 +507,12 @@ class ReplicaLife(RuleBasedStateMachine):
                 self.held_up_since.pop((key, broker), None)
                 continue
             reaches = network.connects(partition.leader, broker)
-            lags = bool(self.cluster.replication.lags.get(broker))
+            is_slow = (broker, partition.leader) in self.cluster.replication.conditions
+            lags = is_slow or bool(self.cluster.replication.lags.get(broker))
+            lags = lags or broker in overrides_of(partition).offline
             if reaches and not lags:
                 self.held_up_since.pop((key, broker), None)
-                if broker in online and leader_reaches_controller:
+                if broker in online - overrides_of(partition).out_of_sync and leader_reaches_controller:
                     assert broker in partition.isr, f"broker {broker} has caught up and is not in the ISR"
             elif since is None or since[1] != partition.leader:
                 self.held_up_since[key, broker] = (now_ms, partition.leader)
@@ -424,16 +528,23 @@ class ReplicaLife(RuleBasedStateMachine):
     # the end
 
     def teardown(self) -> None:
+        self.cluster.set_link_conditions({}, self.sim.now_ms)
         for broker in self.cluster.brokers:
             self.cluster.rejoin_broker(broker, self.sim.now_ms)
             self.cluster.set_follower_lag(broker, 0, self.sim.now_ms)
             self.start(broker)
+            self.empty_disk(broker)
+            self.unfence(broker)
             self.check()
         for _ in range(3):
             self.advance(LAG_TIME_MS)
             self.check()
         assert self.sim.engine.parked_calls == 0
         assert not self.deadlines
+        for _, partition in self.partitions():
+            self.sim.grow_isr(partition.topic.name, partition.index, partition.replicas)
+            self.sim.move_leader(partition.topic.name, partition.index, partition.replicas[0])
+            assert partition.overrides is None
         views = [
             self.sim.ask(MetadataRequest(topics=None), version=12, broker=broker) for broker in self.cluster.brokers
         ]

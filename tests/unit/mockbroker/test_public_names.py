@@ -17,16 +17,41 @@ COMMANDS = {
     "bootstrap_servers_for",
     "close",
     "configure_broker",
+    "connections",
+    "crash_broker",
     "create_topic",
+    "cut_link",
+    "delete_topic",
+    "empty_disk",
+    "engine",
+    "faults",
+    "fence_broker",
+    "fill_disk",
+    "fork",
+    "grow_isr",
+    "isolate_broker",
+    "jump_clock",
+    "mend_link",
     "metadata_propagated",
+    "move_coordinator",
+    "move_leader",
+    "move_replicas",
     "now_ms",
+    "rejoin_broker",
+    "reset",
+    "restart_broker",
+    "restart_rack",
     "set_follower_lag",
+    "set_isr",
     "settings_without_effect",
+    "settle",
+    "shrink_isr",
     "start",
     "start_broker",
     "start_rack",
     "stop_broker",
     "stop_rack",
+    "unfence_broker",
 }
 
 
@@ -49,7 +74,7 @@ def test_a_name_that_is_not_there_is_named():
 
 def test_a_cluster_shows_its_commands_and_nothing_else():
     assert {name for name in dir(MockCluster) if not name.startswith("_")} == COMMANDS
-    assert {name for name in vars(MockCluster()) if not name.startswith("_")} == {"journal", "state"}
+    assert {name for name in vars(MockCluster()) if not name.startswith("_")} == {"journal", "state", "traffic"}
 
 
 def test_a_cluster_that_is_not_started_gives_no_addresses():

@@ -25,6 +25,27 @@ def test_a_rack_comes_from_the_client_id_before_the_listener(client_id, listener
     assert (session.rack, session.rack_source) == (rack, source)
 
 
+@pytest.mark.parametrize(
+    ("client_id", "rack", "source"),
+    [
+        ("app,diskless_az=b", "b", RackSource.CLIENT_ID),
+        ("app|diskless_az=b|x=y", "b", RackSource.CLIENT_ID),
+        ("app,diskless_az=b-StreamThread-1-consumer", "b", RackSource.CLIENT_ID),
+        ("app,diskless_az=eu-1", "c", RackSource.LISTENER),
+        ("app,diskless_az=z", "c", RackSource.LISTENER),
+        ("app,ws_az=b", "b", RackSource.CLIENT_ID),
+        ("app,ws_az=b-1", "c", RackSource.LISTENER),
+        ("warpstream_az=a,warpstream_session_id=1", "a", RackSource.CLIENT_ID),
+        ("automq_type=producer&automq_az=eu%2D1a&billing", "eu-1a", RackSource.CLIENT_ID),
+        ("diskless_az=z,ws_az=a", "a", RackSource.CLIENT_ID),
+    ],
+)
+def test_a_client_id_names_a_rack_that_there_is_or_none(client_id, rack, source):
+    racks = frozenset({"a", "b", "eu-1a"})
+    session = Session(BROKER, client_id=client_id, listener_rack="c", racks=racks)
+    assert (session.rack, session.rack_source) == (rack, source)
+
+
 def test_the_rack_of_a_request_stands_above_all_until_another_client_comes():
     session = Session(BROKER, client_id="app diskless_az=b")
     session.learn_rack("a")

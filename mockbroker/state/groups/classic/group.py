@@ -3,7 +3,7 @@
 A group waits for its members twice a generation: until all have joined again, so that one protocol and one leader can
 be chosen, and until the leader has sent the assignment. A call that waits has one ``PendingAnswer``, which it gets.
 
-Source: ClassicGroup, ClassicGroupState and the classicGroup methods of GroupMetadataManager, Apache Kafka 4.0; KIP-345
+Source: ClassicGroup, ClassicGroupState and the classicGroup methods of GroupMetadataManager, Apache Kafka 4.4; KIP-345
 (static members), KIP-394 (member ids), KIP-814 (skipped assignment). Where Kafka leaves a parked call without an answer
 (one repeated by its client, one whose member was removed), here it gets one, and where Kafka iterates a hash table,
 here members come in the order they joined.
@@ -25,9 +25,11 @@ from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
 from mockbroker.state.groups.classic.timers import Timer, TimerKey
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.timers import Timers
+from mockbroker.state.wall_clock import WallClock
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from protocol.embedded.group_log import GroupMetadataValue
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
@@ -44,11 +46,14 @@ class ClassicGroup(Generation):
     """
 
     kind: ClassVar[str] = "classic"
+    replaces_empty_classic: ClassVar[bool] = False
+    expires_without_offsets: ClassVar[bool] = True
     id: str
     settings: Mapping[str, Any]
     timers: Timers[TimerKey]
     notify: Callable[[Hashable], None]
     commit: Callable[[Sequence[object]], None]
+    clock: WallClock = field(default_factory=WallClock)
     previous: State = State.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
@@ -67,6 +72,13 @@ class ClassicGroup(Generation):
         if self.members:
             self.state = State.STABLE
         self.restart_sessions(now_ms)
+
+    def begin(self, now_ms: int, *, rebalance: bool) -> None:
+        """Go on with a generation that was given to the group when it was made, or have everybody join anew."""
+        self._commit_generation()
+        self.restart_sessions(now_ms)
+        if rebalance:
+            self._prepare_rebalance(now_ms)
 
     # joining
 
@@ -250,7 +262,9 @@ class ClassicGroup(Generation):
 
     # offsets and admins
 
-    def accept_commit(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+    def accept_commit(
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
+    ) -> None:
         """Let a commit of offsets pass; it is a sign of life. Those of nobody's pass only while the group is empty.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
@@ -268,9 +282,14 @@ class ClassicGroup(Generation):
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
+        if generation < 0 and self.state is State.EMPTY:
+            return
         if generation >= 0 or member_id or instance_id is not None:
             self.member(member_id, instance_id)
             self._check_generation(generation)
+
+    def accept_fetch(self, member_id: str | None, generation: int) -> None:
+        """Anyone may read a classic group's offsets."""
 
     @property
     def state_name(self) -> str:
@@ -279,6 +298,30 @@ class ClassicGroup(Generation):
     @property
     def member_count(self) -> int:
         return len(self.members)
+
+    def coordinator_moved(self) -> None:
+        """Another broker coordinates the group: what members wait for at the old one is not coming.
+
+        They join or sync again at the new one, which knows them. Source: GroupMetadataManager.onUnloaded.
+        """
+        self.answer_waiting(ErrorCode.NOT_COORDINATOR)
+
+    def answer_waiting(self, error: ErrorCode) -> None:
+        """Answer every call that waits with an error."""
+        for member in self.members.values():
+            self._answer_calls(member, error)
+
+    def expires(self, committed_ms: int, oldest_ms: int) -> bool:
+        """Whether an offset committed then is too old to keep; of topics that are read none is asked about.
+
+        Of a group that has had members it counts since when it has none; while members are joining none is too old.
+        Source: ClassicGroup.offsetExpirationCondition, Apache Kafka 4.4.
+        """
+        if self.protocol_type is not None and self.state is State.EMPTY:
+            return self.state_since_ms <= oldest_ms
+        if self.protocol_type is not None and self.state is not State.STABLE:
+            return False
+        return committed_ms <= oldest_ms
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str] | None:
         """The topics that members read, None where a subscription cannot be read.
@@ -301,7 +344,18 @@ class ClassicGroup(Generation):
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         for member_id in sorted(self.pending):
             self._remove(member_id)
-        self._enter(Event.DELETED, self.state_since_ms)
+        self._enter(Event.DELETED, 0)
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """The records that delete what is kept of the group but its offsets."""
+        return [records.tombstone(self.id)]
+
+    def cancel_timers(self) -> None:
+        """None of the group's deadlines counts any more."""
+        for timer in (Timer.JOIN, Timer.SYNC):
+            self._cancel_timer(timer)
+        for member_id in (*self.members, *self.pending):
+            self._cancel_timer(Timer.SESSION, member_id)
 
     def member(self, member_id: str, instance_id: str | None) -> Member:
         """The member of this id.
@@ -428,7 +482,7 @@ class ClassicGroup(Generation):
 
     def _enter(self, event: Event, now_ms: int) -> None:
         self.previous, self.state = self.state, NEXT_STATE[self.state, event]
-        self.state_since_ms = now_ms
+        self.state_since_ms = self.clock.at(now_ms)
 
     def _commit_generation(self) -> None:
         """Have the present generation written."""

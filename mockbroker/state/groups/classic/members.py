@@ -5,11 +5,13 @@ Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
 from uuid import UUID
 
+from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 
 NO_MEMBER_ID = ""
@@ -71,15 +73,16 @@ class Member:
 def vote(members: Collection[Member]) -> str:
     """The protocol for the next generation: one that all members support, with the most first choices.
 
-    Of equals the one that the oldest member likes best; Kafka leaves that to a hash table.
+    Of equals the one that comes first in the hash table that Kafka counts votes in.
     """
     assert members, "an empty group does not vote"
     first = next(iter(members))
     candidates = [name for name, _ in first.protocols if all(member.supports(name) for member in members)]
-    votes = dict.fromkeys(candidates, 0)
-    for member in members:
-        votes[next(name for name, _ in member.protocols if name in votes)] += 1
-    return max(votes, key=votes.__getitem__)
+    wanted = set(candidates)
+    votes = Counter(next(name for name, _ in member.protocols if name in wanted) for member in members)
+    if len(votes) == 1:
+        return next(iter(votes))
+    return max(hash_order(votes, string_hash), key=votes.__getitem__)
 
 
 def differ(said: str | None, actual: str | None) -> bool:

@@ -44,6 +44,19 @@ def generation(group_id: str, group: Generation) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
 
 
+def without_members(value: GroupMetadataValue) -> GroupMetadataValue:
+    """A group in the same generation, whose members have all gone."""
+    if not value.members:
+        return value
+    return GroupMetadataValue(
+        protocol_type=value.protocol_type,
+        generation=value.generation,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=value.current_state_timestamp,
+    )
+
+
 def tombstone(group_id: str) -> CoordinatorRecord:
     """A group is gone."""
     return CoordinatorRecord(GroupMetadataKey(group=group_id), None)

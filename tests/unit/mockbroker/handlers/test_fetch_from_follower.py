@@ -62,7 +62,7 @@ def test_a_follower_that_lacks_the_offset_is_not_chosen(sim):
 
 def test_a_reader_below_the_logs_start_hears_so_from_the_leader_and_is_not_sent_on(sim):
     produce(sim, batch(b"two"))
-    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(1)
+    sim.cluster.topics[TOPIC].partitions[0].log.advance_start(1)
     entry = fetch(sim, 0, rack_id="b")
     assert (entry.error_code, entry.preferred_read_replica) == (ErrorCode.OFFSET_OUT_OF_RANGE, STAY)
     assert fetch(sim, 1, rack_id="b").preferred_read_replica == 1

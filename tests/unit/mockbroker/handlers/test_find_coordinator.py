@@ -37,13 +37,12 @@ def test_every_broker_gives_the_same_answer(sim):
 
 
 @pytest.mark.parametrize("version", [3, 6])
-def test_a_transactional_id_is_refused_with_a_reason_as_long_as_there_are_no_transactions(sim, version):
+def test_a_transactional_id_has_a_coordinator_which_every_broker_names(sim, version):
     named = {"coordinator_keys": ["payments"]} if version >= 4 else {"key": "payments"}
     request = FindCoordinatorRequest(key_type=TRANSACTION, **named)
-    answer = sim.ask(request, version=version)
-    entry = answer.coordinators[0] if version >= 4 else answer
-    assert entry.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert "no transactions" in entry.error_message
+    answers = [sim.ask(request, version=version, broker=asked) for asked in range(3)]
+    entries = [answer.coordinators[0] if version >= 4 else answer for answer in answers]
+    assert {(one.error_code, one.node_id) for one in entries} == {(0, sim.cluster.coordinator_for("payments").id)}
 
 
 @pytest.mark.parametrize(("version", "key_type"), [(6, SHARE), (4, SHARE), (4, 3), (4, -1)])

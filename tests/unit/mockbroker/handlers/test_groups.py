@@ -120,4 +120,4 @@ def test_groups_are_deleted_each_by_itself_in_every_version(sim, version):
     assert delete(SIMPLE) == ErrorCode.NONE
     assert delete(SIMPLE) == ErrorCode.GROUP_ID_NOT_FOUND
     assert delete(READERS) == ErrorCode.NON_EMPTY_GROUP
-    assert delete("") == ErrorCode.INVALID_GROUP_ID
+    assert delete("") == ErrorCode.GROUP_ID_NOT_FOUND

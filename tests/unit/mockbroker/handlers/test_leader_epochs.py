@@ -39,7 +39,7 @@ def test_an_epoch_before_the_first_record_ends_where_the_first_one_known_begins(
     sim.cluster.create_topic(TOPIC, 1, 3)
     sim.cluster.stop_broker(0, 0)
     produce(sim, batch(b"a", b"b"), broker=1)
-    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(1)
+    sim.cluster.topics[TOPIC].partitions[0].log.advance_start(1)
     found = ask(sim, 0, broker=1)
     assert (found.leader_epoch, found.end_offset) == (0, 1)
 

@@ -26,7 +26,7 @@ def ask(
 ) -> ListOffsetsResponse.Topic.Partition:
     broker = fields.pop("broker", 0)
     wanted = ListOffsetsRequest.Topic.Partition(partition_index=index, timestamp=timestamp, **fields)
-    request = ListOffsetsRequest(topics=[ListOffsetsRequest.Topic(name=TOPIC, partitions=[wanted])])
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsRequest.Topic(name=TOPIC, partitions=[wanted])])
     return sim.ask(request, version=version, broker=broker).topics[0].partitions[0]
 
 
@@ -54,7 +54,7 @@ def test_the_newest_record_is_found(sim):
 
 
 def delete_before(sim: Simulation, offset: int) -> None:
-    sim.cluster.topics[TOPIC].partitions[0].log.delete_before(offset)
+    sim.cluster.topics[TOPIC].partitions[0].log.advance_start(offset)
 
 
 @pytest.mark.parametrize(("start", "timestamp", "found"), [(1, 0, (300, 1)), (2, 0, (200, 2)), (2, 250, (250, 3))])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_rack.diskless import choose_by_hash
 from mockbroker.core.simulation import Simulation
 from protocol import ZERO_UUID
 from protocol.apis.metadata import (
@@ -136,6 +137,8 @@ def test_an_unknown_topic_is_created_only_where_both_sides_want_it(sim):
         MetadataRequest(topics=[MetadataRequest.Topic(name="new")], allow_auto_topic_creation=False)
     ).topics[0]
     assert (refused.name, refused.error_code) == ("new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    first = metadata(sim, "new").topics[0]  # Kafka's brokers do not wait for their controller
+    assert (first.error_code, first.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
     created = metadata(sim, "new").topics[0]
     assert (created.error_code, len(created.partitions)) == (ErrorCode.NONE, 1)
     assert created.partitions[0].leader_id >= 0
@@ -216,3 +219,50 @@ def test_pages_of_any_size_give_every_partition_once_and_in_order(limit):
             topic_name=response.next_cursor.topic_name, partition_index=response.next_cursor.partition_index
         )
     assert seen == [("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0), ("c", 0), ("c", 1)]
+
+
+def hashed() -> Simulation:
+    sim = Simulation(racks="a,b,c,a,b,c", settings={"diskless.selection": "hash"})
+    sim.cluster.create_topic("events", 30, configs={"diskless.enable": "true"})
+    return sim
+
+
+def led(response: MetadataResponse) -> list[int]:
+    return [partition.leader_id for partition in response.topics[0].partitions]
+
+
+def test_by_hash_each_diskless_partition_has_one_broker_of_the_rack_in_every_answer():
+    sim = hashed()
+    first = led(metadata(sim, "events", rack="b"))
+    assert set(first) == {1, 4}
+    topic_id = sim.cluster.topics["events"].id
+    assert first == [choose_by_hash([1, 4], topic_id, partition) for partition in range(30)]
+    assert led(metadata(sim, "events", rack="b")) == first
+    assert led(metadata(sim, "events", client_id="other,diskless_az=b", rack="")) == first
+
+
+def test_by_hash_a_rack_whose_brokers_are_down_is_served_by_all_others():
+    sim = hashed()
+    sim.stop_rack("b")
+    assert set(led(metadata(sim, "events", rack="b"))) == {0, 2, 3, 5}
+
+
+def test_a_selection_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match=r"diskless.selection: expected round-robin or hash, got 'random'"):
+        Simulation(settings={"diskless.selection": "random"})
+
+
+@pytest.mark.parametrize(
+    "client_id", ["app,diskless_az=b", "app,diskless_az=b-StreamThread-1", "app,ws_az=b", "x=y&automq_az=b"]
+)
+def test_the_rack_in_the_client_id_is_that_of_the_brokers_that_lead(sim, client_id):
+    assert leaders(metadata(sim, "events", client_id=client_id)) <= {1, 4}
+
+
+def test_a_client_id_that_names_no_rack_leaves_it_to_the_listener(sim):
+    found = {
+        leader
+        for _ in range(4)
+        for leader in leaders(metadata(sim, "events", client_id="app,diskless_az=z", listener_rack="c"))
+    }
+    assert found == {2, 5}

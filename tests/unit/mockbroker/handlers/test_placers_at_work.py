@@ -63,7 +63,7 @@ def test_the_placer_of_the_settings_places_topics_and_what_is_added():
     sim = Simulation(racks="a,a,b,b,c,c", settings=settings)
     create(sim)
     wanted = CreatePartitionsRequest.Topic(name="t", count=9, assignments=None)
-    sim.ask(CreatePartitionsRequest(topics=[wanted]))
+    sim.ask(CreatePartitionsRequest(timeout_ms=1000, topics=[wanted]))
     placer = load_placer(settings)
     brokers = [UsableBroker(broker, rack) for broker, rack in enumerate("aabbcc")]
     assert rows(sim) == placer.place(0, 6, 3, brokers) + placer.place(6, 3, 3, brokers)

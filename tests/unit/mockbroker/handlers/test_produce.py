@@ -119,7 +119,7 @@ def test_what_is_no_sound_batch_is_refused_with_kafkas_error(sim):
     whole = batch(b"a")
     broken = whole[:-1] + bytes([whole[-1] ^ 1])
     assert produce(sim, broken).error_code == ErrorCode.CORRUPT_MESSAGE
-    assert produce(sim, whole[:-1]).error_code == ErrorCode.CORRUPT_MESSAGE
+    assert produce(sim, whole[:-1]).error_code == ErrorCode.INVALID_RECORD  # no batch at all
     assert produce(sim, b"").error_code == ErrorCode.INVALID_RECORD
     assert produce(sim, None).error_code == ErrorCode.INVALID_RECORD
     assert produce(sim, whole + whole).error_code == ErrorCode.INVALID_RECORD
@@ -159,15 +159,29 @@ def test_new_batches_and_old_message_sets_do_not_mix_up_versions(sim):
     assert produce(sim, batch(b"a", magic=1), version=3).error_code == ErrorCode.INVALID_RECORD
 
 
-def test_size_retention_moves_the_start_of_the_log(sim):
-    size = len(batch(b"x" * 50))
-    sim.cluster.create_topic("short", 1, 1, configs={"retention.bytes": str(size * 2)})
+def test_size_retention_moves_the_start_of_the_log_by_segments_at_the_next_check(sim):
+    configs = {"retention.bytes": "2000000", "segment.bytes": "1048576", "max.message.bytes": "1048576"}
+    sim.cluster.create_topic("short", 1, 1, configs=configs)
     for _ in range(5):
-        entry = produce(sim, batch(b"x" * 50), topic="short")
-    assert entry.log_start_offset == 3
+        produce(sim, batch(b"x" * 700_000), topic="short")
+    log = sim.cluster.topics["short"].partitions[0].log
+    sim.advance(ms=29_999)
+    assert log.start_offset == 0
+    sim.advance(ms=1)  # log.initial.task.delay.ms
+    assert (log.start_offset, log.size_bytes > 2_000_000) == (2, True)
 
 
 def test_the_journal_learns_the_record_bytes_of_each_topic(sim):
     sent = batch(b"a")
-    ticket = sim.send(produce_request(sent), version=12)
-    assert sim.calls[ticket].traffic == {"orders": len(sent)}
+    sim.send(produce_request(sent), version=12)
+    assert [entry.traffic for entry in sim.journal] == [{"orders": len(sent)}]
+
+
+def test_of_a_partition_that_is_named_twice_only_the_last_records_are_appended(sim):
+    request = produce_request(batch(b"first"))
+    again = produce_request(batch(b"second"))
+    request.topic_data[0].partition_data += again.topic_data[0].partition_data
+    request.topic_data += produce_request(batch(b"third")).topic_data
+    (topic,) = sim.ask(request, version=12).responses
+    assert [entry.base_offset for entry in topic.partition_responses] == [0]
+    assert values(fetch(sim).records) == [b"third"]

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.handlers import producer_ids
 from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.error_codes import ErrorCode
 
@@ -18,12 +17,6 @@ def init(sim: Simulation, transactional_id: str | None = None, *, version: int =
     return sim.ask(request, version=version, broker=broker)
 
 
-@pytest.fixture
-def transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Transactional ids are let through, as once there are transactions."""
-    monkeypatch.setattr(producer_ids, "check_transactional_id", lambda _: None)
-
-
 def code(response: InitProducerIdResponse) -> int:
     assert (response.producer_id, response.producer_epoch) == (-1, -1)
     return response.error_code
@@ -32,10 +25,6 @@ def code(response: InitProducerIdResponse) -> int:
 def test_a_producer_without_a_transactional_id_gets_an_id_and_epoch_0(sim):
     answer = init(sim)
     assert (answer.error_code, answer.producer_id >= 0, answer.producer_epoch) == (ErrorCode.NONE, True, 0)
-
-
-def test_a_transactional_id_is_refused_as_long_as_there_are_no_transactions(sim):
-    assert code(init(sim, "t")) == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_a_producer_id_without_an_epoch_is_no_request(sim):
@@ -54,15 +43,25 @@ def test_a_broker_that_does_not_coordinate_a_transactional_id_says_so(sim):
     assert code(sim.ask(request, broker=other)) == ErrorCode.NOT_COORDINATOR
 
 
-@pytest.mark.usefixtures("transactions")
 def test_a_retry_that_names_the_previous_epoch_gets_the_present_one(sim):
     first = init(sim, "t")
     pair = {"producer_id": first.producer_id, "producer_epoch": first.producer_epoch}
     assert [init(sim, "t", **pair).producer_epoch for _ in range(2)] == [1, 1]
 
 
-@pytest.mark.usefixtures("transactions")
 @pytest.mark.parametrize(("version", "error"), [(4, ErrorCode.PRODUCER_FENCED), (3, ErrorCode.INVALID_PRODUCER_EPOCH)])
 def test_a_foreign_producer_id_is_fenced_and_old_versions_hear_of_an_old_epoch(sim, version, error):
     first = init(sim, "t")
     assert code(init(sim, "t", version=version, producer_id=first.producer_id + 1, producer_epoch=0)) == error
+
+
+def test_a_commit_in_two_phases_has_to_be_allowed_and_takes_no_timeout():
+    sim = Simulation()
+    assert code(init(sim, "t", version=6, enable2_pc=True)) == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    sim = Simulation(settings={"transaction.two.phase.commit.enable": True})
+    assert init(sim, "t", version=6, enable2_pc=True, transaction_timeout_ms=0).error_code == ErrorCode.NONE
+    assert sim.cluster.image.transactions["t"].transaction_timeout_ms == 2**31 - 1
+
+
+def test_no_release_keeps_prepared_transactions_yet(sim):
+    assert code(init(sim, "t", version=6, keep_prepared_txn=True)) == ErrorCode.UNSUPPORTED_VERSION

@@ -7,7 +7,7 @@ from msgspec import structs
 
 import protocol
 from mockbroker.handlers import MODULE_OF_API, handler_of
-from mockbroker.handlers.api_versions import VERSIONS, declared_versions
+from mockbroker.handlers.api_versions import TELEMETRY_KEYS, VERSIONS, declared_versions
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -23,10 +23,13 @@ from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, 
 
 NAMED = ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.4.0")
 
+ADVERTISED = sorted(set(MODULE_OF_API).difference(TELEMETRY_KEYS))
+"""Nothing receives client metrics unless the settings say so."""
+
 
 def test_every_version_of_every_api_with_a_handler_is_advertised(sim):
     shown = {one.api_key: (one.min_version, one.max_version) for one in sim.ask(NAMED).api_keys}
-    assert sorted(shown) == sorted(MODULE_OF_API)
+    assert sorted(shown) == sorted(ADVERTISED)
     assert (shown[0], shown[1], shown[3], shown[75]) == ((0, 13), (0, 18), (0, 14), (0, 1))
     assert all(handler_of(api_key) is not None for api_key in shown)
     assert handler_of(4) is None
@@ -46,7 +49,7 @@ def meaning(cluster_id, node_id):
 @pytest.mark.parametrize("node_id", [0, 1, 2])
 def test_a_client_that_means_this_broker_of_this_cluster_is_told_its_versions(sim, node_id):
     response = sim.ask(meaning(sim.cluster.id, node_id), version=5, broker=node_id)
-    assert (response.error_code, len(response.api_keys)) == (ErrorCode.NONE, len(MODULE_OF_API))
+    assert (response.error_code, len(response.api_keys)) == (ErrorCode.NONE, len(ADVERTISED))
 
 
 @pytest.mark.parametrize(
@@ -94,16 +97,19 @@ def test_a_stopped_broker_is_described_only_where_fenced_ones_are_asked_for(sim)
 
 
 def test_controllers_have_no_endpoints_here(sim):
-    assert sim.ask(DescribeClusterRequest(endpoint_type=2)).error_code == ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+    assert sim.ask(DescribeClusterRequest(endpoint_type=2)).error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    assert sim.ask(DescribeClusterRequest(endpoint_type=3)).error_code == ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
 
 
 REQUESTS = [
     ApiVersionsRequest(),
     NAMED,
-    CreatePartitionsRequest(topics=[CreatePartitionsRequest.Topic(name=TOPIC, count=1, assignments=None)]),
+    CreatePartitionsRequest(
+        timeout_ms=1000, topics=[CreatePartitionsRequest.Topic(name=TOPIC, count=1, assignments=None)]
+    ),
     CreateTopicsRequest(topics=[CreateTopicsRequest.Topic(name="new", num_partitions=1, replication_factor=1)]),
-    DeleteTopicsRequest(topic_names=["none"]),
-    DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name="none")]),
+    DeleteTopicsRequest(timeout_ms=1000, topic_names=["none"]),
+    DeleteTopicsRequest(timeout_ms=1000, topics=[DeleteTopicsRequest.Topic(name="none")]),
     DescribeClusterRequest(),
     DescribeConfigsRequest(resources=[DescribeConfigsRequest.Resource(resource_type=2, resource_name=TOPIC)]),
     DescribeTopicPartitionsRequest(),

@@ -58,14 +58,14 @@ def test_the_preferred_leader_leads_again_once_it_is_back(cluster):
     assert [(one.leader, one.isr) for one in cluster.topics["orders"].partitions] == before
 
 
-def test_the_last_replica_stays_in_the_isr_and_no_other_may_lead(cluster):
+def test_the_last_replica_stays_eligible_and_no_other_may_lead(cluster):
     partition = cluster.topics["orders"].partitions[0]
     first, second, third = partition.replicas
     for broker_id in (second, third, first):
         cluster.stop_broker(broker_id, 0)
-    assert (partition.leader, partition.isr) == (-1, (first,))
+    assert (partition.leader, partition.isr, partition.elr) == (-1, (), (first,))
     cluster.start_broker(second, 0)
-    assert (partition.leader, partition.isr) == (-1, (first,))
+    assert (partition.leader, partition.isr, partition.last_known_elr) == (-1, (), (first,))
     cluster.start_broker(first, 0)
     assert (partition.leader, partition.isr) == (first, (first, second))
 

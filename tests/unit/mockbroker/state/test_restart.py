@@ -104,7 +104,7 @@ def test_each_start_of_a_broker_has_an_epoch_of_its_own(runs):
 
 
 def test_records_and_the_sequences_of_their_producers_are_found_again(runs):
-    producer_id, _ = runs.cluster.producers.initialise(None, 0)
+    producer_id = runs.cluster.producers.new_id()
     sent = batch(b"one", producer_id=producer_id, producer_epoch=0, base_sequence=0)
     append(runs.cluster.topics["orders"].partitions[0], sent, 0, one_batch=True, allow_zstd=True)
     partition = runs.restart().topics["orders"].partitions[0]
@@ -120,14 +120,32 @@ def test_a_deleted_topics_records_do_not_come_back_with_a_new_topic_of_its_name(
 
 
 def test_no_producer_id_is_given_out_twice(runs):
-    before = {runs.cluster.producers.initialise(None, 0, broker_id=broker)[0] for broker in (0, 1, 0, 1)}
-    assert runs.restart().producers.initialise(None, 0)[0] not in before
+    before = {runs.cluster.producers.new_id(broker) for broker in (0, 1, 0, 1)}
+    assert runs.restart().producers.new_id() not in before
     assert len(before) == 4
 
 
+def initialise(cluster: Cluster, now_ms: int = 0) -> tuple[int, int]:
+    return cluster.transactions.initialise("billing", 1000, None, cluster.brokers[0], now_ms)
+
+
 def test_a_transactional_id_keeps_its_producer_id_and_its_epoch_goes_on(runs):
-    producer_id, epoch = runs.cluster.producers.initialise("billing", 1000)
-    assert runs.restart().producers.initialise("billing", 1000) == (producer_id, epoch + 1)
+    producer_id, epoch = initialise(runs.cluster)
+    assert initialise(runs.restart()) == (producer_id, epoch + 1)
+
+
+def test_a_transaction_that_was_open_is_open_and_aborted_once_its_time_is_up(runs):
+    producer_id, epoch = initialise(runs.cluster)
+    partition = runs.cluster.topics["orders"].partitions[0]
+    runs.cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", 0)], 0)
+    sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
+    append(partition, sent, 0, one_batch=True, allow_zstd=True)
+    cluster = runs.restart()
+    partition = cluster.topics["orders"].partitions[0]
+    assert partition.last_stable_offset(partition.high_watermark) == 0
+    cluster.tick(10_000)  # transaction.abort.timed.out.transaction.cleanup.interval.ms
+    assert partition.last_stable_offset(partition.high_watermark) == partition.log.end_offset == 2
+    assert [one[:3] for one in partition.producers.transactions.aborted] == [(producer_id, 0, 1)]
 
 
 def test_members_of_a_stable_group_go_on_in_their_generation(runs):

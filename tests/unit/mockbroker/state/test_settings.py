@@ -1,24 +1,32 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import mockbroker
+from mockbroker.state.configs.definitions import find_definition, names
+from mockbroker.state.configs.effects import OF_A_BROKER, with_effect, without_effect
+from mockbroker.state.configs.values import text_of
 from mockbroker.state.setting_names import UnknownSettingError, kafka_settings
-from mockbroker.state.settings import DEFAULTS, NOT_READ, Settings
+from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS, Settings
 
 
 def test_values_given_as_text_have_the_type_of_their_default():
-    settings = Settings({"num.partitions": "6", "auto.create.topics.enable": "FALSE", "log.dirs": "text"})
+    settings = Settings({"num.partitions": "6", "auto.create.topics.enable": "FALSE", "log.dirs": "/a, /b"})
     assert settings["num.partitions"] == 6
     assert settings["auto.create.topics.enable"] is False
-    assert settings["log.dirs"] == "text"
+    assert settings["log.dirs"] == ("/a", "/b")
 
 
 def test_a_wrong_value_is_named():
     with pytest.raises(ValueError, match=r"num\.partitions: expected a whole number, got 'many'"):
         Settings({"num.partitions": "many"})
+    with pytest.raises(ValueError, match=r"num\.network\.threads: expected a whole number, got 'many'"):
+        Settings({"num.network.threads": "many"})
+    with pytest.raises(ValueError, match=r"log\.cleanup\.policy: expected one of compact, delete, got 'shred'"):
+        Settings({"log.cleanup.policy": "shred"})
     with pytest.raises(ValueError, match=r"auto\.create\.topics\.enable: expected true or false, got 'yes'"):
         Settings({"auto.create.topics.enable": "yes"})
 
@@ -52,10 +60,10 @@ def test_a_name_like_no_other_is_refused_too():
 
 
 def test_settings_of_kafka_that_nothing_reads_here_are_kept_and_listed():
-    given = {"num.network.threads": 3, "log.retention.ms": "5", "listener.name.inside.ssl.keystore.type": "PEM"}
+    given = {"num.network.threads": 3, "background.threads": "5", "listener.name.inside.ssl.keystore.type": "PEM"}
     settings = Settings(given | {"num.partitions": 2, "inter.broker.protocol.version": ""})
     assert settings.without_effect == tuple(sorted(given))
-    assert settings["log.retention.ms"] == 5
+    assert settings["background.threads"] == 5
 
 
 def test_a_placer_of_ones_own_may_have_settings_of_its_own_but_none_misspelt():
@@ -69,12 +77,31 @@ def test_a_placer_of_ones_own_may_have_settings_of_its_own_but_none_misspelt():
 def test_the_names_are_those_of_kafka_4_and_of_what_it_removed():
     assert {"broker.rack", "log.retention.hours", "cleanup.policy", "zookeeper.connect"} <= kafka_settings()
     assert not {name for name in kafka_settings() if " " in name or not name}
-    assert kafka_settings() & DEFAULTS.keys() >= NOT_READ
 
 
-def test_a_setting_that_is_said_to_have_no_effect_is_read_nowhere():
+LITERAL = re.compile(r"\"([a-z][a-z0-9.]*)\"")
+
+
+def literals_in_code() -> set[str]:
+    """All names in quotes in the packages, but in the tables that list configs."""
     package = Path(mockbroker.__file__).parent
-    shown = {"settings.py", "topic.py", "kafka_settings.txt"}
-    sources = [path for path in package.rglob("*.py") if path.name not in shown]
-    for name in sorted(NOT_READ):
-        assert not [path for path in sources if f'"{name}"' in path.read_text(encoding="utf-8")], name
+    tables = {"settings.py", "effects.py"}
+    sources = [path for path in package.rglob("*.py") if path.name not in tables]
+    return {name for path in sources for name in LITERAL.findall(path.read_text(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize("kind", ["topic", "group", "client_metrics"])
+def test_a_config_that_is_said_to_have_an_effect_is_read_somewhere(kind):
+    put_together = {f"{side}.replication.throttled.replicas" for side in ("leader", "follower")}  # of their sides
+    assert with_effect(kind) - put_together - literals_in_code() == set()
+
+
+def test_each_default_is_kafkas_but_for_those_with_a_reason():
+    ours = {name for name in DEFAULTS if find_definition("broker", name) is None or name in DIFFERENT_DEFAULTS}
+    kafkas = {name: text_of(DEFAULTS[name]) or None for name in DEFAULTS.keys() - ours}
+    assert kafkas == {name: text_of(find_definition("broker", name).default) for name in kafkas}
+
+
+def test_every_config_of_kafka_has_an_effect_or_is_told_as_one_without():
+    for kind in ("topic", "broker", "group", "client_metrics"):
+        assert set(without_effect(kind)) == set(names(kind)) - with_effect(kind) - OF_A_BROKER

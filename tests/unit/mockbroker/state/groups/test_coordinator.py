@@ -51,7 +51,6 @@ def test_the_empty_group_id_is_refused_to_members_and_admins(driver):
         lambda: groups.heartbeat("", "m", None, 1, 0),
         lambda: groups.sync("", "m", None, 1, None, None, {}, 0),
         lambda: groups.leave("", [], 0),
-        lambda: groups.delete(""),
         lambda: groups.delete_offsets("", [], lambda metadata: ()),
     ):
         assert refusal(command) is ErrorCode.INVALID_GROUP_ID
@@ -204,7 +203,7 @@ def test_a_transaction_may_name_no_member_but_a_named_one_has_to_be_right(driver
 
 
 def test_a_transaction_for_a_generation_of_no_group_is_refused(driver):
-    assert refusal(lambda: stage(driver, 1, "client-1")) is ErrorCode.ILLEGAL_GENERATION
+    assert refusal(lambda: stage(driver, 1, "client-1")) is ErrorCode.GROUP_ID_NOT_FOUND
     assert driver.groups.select() == []
 
 

@@ -25,9 +25,14 @@ from protocol.embedded.metadata_security import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
-from protocol.embedded.metadata_settings import ClientQuotaRecord, ConfigRecord, FeatureLevelRecord, NoOpRecord
+from protocol.embedded.metadata_settings import (
+    ClientQuotaRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    ZkMigrationStateRecord,
+)
 from protocol.embedded.metadata_topics import (
-    ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -156,7 +161,7 @@ def test_a_topic_takes_its_settings_with_it():
     assert image_of(*TOPIC, config, RemoveTopicRecord(topic_id=TOPIC_ID)) == Image()
 
 
-@pytest.mark.parametrize("record", [ClearElrRecord(), MetadataRequest(), "a text"])
+@pytest.mark.parametrize("record", [ZkMigrationStateRecord(zk_migration_state=0), MetadataRequest(), "a text"])
 def test_what_no_subject_applies_is_refused(record):
     with pytest.raises(TypeError, match="expected a record that the image has a subject for, got"):
         Image().apply(record)

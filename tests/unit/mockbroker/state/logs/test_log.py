@@ -53,23 +53,84 @@ def test_a_timestamp_is_looked_up_in_the_first_batch_that_reaches_it():
     assert log.newest_batch().base_offset == 2
 
 
-def test_deleting_records_moves_the_start_and_drops_only_whole_batches():
+def test_deleting_records_moves_the_start_and_leaves_the_batches_to_their_segment():
     log = log_of((3, 300), (3, 100), (3, 200))
-    assert log.delete_before(4) == 4
-    assert (log.start_offset, len(log), log.size_bytes) == (4, 2, 60)
-    assert log.first_batch_since(300) is None, "the batch with that timestamp is gone"
+    log.advance_start(4)
+    assert (log.start_offset, len(log), log.size_bytes) == (4, 3, 90)
+    assert log.first_batch_since(300) is not None
     with pytest.raises(ApiError):
         log.read(3, 100)
-    log.delete_before(9)
-    assert (log.start_offset, log.end_offset, len(log), log.size_bytes) == (9, 9, 0, 0)
+    log.advance_start(9)
+    assert (log.start_offset, log.end_offset, log.read(9, 100)) == (9, 9, [])
 
 
-def test_size_retention_keeps_the_last_batch():
-    log = log_of((3, 1), (3, 2), (3, 3))
-    log.keep_at_most(45)
-    assert (log.start_offset, len(log)) == (6, 1)
-    log.keep_at_most(0)
-    assert len(log) == 1
+def segmented(*sizes: int) -> Log:
+    """A log of segments with so many batches of one record and ten bytes, with timestamps 1, 2, 3..."""
+    log = Log()
+    for batches in sizes:
+        log.roll(0)
+        for _ in range(batches):
+            log.append(b"x" * 10, log.end_offset, log.end_offset + 1, 0)
+    return log
+
+
+def bases(log: Log) -> list[int]:
+    return [one.base_offset for one in log.segments]
+
+
+def test_a_segment_ends_by_its_size_and_by_the_time_between_its_records():
+    log = Log()
+    for timestamp in (1000, 1010, 1020, 1090, 5000, 900, 5061):
+        log.append(b"x" * 10, log.end_offset, timestamp, 0, segment_bytes=30, segment_ms=60)
+    assert bases(log) == [0, 3, 4, 6]
+
+
+def test_a_read_ends_with_the_segment():
+    log = segmented(2, 1, 3)
+    assert [len(log.read(offset, 1000)) for offset in range(6)] == [2, 1, 1, 3, 2, 1]
+    assert log.read_cut(0, 2, 5, before=6) == b""
+    assert log.read_cut(3, 1, 5, before=6) == b"x" * 5
+
+
+def test_only_whole_segments_go_and_the_last_one_leaves_an_empty_one():
+    log = segmented(2, 1, 3)
+    assert not log.delete_old_segments(before=6, now_ms=0, size_bytes=41)
+    assert log.delete_old_segments(before=6, now_ms=0, size_bytes=40)
+    assert (bases(log), log.start_offset, log.size_bytes, len(log)) == ([2, 3], 2, 40, 4)
+    assert log.delete_old_segments(before=6, now_ms=0, oldest_ms=6)
+    assert (bases(log), log.start_offset) == ([3], 3)
+    assert log.delete_old_segments(before=6, now_ms=0, oldest_ms=7)
+    assert (bases(log), log.start_offset, log.end_offset, log.size_bytes) == ([6], 6, 6, 0)
+    assert not log.delete_old_segments(before=6, now_ms=0, oldest_ms=1000, size_bytes=0)
+
+
+def test_what_is_not_replicated_stays():
+    log = segmented(2, 1, 3)
+    assert log.delete_old_segments(before=2, now_ms=0, size_bytes=0)
+    assert bases(log) == [2, 3]
+
+
+def test_segments_before_the_start_go():
+    log = segmented(2, 1, 3)
+    log.advance_start(4)
+    assert log.delete_old_segments(before=6, now_ms=0)
+    assert (bases(log), log.start_offset) == ([3], 4)
+
+
+def test_what_is_cut_off_leaves_its_segments():
+    log = segmented(2, 1, 3)
+    log.truncate(4)
+    assert (bases(log), log.segments[-1].size_bytes, log.segments[-1].max_timestamp) == ([0, 2, 3], 10, 4)
+    log.truncate(2)
+    assert bases(log) == [0]
+
+
+def test_a_fork_has_segments_of_its_own():
+    log = segmented(2, 1)
+    other = log.snapshot().log()
+    log.append(b"x", log.end_offset, 9, 0)
+    assert [one.size_bytes for one in other.segments] == [20, 10]
+    assert other.size_bytes == 30
 
 
 def test_an_epoch_begins_with_its_first_batch():
@@ -83,15 +144,15 @@ def test_an_epoch_that_ended_before_the_logs_start_is_forgotten():
     log = Log()
     for epoch in (0, 0, 2, 5):
         log.append(b"x", log.end_offset, 0, epoch)
-    log.delete_before(3)
+    log.advance_start(3)
     assert log.leader_epochs.entries == [(5, 3)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 50)), max_size=12), st.integers(0, 50), st.data())
 def test_lookups_agree_with_walking_all_batches(batches, timestamp, data):
     log = log_of(*batches)
-    log.delete_before(data.draw(st.integers(0, log.end_offset)))
-    kept = list(log.batches(log.start_offset))
+    log.advance_start(data.draw(st.integers(0, log.end_offset)))
+    kept = list(log.batches())
     offset = data.draw(st.integers(log.start_offset, log.end_offset))
     assert log.read(offset, 10**6) == [batch.data for batch in kept if batch.last_offset >= offset]
     since = [batch for batch in kept if batch.max_timestamp >= timestamp]

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.logs.producers import BatchMetadata, PartitionProducers, Producers
-from protocol.embedded.transaction_log import TransactionLogKey
+from mockbroker.state.logs.log import Log
+from mockbroker.state.logs.producers import BatchMetadata, PartitionProducers, Producers, recover
 from protocol.error_codes import ErrorCode
+from protocol.records import Record, build_batch, build_transaction_marker
 
 LAST_SEQUENCE = 2**31 - 1
 
@@ -64,13 +63,6 @@ def test_a_batch_may_run_over_the_largest_sequence():
     assert producers.check(7, 0, 2, 2) is None
 
 
-def test_every_producer_without_a_transactional_id_gets_an_id_of_its_own():
-    producers = Producers(ImageWriter())
-    pairs = [producers.initialise(None, 0) for _ in range(3)]
-    assert len({producer_id for producer_id, _ in pairs}) == 3
-    assert {epoch for _, epoch in pairs} == {0}
-
-
 def test_each_broker_gives_out_ids_of_its_own_block_and_a_new_block_when_it_stops():
     producers = Producers(ImageWriter())
     first, other = (producers.new_id(broker_id) for broker_id in (0, 1))
@@ -85,64 +77,86 @@ def test_a_block_that_is_used_up_is_followed_by_one_that_nobody_has():
     assert len(set(given)) == len(given)
 
 
-def test_a_transactional_id_keeps_its_producer_id_and_fences_by_epoch():
-    producers = Producers(ImageWriter())
-    first = producers.initialise("billing", 1000)
-    second = producers.initialise("billing", 1000)
-    assert second == (first[0], first[1] + 1)
+def write(producers: PartitionProducers, first: int, offset: int, *, epoch: int = 0, producer_id: int = 7) -> None:
+    """One record of a transaction."""
+    assert producers.check(producer_id, epoch, first, first, transactional=True) is None
+    producers.note(producer_id, epoch, BatchMetadata(first, first, offset, 0), timestamp_ms=0, transactional=True)
 
 
-def exhaust(producers: Producers, transactional_id: str) -> None:
-    """Have all epochs but the last used up."""
-    known = producers.writer.image.transactions[transactional_id]
-    value = structs.replace(known, producer_epoch=2**15 - 2)
-    producers.writer.commit([CoordinatorRecord(TransactionLogKey(transactional_id=transactional_id), value)])
+def end(producers: PartitionProducers, offset: int, *, epoch: int, committed: bool = True, version: int = 2) -> None:
+    producers.check_marker(7, epoch, 0, version)
+    producers.note_marker(7, epoch, 0, offset, 0, committed=committed)
 
 
-def code_of(producers: Producers, present: tuple[int, int]) -> int:
+def test_a_batch_outside_the_transaction_that_its_producer_has_open_is_refused():
+    producers = PartitionProducers()
+    write(producers, 0, 0)
+    assert refused(producers, 0, 1, 1) == ErrorCode.INVALID_TXN_STATE
+    end(producers, 1, epoch=0, version=0)
+    assert producers.check(7, 0, 1, 1) is None
+
+
+def test_after_a_marker_of_the_same_epoch_sequences_go_on_and_after_one_of_the_next_they_begin_anew():
+    producers = PartitionProducers()
+    write(producers, 0, 0)
+    end(producers, 1, epoch=0, version=0)
+    write(producers, 1, 2)
+    end(producers, 3, epoch=1)
+    assert refused(producers, 1, 2, 2) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    write(producers, 0, 4, epoch=1)
+
+
+def test_a_producer_of_version_2_that_nobody_knows_starts_with_zero():
     with pytest.raises(ApiError) as caught:
-        producers.initialise("billing", 1000, present)
+        PartitionProducers().check(7, 0, 3, 3, transactional=True, starts_at_zero=True)
+    assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def marker_refusal(producers: PartitionProducers, epoch: int, coordinator_epoch: int = 0, version: int = 2) -> int:
+    with pytest.raises(ApiError) as caught:
+        producers.check_marker(7, epoch, coordinator_epoch, version)
     return caught.value.code
 
 
-def test_a_new_transactional_id_takes_no_notice_of_the_pair_that_is_named():
-    producers = Producers(ImageWriter())
-    producer_id, epoch = producers.initialise("billing", 1000, (7, 3))
-    assert (producer_id != 7, epoch) == (True, 0)
+def test_a_marker_of_version_2_has_a_later_epoch_and_comes_again_only_once_the_transaction_is_over():
+    producers = PartitionProducers()
+    write(producers, 0, 0, epoch=3)
+    assert marker_refusal(producers, 3) == ErrorCode.INVALID_PRODUCER_EPOCH
+    producers.check_marker(7, 3, 0, 0)
+    end(producers, 1, epoch=4)
+    producers.check_marker(7, 4, 0, 2)
+    assert marker_refusal(producers, 3, version=0) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_a_producer_that_continues_gets_the_next_epoch_and_a_retry_of_that_the_same_one():
-    producers = Producers(ImageWriter())
-    producer_id, epoch = producers.initialise("billing", 1000)
-    assert producers.initialise("billing", 1000, (producer_id, epoch)) == (producer_id, 1)
-    assert producers.initialise("billing", 1000, (producer_id, epoch)) == (producer_id, 1)
+def test_a_coordinator_that_was_replaced_writes_no_markers():
+    producers = PartitionProducers()
+    producers.note_marker(7, 0, 5, 0, 0, committed=True)
+    assert marker_refusal(producers, 1, coordinator_epoch=4) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
-def test_a_producer_that_another_one_took_over_from_is_fenced():
-    producers = Producers(ImageWriter())
-    producer_id, epoch = producers.initialise("billing", 1000)
-    producers.initialise("billing", 1000)
-    assert code_of(producers, (producer_id, epoch)) == ErrorCode.PRODUCER_FENCED
+def test_a_producer_in_a_transaction_is_not_forgotten():
+    producers = PartitionProducers()
+    write(producers, 0, 0)
+    producers.expire(10**9)
+    assert producers.has_open(7, 0)
+    end(producers, 1, epoch=0, version=0)
+    producers.expire(10**9)
+    assert producers.by_id == {}
 
 
-def test_a_producer_id_of_somebody_else_is_fenced():
-    producers = Producers(ImageWriter())
-    producer_id, epoch = producers.initialise("billing", 1000)
-    assert code_of(producers, (producer_id + 1, epoch)) == ErrorCode.PRODUCER_FENCED
-    assert code_of(producers, (producer_id, epoch + 1)) == ErrorCode.PRODUCER_FENCED
-
-
-def test_a_retry_of_the_change_to_a_new_producer_id_gets_that_one():
-    producers = Producers(ImageWriter())
-    old_id, _ = producers.initialise("billing", 1000)
-    exhaust(producers, "billing")
-    new_id, epoch = producers.initialise("billing", 1000, (old_id, 2**15 - 2))
-    assert (new_id != old_id, epoch) == (True, 0)
-    assert producers.initialise("billing", 1000, (old_id, 2**15 - 2)) == (new_id, 0)
-
-
-def test_an_exhausted_epoch_brings_a_new_producer_id():
-    producers = Producers(ImageWriter())
-    producer_id, _ = producers.initialise("billing", 1000)
-    exhaust(producers, "billing")
-    assert producers.initialise("billing", 1000) == (producer_id + 1, 0)
+def test_what_follows_from_a_log_is_what_was_known_while_it_was_written():
+    log, producers = Log(), PartitionProducers()
+    for offset, (producer_id, kind) in enumerate([(7, "a"), (8, "a"), (7, "abort"), (9, "a"), (8, "commit")]):
+        data = {"producer_id": producer_id, "producer_epoch": 0, "base_offset": offset}
+        if kind == "a":
+            write(producers, 0, offset, producer_id=producer_id)
+            records = build_batch([Record(timestamp=0, value=b"v")], base_sequence=0, transactional=True, **data)
+        else:
+            committed = kind == "commit"
+            producers.note_marker(producer_id, 0, 0, offset, 0, committed=committed)
+            records = build_transaction_marker(commit=committed, coordinator_epoch=0, timestamp=0, **data)
+        log.append(records, offset, 0, 0)
+    found = recover(log)
+    assert found.by_id == producers.by_id
+    assert found.transactions.open == producers.transactions.open == {9: 3}
+    assert found.transactions.aborted == producers.transactions.aborted == [(7, 0, 2, 1)]

@@ -71,7 +71,7 @@ def test_consumers_read_no_further_than_the_high_watermark(sim):
     asked = ListOffsetsRequest.Topic(
         name=TOPIC, partitions=[ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=-1)]
     )
-    assert sim.ask(ListOffsetsRequest(topics=[asked])).topics[0].partitions[0].offset == 1
+    assert sim.ask(ListOffsetsRequest(replica_id=-1, topics=[asked])).topics[0].partitions[0].offset == 1
     sim.cluster.mend_link(0, 1, sim.now_ms)
     assert values(fetch(sim, 0).records) == [b"before", b"after"]
 
@@ -224,11 +224,13 @@ def test_a_follower_of_a_topic_that_a_request_makes_has_its_full_time(sim):
 
 
 def test_retention_keeps_what_is_above_the_high_watermark(sim):
-    sim.cluster.create_topic("small", 1, assignment=[[0, 1]], configs={"retention.bytes": "1"})
-    produce(sim, batch(b"a"), topic="small")
+    configs = {"retention.bytes": "1", "segment.ms": "1"}
+    sim.cluster.create_topic("small", 1, assignment=[[0, 1]], configs=configs)
+    produce(sim, batch(b"a", timestamp=1000), topic="small")
     sim.cluster.cut_link(0, 1, sim.now_ms)
-    for _ in range(3):
-        produce(sim, batch(b"b"), topic="small", acks=1)
+    for number in range(1, 4):
+        produce(sim, batch(b"b", timestamp=1000 + 10 * number), topic="small", acks=1)
+    sim.cluster.jump_clock(1, sim.now_ms)
     log = sim.cluster.topics["small"].partitions[0].log
     assert (log.start_offset, log.end_offset) == (1, 4)
 
@@ -264,7 +266,7 @@ def test_a_replica_that_lacks_records_leads_by_unclean_election_alone(unclean):
         assert (partition(sim).leader, partition(sim).isr) == (1, (1,))
         assert (partition(sim).log.end_offset, partition(sim).high_watermark) == (1, 1)
     else:
-        assert (partition(sim).leader, partition(sim).isr) == (-1, (0,))
+        assert (partition(sim).leader, partition(sim).isr, partition(sim).elr) == (-1, (), (0,))
         assert partition(sim).log.end_offset == 3
 
 
@@ -442,7 +444,8 @@ def test_a_deposed_leader_names_its_own_high_watermark_as_the_latest_offset(sim)
         name=TOPIC, partitions=[ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=-1)]
     )
     latest = [
-        sim.ask(ListOffsetsRequest(topics=[asked]), broker=broker).topics[0].partitions[0].offset for broker in (0, 1)
+        sim.ask(ListOffsetsRequest(replica_id=-1, topics=[asked]), broker=broker).topics[0].partitions[0].offset
+        for broker in (0, 1)
     ]
     assert latest == [0, 1]
 

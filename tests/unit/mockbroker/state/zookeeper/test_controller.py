@@ -333,7 +333,7 @@ def test_a_broker_of_0_9_places_without_racks_though_they_are_registered():
 @pytest.mark.parametrize(
     ("brokers", "settings", "release", "words"),
     [
-        ([Broker(0, None)], {}, "3.9", "a release is emulated in ZooKeeper mode only"),
+        ([Broker(0, None, release="3.9")], {}, None, "in KRaft mode all brokers emulate one release, the cluster's"),
         ([Broker(0, None, protocol="0.10.0"), Broker(1, None)], {}, None, "broker 1 is in KRaft mode"),
         ([Broker(0, None, protocol="0.10.0", release="0.9.0")], {}, None, "is not known to Kafka 0.9.0"),
         ([Broker(0, None)], {PROTOCOL: "0.7"}, None, "is no version of Kafka"),

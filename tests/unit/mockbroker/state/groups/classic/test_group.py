@@ -378,6 +378,16 @@ def test_a_member_that_sends_no_heartbeat_for_its_session_is_removed_and_the_res
     assert driver.heartbeat(follower) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+@pytest.mark.parametrize("ask", ["sync", "join"])
+def test_a_member_that_is_told_the_running_generation_again_has_given_no_sign_of_life(driver, ask):
+    leader, follower = driver.stable_members(2)
+    driver.advance(SESSION_MS - 1)
+    driver.heartbeat(leader)
+    assert error_of(getattr(driver, ask)(follower)) is ErrorCode.NONE
+    driver.advance(1)
+    assert list(driver.group.members) == [leader]
+
+
 def test_a_heartbeat_during_a_rebalance_keeps_the_session_although_it_is_told_to_join(driver):
     leader, follower = driver.stable_members(2)
     joined = driver.join(leader)

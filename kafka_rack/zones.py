@@ -1,0 +1,113 @@
+"""The zone (rack) that a client writes into its client.id, by the key of each system that reads it there.
+
+Clients cannot say in Metadata which rack they are in, so the systems that keep records in object storage read it from
+client.id, each in its own way. One table says how.
+
+Sources: Inkless (docs/inkless/CLIENT-BROKER-AZ-ALIGNMENT.md) and the diskless proposals; WarpStream's pages on clients;
+ClientIdMetadata of AutoMQ; Bufstream's page on client id options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable
+from functools import cache
+from typing import NamedTuple
+
+
+class ZoneKey(NamedTuple):
+    """How one system finds a zone in client.id.
+
+    Attributes:
+        key: what stands before ``=``.
+        separators: what may stand before the key, unless it is at the start; one of them ends the zone.
+        ends: what else ends it.
+        percent_encoded: whether the zone is encoded as in an address.
+        suffixed: whether clients may have put more behind the zone, piece by piece with ``-``, as Kafka Streams does:
+            pieces are cut off from the right until what is left is a rack that there is.
+    """
+
+    key: str
+    system: str
+    separators: str
+    percent_encoded: bool = False
+    ends: str = ""
+    suffixed: bool = False
+
+
+ZONE_KEYS = (
+    ZoneKey("diskless_az", "Inkless and the diskless proposals", " ,|", ends="=", suffixed=True),
+    ZoneKey("warpstream_az", "WarpStream", ","),
+    ZoneKey("ws_az", "WarpStream", ","),
+    ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True),
+    ZoneKey("zone", "Bufstream", ",;"),
+)
+"""Every key that is known here, in the order in which they are looked for."""
+
+
+def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> list[tuple[ZoneKey, str]]:
+    """Every zone that a client.id names, by the rules of the system whose key it is, as it stands there.
+
+    >>> [(found.key, zone) for found, zone in zones_in_client_id("billing,ws_az=eu-1a,zone=eu-1b")]
+    [('ws_az', 'eu-1a'), ('zone', 'eu-1b')]
+    """
+    if not client_id or "=" not in client_id:
+        return []
+    found = [(key, zone_by_key(client_id, key)) for key in keys]
+    return [(key, zone) for key, zone in found if zone]
+
+
+def zone_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> str | None:
+    """The zone by the first key that the client.id has, None if it has none.
+
+    >>> zone_in_client_id("automq_type=producer&automq_az=us-east-1a")
+    'us-east-1a'
+    """
+    return next((zone for _, zone in zones_in_client_id(client_id, keys)), None)
+
+
+def known_rack_in_client_id(client_id: str | None, racks: Container[str]) -> str | None:
+    """The rack that a client.id names, if brokers have it: the first of its zones that is one.
+
+    Args:
+        racks: the racks that there are.
+
+    >>> known_rack_in_client_id("app,diskless_az=eu-1a-StreamThread-1-producer", {"eu-1a", "eu-1b"})
+    'eu-1a'
+    >>> known_rack_in_client_id("app,diskless_az=us-1a", {"eu-1a", "eu-1b"}) is None
+    True
+    """
+    for key, zone in zones_in_client_id(client_id):
+        rack = without_suffixes(zone, racks) if key.suffixed else zone
+        if rack in racks:
+            return rack
+    return None
+
+
+def without_suffixes(zone: str, racks: Container[str]) -> str:
+    """The zone without as few ``-`` pieces at its end as make it a rack that there is; empty if nothing does.
+
+    >>> without_suffixes("a-b-c", {"a", "a-b"}), without_suffixes("a-b", {"c"})
+    ('a-b', '')
+    """
+    while zone and zone not in racks:
+        zone = zone.rpartition("-")[0]
+    return zone
+
+
+def zone_by_key(client_id: str, key: ZoneKey) -> str | None:
+    """The value that one key has in a client.id."""
+    match = pattern_of(key).search(client_id)
+    if match is None:
+        return None
+    if not key.percent_encoded:
+        return match[1]
+    from urllib.parse import unquote_plus
+
+    return unquote_plus(match[1])
+
+
+@cache
+def pattern_of(key: ZoneKey) -> re.Pattern[str]:
+    between, ends = re.escape(key.separators), re.escape(key.separators + key.ends)
+    return re.compile(rf"(?:^|[{between}]){re.escape(key.key)}=([^{ends}]*)")

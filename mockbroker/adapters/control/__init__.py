@@ -1,0 +1,11 @@
+"""The control API: HTTP on loopback, to look at a running cluster, to change it, and to ask who served whom.
+
+docs/control.md says what there is; ``operations`` has the table of it, ``GET /openapi.json`` the same for programs.
+Errors are RFC 9457 problems.
+"""
+
+from __future__ import annotations
+
+from mockbroker.adapters.control.server import ControlServer
+
+__all__ = ["ControlServer"]

@@ -1,0 +1,247 @@
+"""The control API as an ASGI application: guards, routes from the table of operations, problems, the dashboard's files.
+
+A page in a browser somewhere else must not command the cluster. It could make requests to loopback, so what it would
+have to say about itself is looked at: ``Origin`` has to be the API's own, and ``Host`` no name of the public DNS, which
+might be pointed at this machine while the page is open (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mockbroker.adapters import dashboard
+from mockbroker.adapters.control import (  # each declares its operations
+    broker_operations,
+    client_metrics_operations,
+    cluster_operations,
+    events,
+    fault_operations,
+    group_operations,
+    metrics,
+    openapi,
+    request_operations,
+    topic_operations,
+)
+from mockbroker.adapters.control.bodies import check_content_type, read_body, typed_body
+from mockbroker.adapters.control.operations import ControlCall, Operation, as_response, operation
+from mockbroker.adapters.control.problems import Problem, named, refusal_of
+from mockbroker.state.errors import ApiError, UnknownNameError
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.control.server import ControlServer
+
+__all__ = [
+    "broker_operations",
+    "client_metrics_operations",
+    "cluster_operations",
+    "control_app",
+    "events",
+    "fault_operations",
+    "group_operations",
+    "metrics",
+    "openapi",
+    "request_operations",
+    "topic_operations",
+]
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".test", ".home.arpa")
+"""Ends of names that the public DNS never answers: RFC 6761, RFC 6762, RFC 8375, and ICANN's .internal."""
+
+LEGAL_NAME = re.compile(r"[a-z0-9_.-]+")
+
+log = logging.getLogger("mockbroker")
+
+
+class NameConvertor(Convertor[str]):
+    """A name in a path. Paths are matched as they were sent, so that a name may hold an encoded slash."""
+
+    regex = "[^/]+"
+
+    def convert(self, value: str) -> str:
+        return unquote(value)
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("kafka_name", NameConvertor())
+
+
+def control_app(server: ControlServer) -> ASGIApp:
+    """The application for one server."""
+    routes = [
+        Route(path.replace("}", ":kafka_name}"), PathEndpoint(server, methods))
+        for path, methods in operation.by_path().items()
+    ]
+    routes += [Route(path, StaticEndpoint(path)) for path in dashboard.static_files()]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: unknown_path, Problem: as_problem})
+    app.router.redirect_slashes = False
+    return Guard(app, server)
+
+
+class Guard:
+    """Looks at every request before anything else: who it says it is for, and where it says it comes from."""
+
+    def __init__(self, app: ASGIApp, server: ControlServer) -> None:
+        self.app, self.server = app, server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        scope = {**scope, "path": "/" + raw_path.decode("latin-1").strip("/")}
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        problem = refused_host(headers, self.server.allowed_hosts) or refused_origin(scope["method"], headers)
+        if problem is not None:
+            await problem.to_response()(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+def refused_host(headers: Mapping[str, str], allowed: frozenset[str]) -> Problem | None:
+    """403 where ``Host`` is a name that someone else's DNS could have pointed here."""
+    host = headers.get("host")
+    if host is None:  # HTTP/1.0, which no browser speaks
+        return None
+    name = (urlsplit(f"//{host}").hostname or "").rstrip(".").lower() if is_netloc(host) else ""
+    if name and (name in allowed or is_private(name)):
+        return None
+    return Problem(
+        HTTPStatus.FORBIDDEN,
+        f"Host: expected an IP address, localhost or a name that --control-name allows, got {host!r}",
+    )
+
+
+def is_netloc(text: str) -> bool:
+    try:
+        urlsplit(f"//{text}")
+    except ValueError:
+        return False
+    return True
+
+
+def is_private(name: str) -> bool:
+    """Whether the public DNS cannot point this name anywhere.
+
+    >>> [name for name in ("127.0.0.1", "::1", "localhost", "kafka", "x.internal", "evil.example") if is_private(name)]
+    ['127.0.0.1', '::1', 'localhost', 'kafka', 'x.internal']
+    """
+    try:
+        ip_address(name)
+    except ValueError:
+        return LEGAL_NAME.fullmatch(name) is not None and ("." not in name or name.endswith(PRIVATE_SUFFIXES))
+    return True
+
+
+def refused_origin(method: str, headers: Mapping[str, str]) -> Problem | None:
+    """403 where a page of another origin wants something changed."""
+    if method in SAFE_METHODS:
+        return None
+    origin, host = headers.get("origin"), headers.get("host")
+    if origin is not None and origin not in {f"http://{host}", f"https://{host}"}:
+        return Problem(HTTPStatus.FORBIDDEN, f"Origin: expected none or http://{host}, got {origin!r}")
+    if origin is None and headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        return Problem(HTTPStatus.FORBIDDEN, f"Sec-Fetch-Site: expected same-origin, got {headers['sec-fetch-site']!r}")
+    return None
+
+
+class PathEndpoint:
+    """The operations of one path, by method."""
+
+    def __init__(self, server: ControlServer, methods: dict[str, Operation]) -> None:
+        self.server, self.methods = server, methods
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = await self.answer(request)
+        await response(scope, receive, send)
+
+    async def answer(self, request: Request) -> Response:
+        """What becomes of a request. Raises Problem."""
+        wanted = self.methods.get(request.method)
+        if wanted is None:
+            body_limit = max(one.max_body_bytes for one in self.methods.values())
+            await read_body(request, body_limit)
+            raise wrong_method(request.method, tuple(self.methods))
+        call = ControlCall(self.server, request, dict(request.path_params))
+        body = await read_body(request, wanted.max_body_bytes)
+        if wanted.body is not None:
+            check_content_type(request)
+            call.body = typed_body(body, wanted.body)
+        if not wanted.parameters:
+            call.query(())
+        try:
+            answered = await wanted.handler(call)
+        except Problem:
+            raise
+        except UnknownNameError as error:
+            raise Problem(HTTPStatus.NOT_FOUND, str(error)) from None
+        except ApiError as error:
+            raise refusal_of(error) from None
+        except OSError as error:
+            raise Problem(HTTPStatus.CONFLICT, error.strerror or str(error)) from None
+        except Exception as error:
+            raise failure(request, error) from error
+        return as_response(answered, wanted.status)
+
+
+class StaticEndpoint:
+    """One file of the dashboard."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise wrong_method(scope["method"], ("GET", "HEAD"))
+        file = dashboard.static_files()[self.path]
+        response = Response(file.body, headers={**dashboard.HEADERS, "content-type": file.content_type})
+        await response(scope, receive, send)
+
+
+def wrong_method(method: str, allowed: tuple[str, ...]) -> Problem:
+    """405, with the methods that are possible in ``Allow``."""
+    return Problem(
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        f"expected {' or '.join(one for one in allowed if one != 'HEAD')}, got {method}",
+        headers={"allow": ", ".join(sorted(allowed))},
+    )
+
+
+async def as_problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.to_response()
+
+
+async def unknown_path(request: Request, error: Exception) -> Response:
+    """404, with the paths that begin alike, or else with what paths begin with."""
+    assert isinstance(error, HTTPException)
+    paths = list(operation.by_path())
+    first = request.url.path.split("/")[1]
+    near = [path for path in paths if path.split("/")[1] == first]
+    there = named(near or dict.fromkeys(f"/{path.split('/')[1]}" for path in paths))
+    return Problem(
+        HTTPStatus.NOT_FOUND, f"there is nothing at {unquote(request.url.path)}; there is {there}; see /openapi.json"
+    ).to_response()
+
+
+def failure(request: Request, error: Exception) -> Problem:
+    """500: our own fault, told in the log; the answer has its first line."""
+    log.error("the control API failed on %s %s", request.method, request.url.path, exc_info=error)
+    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}".splitlines()[0])

@@ -1,0 +1,277 @@
+"""A cluster as JSON: brokers, racks, topics, in ZooKeeper mode what is registered there.
+
+The classes are the shapes of the answers. A large cluster is encoded in pieces, between which the event loop serves
+clients: so many partitions that others wait a few milliseconds at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.releases import PROTOCOL_SETTING
+from mockbroker.state.topics.topic import Partition, Topic
+from mockbroker.state.zookeeper.controller import ZooKeeperMode
+from mockbroker.state.zookeeper.registry import BROKER_IDS
+from protocol.uuids import uuid_to_text
+
+PARTITIONS_A_PIECE = 500
+
+
+class ListenerView(msgspec.Struct):
+    """An address of a broker; who comes in by a listener with a rack counts as in that rack."""
+
+    name: str
+    host: str
+    port: int
+    rack: str | None
+
+
+class BrokerView(msgspec.Struct):
+    """A broker: ``running`` while its process is up, ``online`` while the controller counts it as up.
+
+    ``fenced`` and ``disk_full`` are so by command; ``follower_lag`` is how many records its followers are kept behind.
+    """
+
+    id: int
+    rack: str | None
+    online: bool
+    running: bool
+    fenced: bool
+    disk_full: bool
+    follower_lag: int
+    listeners: list[ListenerView]
+
+
+class RackView(msgspec.Struct):
+    """The brokers of a rack, and those of them that are up."""
+
+    brokers: list[int]
+    online: list[int]
+
+
+class PartitionView(msgspec.Struct):
+    """A partition; a diskless one has no leader and no replicas of its own.
+
+    ``follower_lag``: of each replica that lacks records of the leader how many.
+    """
+
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    start_offset: int
+    high_watermark: int
+    end_offset: int
+    size_bytes: int
+    follower_lag: dict[int, int]
+
+
+class TopicView(msgspec.Struct):
+    """A topic with its partitions."""
+
+    name: str
+    id: str
+    diskless: bool
+    partitions: list[PartitionView]
+
+
+class TopicDetails(TopicView):
+    """A topic with the settings that were given to it."""
+
+    configs: dict[str, Any]
+
+
+class TopicsView(msgspec.Struct):
+    """All topics, by name."""
+
+    topics: list[TopicView]
+
+
+class UpdateMetadataView(msgspec.Struct):
+    """The last UpdateMetadata sent to a broker: ``outcome`` is taken, stale, refused or unreachable."""
+
+    version: int
+    controller: int
+    outcome: str
+
+
+class ZooKeeperBrokerView(msgspec.Struct):
+    """What a broker runs in ZooKeeper mode, and which live brokers it was told of."""
+
+    id: int
+    release: str
+    protocol: str = msgspec.field(name=PROTOCOL_SETTING)
+    update_metadata: UpdateMetadataView | None
+    knows_brokers: list[int]
+
+
+class ZooKeeperView(msgspec.Struct):
+    """ZooKeeper mode: the controller's epoch, what it could not read, and the registrations as they stand there."""
+
+    controller_epoch: int
+    problem: str | None
+    registrations: dict[str, Any]
+    brokers: list[ZooKeeperBrokerView]
+
+
+class ClusterHead(msgspec.Struct):
+    """A cluster without its topics. ``version`` grows with each change of what Metadata shows.
+
+    ``cut_links`` are pairs of broker ids, -1 for the controller; ``clock_ms`` is how far the wall clock was moved.
+    """
+
+    cluster_id: str
+    mode: str
+    controller: int
+    version: int
+    brokers: list[BrokerView]
+    racks: dict[str, RackView]
+    settings: dict[str, Any]
+    """Broker settings that differ from Kafka's defaults."""
+    cut_links: list[tuple[int, int]]
+    clock_ms: int
+
+
+class ClusterView(ClusterHead):
+    """A cluster; ``zookeeper`` is there in ZooKeeper mode."""
+
+    topics: list[TopicView]
+    zookeeper: ZooKeeperView | msgspec.UnsetType = msgspec.UNSET
+
+
+async def encode_cluster(state: Cluster) -> bytes:
+    """The cluster as a ``ClusterView``, encoded in pieces."""
+    head = msgspec.json.encode(head_of(state))
+    tail = b"}"
+    if state.zookeeper is not None:
+        tail = b',"zookeeper":' + msgspec.json.encode(zookeeper_of(state.zookeeper)) + b"}"
+    return head[:-1] + b',"topics":' + await encode_topics(state) + tail
+
+
+async def encode_topics(state: Cluster) -> bytes:
+    """All topics as a list of ``TopicView``, encoded in pieces."""
+    pieces, waiting = [], 0
+    for topic in [state.topics[name] for name in sorted(state.topics)]:
+        if waiting + len(topic.partitions) > PARTITIONS_A_PIECE:
+            await asyncio.sleep(0)
+            waiting = 0
+        waiting += len(topic.partitions)
+        if len(topic.partitions) <= PARTITIONS_A_PIECE:
+            pieces.append(msgspec.json.encode(view_of(topic)))
+            continue
+        partitions = []
+        for first in range(0, len(topic.partitions), PARTITIONS_A_PIECE):
+            part = topic.partitions[first : first + PARTITIONS_A_PIECE]
+            partitions.append(msgspec.json.encode([partition_of(topic, one) for one in part])[1:-1])
+            await asyncio.sleep(0)
+        head = msgspec.json.encode(TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, []))
+        pieces.append(head.removesuffix(b"]}") + b",".join(partitions) + b"]}")
+        waiting = 0
+    return b"[" + b",".join(pieces) + b"]"
+
+
+def head_of(state: Cluster) -> ClusterHead:
+    """What there is beside topics."""
+    return ClusterHead(
+        cluster_id=state.id,
+        mode="kraft" if state.zookeeper is None else "zookeeper",
+        controller=state.controller_id(),
+        version=state.version,
+        brokers=[broker_of(state, broker) for broker in state.brokers.values()],
+        racks={rack: rack_of(state, rack) for rack in state.racks()},
+        settings={name: state.settings[name] for name in state.settings if state.settings.given(name)},
+        cut_links=state.network.cut_links,
+        clock_ms=state.clock.offset_ms,
+    )
+
+
+def broker_of(state: Cluster, broker: Broker) -> BrokerView:
+    return BrokerView(
+        id=broker.id,
+        rack=broker.rack,
+        online=broker.online,
+        running=broker.is_running,
+        fenced=broker.id in state.cluster_control.fenced,
+        disk_full=broker.id in state.cluster_control.full_disks,
+        follower_lag=state.replication.lags.get(broker.id, 0),
+        listeners=[
+            ListenerView(listener.name, listener.host, listener.port, listener.rack) for listener in broker.listeners
+        ],
+    )
+
+
+def rack_of(state: Cluster, rack: str) -> RackView:
+    brokers = state.brokers_in(rack)
+    return RackView([broker.id for broker in brokers], [broker.id for broker in brokers if broker.online])
+
+
+def view_of(topic: Topic) -> TopicView:
+    return TopicView(
+        topic.name, uuid_to_text(topic.id), topic.diskless, [partition_of(topic, one) for one in topic.partitions]
+    )
+
+
+def details_of(topic: Topic) -> TopicDetails:
+    view = view_of(topic)
+    return TopicDetails(view.name, view.id, view.diskless, view.partitions, dict(sorted(topic.configs.items())))
+
+
+def partition_of(topic: Topic, partition: Partition) -> PartitionView:
+    log = partition.log
+    return PartitionView(
+        partition.index,
+        None if topic.diskless else partition.leader,
+        partition.leader_epoch,
+        list(partition.replicas),
+        list(partition.isr),
+        log.start_offset,
+        partition.high_watermark,
+        log.end_offset,
+        log.size_bytes,
+        follower_lag_of(partition),
+    )
+
+
+def follower_lag_of(partition: Partition) -> dict[int, int]:
+    """How many records each follower lacks that lacks any; most partitions have none."""
+    states, end_offset = partition.replica_states, partition.log.end_offset
+    if states is None or not states.followers:
+        return {}
+    return {
+        broker_id: end_offset - follower.end_offset
+        for broker_id, follower in sorted(states.followers.items())
+        if broker_id != partition.leader and follower.end_offset < end_offset
+    }
+
+
+def zookeeper_of(zookeeper: ZooKeeperMode) -> ZooKeeperView:
+    last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
+    return ZooKeeperView(
+        controller_epoch=zookeeper.controller_epoch,
+        problem=zookeeper.problem,
+        registrations={
+            f"{BROKER_IDS}/{broker_id}": json.loads(zookeeper.registry.registration(broker_id))
+            for broker_id in zookeeper.registry.broker_ids()
+        },
+        brokers=[
+            ZooKeeperBrokerView(
+                id=broker_id,
+                release=str(software.release),
+                protocol=str(software.protocol),
+                update_metadata=None
+                if broker_id not in last
+                else UpdateMetadataView(
+                    last[broker_id].update.version, last[broker_id].update.controller_id, last[broker_id].outcome
+                ),
+                knows_brokers=sorted(zookeeper.caches[broker_id].brokers),
+            )
+            for broker_id, software in sorted(zookeeper.running.items())
+        ],
+    )

@@ -1,0 +1,135 @@
+"""Setting faults, looking at how often they acted, and taking them back."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import Response
+
+from mockbroker.adapters.control.operations import ControlCall, as_response, operation
+from mockbroker.adapters.control.problems import bad_request, conflict, named, not_found
+from mockbroker.core.faults import FaultError, FaultHandle
+
+MAX_FAULTS_BYTES = 1 << 20
+
+BODY_SCHEMA = {"oneOf": [{"$ref": "#/components/schemas/Fault"}, {"$ref": "#/components/schemas/Faults"}]}
+
+FaultBody = dict[str, Any] | list[dict[str, Any]]
+
+
+class FaultView(msgspec.Struct):
+    """A fault as it was set, how many calls it matched, on how many it acted, and why on none."""
+
+    id: str
+    effect: dict[str, Any]
+    matched: int
+    fired: int
+    match: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    link: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    when: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    explanation: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class FaultsView(msgspec.Struct):
+    """The faults that are set, in their order."""
+
+    faults: list[FaultView]
+
+
+class FaultsDeleted(msgspec.Struct):
+    """The ids of those that are no longer set."""
+
+    deleted: list[str]
+
+
+@operation("GET", "/faults", "The faults that are set", tag="faults", answer=FaultsView)
+async def faults(call: ControlCall) -> Any:
+    """With how many calls each matched, and on how many it acted."""
+    return {"faults": call.cluster.faults.to_json()}
+
+
+@operation(
+    "POST",
+    "/faults",
+    "Set faults",
+    tag="faults",
+    body=FaultBody,
+    body_schema=BODY_SCHEMA,
+    max_body_bytes=MAX_FAULTS_BYTES,
+    answer=(FaultView, FaultsView),
+    status=201,
+    statuses=(409,),
+)
+async def add_faults(call: ControlCall) -> Any:
+    """One or a list; of a list all are set or none. docs/faults.md has the vocabulary."""
+    if isinstance(call.body, dict):
+        if "faults" not in call.body:
+            handle = add(call, call.body)
+            return created(handle.to_json(), f"/faults/{quote(handle.id, safe='')}")
+        body = call.body["faults"]
+        if not isinstance(body, list) or len(call.body) > 1:
+            raise bad_request('faults: expected a list, as in {"faults": [...]}', field="faults")
+    else:
+        body = call.body
+    taken = [
+        f"[{place}].id: there is a fault {fault['id']!r} already; DELETE it first"
+        for place, fault in enumerate(body)
+        if isinstance(fault, dict) and isinstance(fault.get("id"), str) and fault["id"] in call.cluster.faults
+    ]
+    if taken:
+        raise conflict(taken[0])
+    try:
+        handles = call.cluster.faults.add_all(body)
+    except FaultError as error:
+        raise bad_request(str(error), field=error.path) from None
+    return created({"faults": [handle.to_json() for handle in handles]}, "/faults")
+
+
+@operation("GET", "/faults/{fault}", "One fault", tag="faults", answer=FaultView, statuses=(404,))
+async def fault(call: ControlCall) -> Any:
+    """One that has acted on no call explains why: the nearest calls, and the field in which each missed."""
+    return known_fault(call).to_json()
+
+
+@operation("DELETE", "/faults/{fault}", "Take a fault back", tag="faults", answer=FaultView, statuses=(404,))
+async def delete_fault(call: ControlCall) -> Any:
+    """The answer has its counts."""
+    handle = known_fault(call)
+    handle.remove()
+    return handle.to_json()
+
+
+@operation("DELETE", "/faults", "Take all faults back", tag="faults", answer=FaultsDeleted)
+async def delete_faults(call: ControlCall) -> Any:
+    """The answer names them."""
+    ids = [handle.id for handle in call.cluster.faults]
+    call.cluster.faults.clear()
+    return FaultsDeleted(ids)
+
+
+def add(call: ControlCall, fault: Any) -> FaultHandle:
+    """Set one fault. Raises Problem: 409 for an id that is taken, 400 for what is no fault."""
+    faults = call.cluster.faults
+    if isinstance(fault, dict) and isinstance(fault.get("id"), str) and fault["id"] in faults:
+        raise conflict(f"id: there is a fault {fault['id']!r} already; DELETE it first")
+    try:
+        return faults.add(fault)
+    except FaultError as error:
+        raise bad_request(str(error), field=error.path) from None
+
+
+def created(shown: Any, location: str) -> Response:
+    response = as_response(shown, HTTPStatus.CREATED)
+    response.headers["location"] = location
+    return response
+
+
+def known_fault(call: ControlCall) -> FaultHandle:
+    """The fault that the path names. Raises Problem: 404."""
+    fault_id, faults = call.names["fault"], call.cluster.faults
+    if fault_id not in faults:
+        raise not_found(f"there is no fault {fault_id!r}; the faults: {named([handle.id for handle in faults])}")
+    return faults[fault_id]

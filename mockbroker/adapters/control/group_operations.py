@@ -1,0 +1,230 @@
+"""Looking at groups: their members, what each reads, and how far behind they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mockbroker.adapters.control.operations import ControlCall, known_broker, operation
+from mockbroker.adapters.control.problems import named, not_found
+from mockbroker.adapters.control.topic_operations import ToBroker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.modern.group import ModernGroup
+    from mockbroker.state.groups.share.group import ShareGroup
+
+
+class MemberView(msgspec.Struct):
+    """A member; ``rack`` is what it says in its subscription (KIP-881)."""
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rack: str | None
+    topics: list[str]
+    assignment: dict[str, list[int]]
+
+
+class OffsetView(msgspec.Struct):
+    """What a group has committed for a partition; ``lag`` counts to the high watermark, null without the partition.
+
+    Of a share group, ``offset`` is where it begins, and ``lag`` leaves out what it is done with from there on.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    lag: int | None
+
+
+class GroupView(msgspec.Struct):
+    """A group; ``coordinator`` is null while no broker is up, ``lag`` the sum over its partitions.
+
+    Of a group whose coordinator assigns, ``generation`` is its epoch and ``protocol`` the assignor.
+    """
+
+    id: str
+    type: str
+    state: str
+    protocol_type: str | None
+    protocol: str | None
+    generation: int
+    coordinator: int | None
+    members: list[MemberView]
+    offsets: list[OffsetView]
+    lag: int
+
+
+class GroupsView(msgspec.Struct):
+    """All groups, by id."""
+
+    groups: list[GroupView]
+
+
+class CoordinatorView(msgspec.Struct):
+    """Who coordinates a group."""
+
+    id: str
+    coordinator: int
+
+
+@operation("GET", "/groups", "All groups with members and lag", tag="groups", answer=GroupsView)
+async def groups(call: ControlCall) -> Any:
+    """By id."""
+    return GroupsView(groups_of(call.state))
+
+
+@operation("GET", "/groups/{group}", "One group", tag="groups", answer=GroupView, statuses=(404,))
+async def group(call: ControlCall) -> Any:
+    """Its members, their assignments, its offsets."""
+    return group_of(call.state, known_group(call))
+
+
+@operation(
+    "POST",
+    "/groups/{group}/coordinator",
+    "Move a coordinator",
+    tag="groups",
+    body=ToBroker,
+    answer=CoordinatorView,
+    statuses=(404, 409),
+)
+async def move_coordinator(call: ControlCall) -> Any:
+    """A broker coordinates the group, or a transactional id, for as long as it is up; neither has to be there yet."""
+    call.cluster.move_coordinator(call.names["group"], known_broker(call.state, str(call.body.broker)))
+    return CoordinatorView(call.names["group"], call.state.coordinator_for(call.names["group"]).id)
+
+
+def known_group(call: ControlCall) -> str:
+    """The id of the group that the path names. Raises Problem: 404."""
+    group_id = call.names["group"]
+    there = [one.id for one in call.state.groups.select()] if call.state.has_groups else []
+    if group_id not in there:
+        raise not_found(f"there is no group {group_id!r}; the groups: {named(there)}")
+    return group_id
+
+
+def groups_of(state: Cluster) -> list[GroupView]:
+    """Every group; none are loaded for it."""
+    if not state.has_groups:
+        return []
+    return [group_of(state, one.id) for one in state.groups.select()]
+
+
+def group_of(state: Cluster, group_id: str) -> GroupView:
+    from mockbroker.state.groups.classic.group import ClassicGroup
+    from mockbroker.state.groups.modern.group import ModernGroup
+    from mockbroker.state.groups.share.group import ShareGroup
+
+    found = state.groups.get(group_id)
+    try:
+        coordinator = state.coordinator_for(group_id).id
+    except ApiError:
+        coordinator = None
+    offsets = share_offsets_of(state, found) if isinstance(found, ShareGroup) else offsets_of(state, group_id)
+    protocol, generation, members = None, 0, []
+    if isinstance(found, ClassicGroup):
+        protocol, generation, members = found.protocol_name, found.generation, members_of(found)
+    elif isinstance(found, ModernGroup):
+        protocol, generation, members = found.assignor_name, found.epoch, modern_members_of(found)
+    return GroupView(
+        id=found.id,
+        type=found.kind,
+        state=found.state_name,
+        protocol_type=found.protocol_type,
+        protocol=protocol,
+        generation=generation,
+        coordinator=coordinator,
+        members=members,
+        offsets=offsets,
+        lag=sum(one.lag or 0 for one in offsets),
+    )
+
+
+def members_of(group: Any) -> list[MemberView]:
+    """The members of a classic group by id; what consumers say inside their metadata is read as far as it can be."""
+    from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+    from protocol.embedded.versioned import read_versioned
+    from protocol.errors import ProtocolError
+
+    shown = []
+    for _, member in sorted(group.members.items()):
+        topics: list[str] = []
+        rack, assignment = None, {}
+        if group.protocol_type == "consumer":
+            try:
+                subscription = read_versioned(
+                    ConsumerProtocolSubscription, member.metadata(group.protocol_name or member.protocols[0][0])
+                )
+                topics, rack = sorted(subscription.topics), subscription.rack_id
+            except ProtocolError:
+                pass  # metadata of a consumer's own making
+            try:
+                assigned = read_versioned(ConsumerProtocolAssignment, member.assignment)
+                assignment = {one.topic: sorted(one.partitions) for one in assigned.assigned_partitions}
+            except ProtocolError:
+                pass
+        shown.append(
+            MemberView(
+                member.id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                rack,
+                topics,
+                dict(sorted(assignment.items())),
+            )
+        )
+    return shown
+
+
+def modern_members_of(group: ModernGroup[Any]) -> list[MemberView]:
+    """The members of a group whose coordinator assigns, by id, with what they hold now."""
+    return [
+        MemberView(
+            member.id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.rack,
+            sorted(group.topics_of(member)),
+            {
+                name: sorted(partitions)
+                for topic_id, partitions in sorted(group.assigned_to(member).items())
+                if (name := group.context.topics.name_of(topic_id)) is not None
+            },
+        )
+        for _, member in sorted(group.members.items())
+    ]
+
+
+def offsets_of(state: Cluster, group_id: str) -> list[OffsetView]:
+    committed = state.groups.offsets(group_id)
+    shown = []
+    for topic, index in committed.partitions():
+        offset = committed.get((topic, index)).offset
+        partitions = state.topics[topic].partitions if topic in state.topics else []
+        lag = max(0, partitions[index].high_watermark - offset) if index < len(partitions) else None
+        shown.append(OffsetView(topic, index, offset, lag))
+    return shown
+
+
+def share_offsets_of(state: Cluster, group: ShareGroup) -> list[OffsetView]:
+    """How far a share group is in each partition that its members have read."""
+    shown = []
+    for topic_id, there in group.partitions.initialized.items():
+        topic = state.topics.get(there.name)
+        for index in sorted(there.partitions):
+            kept = state.share.coordinator.state(SharePartitionKey(group.id, topic_id, index))
+            if kept is None or kept.start_offset == NO_OFFSET:
+                continue
+            done = kept.start_offset + max(0, kept.delivery_complete_count)
+            is_there = topic is not None and topic.id == topic_id and index < len(topic.partitions)
+            lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and is_there else None
+            shown.append(OffsetView(there.name, index, kept.start_offset, lag))
+    return sorted(shown, key=lambda one: (one.topic, one.partition))

@@ -1,0 +1,136 @@
+"""``GET /metrics`` in Prometheus' text format, and ``GET /traffic``, the same sums with what they cost.
+
+Labels are bounded: racks, APIs and errors by what there is, clients by the busiest hundred; the others are added up.
+Source: Prometheus' exposition formats, text-based format 0.0.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from mockbroker.adapters.control.operations import ControlCall, operation
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.server import MockCluster
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+MAX_CLIENTS = 100
+OTHERS = "(others)"
+LOCALITIES = ("local", "cross", "unknown")
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+Labels = Mapping[str, object]
+
+
+class Exposition:
+    """Metrics as text, each with its help and type in front.
+
+    >>> text = Exposition()
+    >>> text.add("kafka_rack_up", "gauge", "Whether it is.", [({"rack": 'a"b'}, 1)])
+    >>> print(text, end="")
+    # HELP kafka_rack_up Whether it is.
+    # TYPE kafka_rack_up gauge
+    kafka_rack_up{rack="a\\"b"} 1
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def add(self, name: str, kind: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> None:
+        """One metric; samples whose labels are equal are added up."""
+        sums: dict[str, float] = {}
+        for labels, value in samples:
+            text = ",".join(f'{label}="{str(one).translate(ESCAPES)}"' for label, one in labels.items())
+            shown = f"{name}{{{text}}}" if text else name
+            sums[shown] = sums.get(shown, 0) + value
+        self._lines += [f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n"]
+        self._lines += [f"{shown} {value}\n" for shown, value in sums.items()]
+
+    def __str__(self) -> str:
+        return "".join(self._lines)
+
+
+@operation("GET", "/metrics", "Metrics for Prometheus", tag="requests", media_type="text/plain")
+async def metrics(call: ControlCall) -> Any:
+    """Bytes between racks, clients' locality, calls by API and error, calls that wait, connections, brokers."""
+    text = Exposition()
+    add_cluster(text, call.cluster)
+    add_traffic(text, call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms()))
+    return Response(str(text).encode(errors="replace"), media_type=None, headers={"content-type": MEDIA_TYPE})
+
+
+@operation("GET", "/traffic", "Bytes between racks and what they cost", tag="requests", answer=dict[str, Any])
+async def traffic(call: ControlCall) -> Any:
+    """Since the start or the last reset: by racks, by API and error, by client; money a month at the pace so far."""
+    return call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms())
+
+
+def add_cluster(text: Exposition, cluster: MockCluster) -> None:
+    """What there is: brokers, partitions, groups, faults, connections, calls that wait."""
+    state, journal = cluster.state, cluster.journal
+    brokers = [({"broker": one.id, "rack": one.rack or ""}, one) for one in state.brokers.values()]
+    text.add(
+        "kafka_rack_broker_up", "gauge", "Whether the controller counts a broker as up.",
+        [(labels, int(one.online)) for labels, one in brokers],
+    )  # fmt: skip
+    connections = cluster.connections()
+    text.add(
+        "kafka_rack_connections", "gauge", "Open connections of clients.",
+        [(labels, connections.get(one.id, 0)) for labels, one in brokers],
+    )  # fmt: skip
+    text.add("kafka_rack_parked_calls", "gauge", "Calls that wait for an answer.", [({}, cluster.engine.parked_calls)])
+    partitions = list(state.partitions())
+    text.add("kafka_rack_topics", "gauge", "Topics.", [({}, len(state.topics))])
+    text.add("kafka_rack_partitions", "gauge", "Partitions that have replicas.", [({}, len(partitions))])
+    text.add(
+        "kafka_rack_partitions_without_leader", "gauge", "Partitions that nobody leads.",
+        [({}, sum(one.leader < 0 for one in partitions))],
+    )  # fmt: skip
+    text.add(
+        "kafka_rack_partitions_under_replicated", "gauge", "Partitions with replicas out of sync.",
+        [({}, sum(len(one.isr) < len(one.replicas) for one in partitions))],
+    )  # fmt: skip
+    text.add("kafka_rack_faults", "gauge", "Faults that are set.", [({}, len(cluster.faults))])
+    text.add(
+        "kafka_rack_faults_fired_total", "counter", "Calls that the faults that are set acted on.",
+        [({}, sum(one.fired for one in cluster.faults))],
+    )  # fmt: skip
+    text.add("kafka_rack_journal_entries", "gauge", "Calls that the journal keeps.", [({}, len(journal))])
+    text.add("kafka_rack_journal_dropped_total", "counter", "Calls that it no longer keeps.", [({}, journal.dropped)])
+
+
+def add_traffic(text: Exposition, snapshot: Mapping[str, Any]) -> None:
+    """What went between racks, by whom, and what came of it."""
+    pairs = [
+        ({name: one[name] for name in ("client_rack", "broker_rack", "category", "locality", "avoidable")}, one)
+        for one in snapshot["rack_pairs"]
+    ]
+    text.add(
+        "kafka_rack_bytes_total", "counter", "Bytes between racks, of frames with their length fields.",
+        [(labels, one["bytes"]) for labels, one in pairs],
+    )  # fmt: skip
+    text.add(
+        "kafka_rack_pair_calls_total", "counter", "Calls between racks.",
+        [(labels, one["calls"]) for labels, one in pairs],
+    )  # fmt: skip
+    text.add(
+        "kafka_rack_calls_total", "counter", "Calls by API and by the error in their answer.",
+        [({"api": one["api"], "error": one["error"]}, one["calls"]) for one in snapshot["apis"]],
+    )  # fmt: skip
+    busiest = sorted(snapshot["clients"], key=lambda one: -one["calls"])
+    rows: list[tuple[Labels, float]] = []
+    for place, one in enumerate(busiest):
+        is_other = one["is_other"] or place >= MAX_CLIENTS
+        client = {
+            "client_id": OTHERS if is_other else one["client_id"] or "",
+            "client_rack": "" if is_other else one["client_rack"] or "",
+        }
+        rows += [({**client, "locality": locality}, one[f"{locality}_bytes"]) for locality in LOCALITIES]
+    text.add("kafka_rack_client_bytes_total", "counter", "Bytes of the busiest clients by locality.", rows)
+    if snapshot["month"] is not None:
+        text.add(
+            "kafka_rack_cost_per_month", "gauge", "What crossing racks costs a month at the pace so far.",
+            [({"currency": snapshot["currency"]}, snapshot["month"])],
+        )  # fmt: skip

@@ -1,0 +1,161 @@
+"""What the control API does, as a table: each operation with its path, its words and its types.
+
+The routes of the server, ``GET /openapi.json`` and the tests are made from this table, so that none of them can say
+something else than the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mockbroker.adapters.control.bodies import MAX_BODY_BYTES
+from mockbroker.adapters.control.problems import bad_request, named, not_found
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.control.server import ControlServer
+    from mockbroker.adapters.server import MockCluster
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
+
+JSON = "application/json"
+
+
+@dataclass(slots=True)
+class ControlCall:
+    """One request of the control API, as its operation gets it: ``body`` has the type that the operation names."""
+
+    server: ControlServer
+    request: Request
+    names: dict[str, str]  # of the path
+    body: Any = None
+
+    @property
+    def cluster(self) -> MockCluster:
+        return self.server.cluster
+
+    @property
+    def state(self) -> Cluster:
+        return self.server.cluster.state
+
+    def broker_id(self) -> int:
+        """The broker that the path names. Raises Problem: 404."""
+        return known_broker(self.state, self.names["id"])
+
+    def rack(self) -> str:
+        """The rack that the path names. Raises Problem: 404."""
+        rack = self.names["rack"]
+        known_rack(self.state, rack)
+        return rack
+
+    def query(self, allowed: tuple[str, ...]) -> dict[str, list[str]]:
+        """The values of each parameter behind the question mark. Raises Problem: 400 for another one."""
+        given: dict[str, list[str]] = {}
+        for name, value in self.request.query_params.multi_items():
+            if name not in allowed:
+                raise bad_request(f"{name}: expected no such parameter; there are: {named(allowed)}", field=name)
+            given.setdefault(name, []).append(value)
+        return given
+
+
+Handler = Callable[[ControlCall], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value behind the question mark; it may be given more than once where ``repeats``."""
+
+    name: str
+    meaning: str
+    kind: type = str
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that can be asked.
+
+    Args:
+        summary: what it does, a line; the handler's docstring says the rest.
+        answer: the type of the answer's JSON, of which the schema is made, or several; None for what is no JSON.
+        body: the type of the body, None where there is none.
+        body_schema: its JSON Schema, where that says more than the type does.
+        statuses: which of the problems can come of it, beside those that come of any.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    tag: str
+    answer: Any = None
+    status: int = 200
+    media_type: str = JSON
+    body: Any = None
+    body_schema: Mapping[str, Any] | None = None
+    max_body_bytes: int = MAX_BODY_BYTES
+    parameters: tuple[Parameter, ...] = ()
+    statuses: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+
+@dataclass(slots=True)
+class Operations:
+    """The table, in the order in which the operations are declared."""
+
+    table: dict[tuple[str, str], Operation] = field(default_factory=dict)
+
+    def __call__(self, method: str, path: str, summary: str, **details: Any) -> Callable[[Handler], Handler]:
+        """Declare what a function does: ``@operation("POST", "/brokers/{id}/stop", "Stop a broker", ...)``."""
+
+        def declare(handler: Handler) -> Handler:
+            known = self.table.get((method, path))
+            assert known is None or known.handler.__qualname__ == handler.__qualname__, (method, path)
+            self.table[method, path] = Operation(method, path, handler, summary, **details)
+            return handler
+
+        return declare
+
+    def by_path(self) -> dict[str, dict[str, Operation]]:
+        """The operations of each path by method; HEAD is answered wherever GET is."""
+        found: dict[str, dict[str, Operation]] = {}
+        for (method, path), one in self.table.items():
+            found.setdefault(path, {})[method] = one
+        for methods in found.values():
+            if "GET" in methods:
+                methods["HEAD"] = methods["GET"]
+        return found
+
+
+operation = Operations()
+
+
+def known_rack(state: Cluster, rack: str) -> list[Broker]:
+    """The brokers of a rack. Raises Problem: 404."""
+    if rack not in state.racks():
+        raise not_found(f"there is no rack {rack!r}; the racks: {named(state.racks())}")
+    return state.brokers_in(rack)
+
+
+def known_broker(state: Cluster, text: str) -> int:
+    """The id of a broker. Raises Problem: 404."""
+    if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) not in state.brokers:
+        raise not_found(f"there is no broker {text!r}; the brokers: {named(state.brokers)}")
+    return int(text)
+
+
+def as_response(answered: Any, status: int) -> Response:
+    """What an operation gave, as a response: bytes are JSON already."""
+    if isinstance(answered, Response):
+        return answered
+    import msgspec
+
+    body = answered if isinstance(answered, bytes) else msgspec.json.encode(answered)
+    return Response(body + b"\n", status, {"content-type": JSON, "cache-control": "no-store"})

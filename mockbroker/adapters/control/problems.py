@@ -1,0 +1,105 @@
+"""What goes wrong, as RFC 9457 has it: ``application/problem+json`` with type, title, status and detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from mockbroker.state.errors import ApiError
+
+MEDIA_TYPE = "application/problem+json"
+STATUS_OF_ERROR = {
+    "UNKNOWN_TOPIC_OR_PARTITION": HTTPStatus.NOT_FOUND,
+    "GROUP_ID_NOT_FOUND": HTTPStatus.NOT_FOUND,
+    "INVALID_CONFIG": HTTPStatus.BAD_REQUEST,
+    "INVALID_GROUP_ID": HTTPStatus.BAD_REQUEST,
+    "INVALID_PARTITIONS": HTTPStatus.BAD_REQUEST,
+    "INVALID_REPLICATION_FACTOR": HTTPStatus.BAD_REQUEST,
+    "INVALID_REPLICA_ASSIGNMENT": HTTPStatus.BAD_REQUEST,
+    "INVALID_REQUEST": HTTPStatus.BAD_REQUEST,
+    "INVALID_TOPIC_EXCEPTION": HTTPStatus.BAD_REQUEST,
+}
+NO_TYPE = "about:blank"  # RFC 9457, 4.2.1: the title is the status's own words
+ASSERTION_FAILED = "urn:kafka-rack:assertion-failed"
+
+
+class Problem(Exception):
+    """A request that is not carried out.
+
+    Args:
+        status: its HTTP status.
+        detail: what was met and what would be right, in one line.
+        kind: a URI for programs to tell it by; ``about:blank`` where the status says all.
+        headers: what else the answer carries, as ``Allow``.
+        members: what else the problem carries, as the ``field`` of a body.
+    """
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        *,
+        kind: str = NO_TYPE,
+        title: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> None:
+        super().__init__(status, detail)
+        self.status, self.detail, self.kind, self.headers = status, detail, kind, dict(headers or {})
+        self.title = title or status.phrase
+        self.members = members
+
+    def to_response(self) -> Response:
+        """The problem as it is sent."""
+        shown = {
+            "type": self.kind,
+            "title": self.title,
+            "status": int(self.status),
+            "detail": self.detail,
+            **self.members,
+        }
+        body = msgspec.json.encode(shown) + b"\n"
+        return Response(
+            body, int(self.status), {"content-type": MEDIA_TYPE, "cache-control": "no-store", **self.headers}
+        )
+
+
+def not_found(detail: str) -> Problem:
+    """404: there is no such thing; the text names those that there are."""
+    return Problem(HTTPStatus.NOT_FOUND, detail)
+
+
+def conflict(detail: str) -> Problem:
+    """409: the cluster is not in a state for it."""
+    return Problem(HTTPStatus.CONFLICT, detail)
+
+
+def bad_request(detail: str, **members: Any) -> Problem:
+    """400: the request does not say what can be done."""
+    return Problem(HTTPStatus.BAD_REQUEST, detail, **members)
+
+
+def named(names: object, limit: int = 20) -> str:
+    """Names for an error's text, shortened: ``a, b and 7 more``.
+
+    >>> named(["a", "b", "c"], limit=2), named([])
+    ('a, b and 1 more', 'none')
+    """
+    texts = [str(name) for name in names]  # type: ignore[attr-defined]
+    if len(texts) > limit:
+        return f"{', '.join(texts[:limit])} and {len(texts) - limit} more"
+    return ", ".join(texts) or "none"
+
+
+def refusal_of(error: ApiError) -> Problem:
+    """Kafka's refusal of a command: 404 for what is not there, 400 for what never can be, else 409."""
+    from protocol.error_codes import ErrorCode
+
+    name = ErrorCode(error.code).name
+    status = STATUS_OF_ERROR.get(name, HTTPStatus.CONFLICT)
+    return Problem(status, f"{name}: {error.message}" if error.message else name, error_code=name)

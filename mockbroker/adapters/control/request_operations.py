@@ -1,0 +1,228 @@
+"""Asking the journal: which calls there were, how many, and whether what is claimed of them holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from mockbroker.adapters.control.operations import ControlCall, Parameter, operation
+from mockbroker.adapters.control.problems import ASSERTION_FAILED, Problem, bad_request
+from mockbroker.core.journal import Entry, Journal
+from mockbroker.core.journal.assertions import CLAIMS, check
+from mockbroker.core.journal.filters import FilterError, Filters
+
+DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
+ENTRIES_A_PIECE = 100
+SEPARATED = frozenset({"api", "broker", "partition", "locality", "error"})
+"""Filters whose values never have a comma in them, so that one may stand between values."""
+FILTERS = (
+    Parameter("api", "Kafka's name of the API, as Fetch.", repeats=True),
+    Parameter("client_id", "As the client says it; * stands for anything.", repeats=True),
+    Parameter("client_rack", "The client's rack, as far as it is known.", repeats=True),
+    Parameter("client_address", "An address, or a range as 10.0.0.0/8.", repeats=True),
+    Parameter("topic", "A topic that the request names.", repeats=True),
+    Parameter("partition", "A partition that the request names.", int, repeats=True),
+    Parameter("group", "A group that the request names.", repeats=True),
+    Parameter("broker", "The broker that was asked.", int, repeats=True),
+    Parameter("rack", "That broker's rack.", repeats=True),
+    Parameter("locality", "local, cross or unknown.", repeats=True),
+    Parameter("error", "An error in the answer, as NOT_LEADER_OR_FOLLOWER.", repeats=True),
+    Parameter("fault", "A fault that hit the call.", repeats=True),
+    Parameter("since", "Only calls behind the one with this sequence.", int),
+    Parameter("limit", f"How many at most: the last ones, with since the first; {DEFAULT_LIMIT} unless given.", int),
+)
+
+FilterBody = dict[str, Any]
+
+
+class RequestView(msgspec.Struct):
+    """One call: who asked whom for what, what came of it, and whether its bytes left their rack."""
+
+    sequence: int
+    at_ms: int
+    latency_ms: int
+    broker: int
+    rack: str | None
+    client_id: str | None
+    client_address: str
+    client_rack: str | None
+    client_rack_source: str | None
+    connection: int
+    api: str
+    api_key: int
+    version: int
+    topics: dict[str, list[int]]
+    groups: list[str]
+    request_bytes: int
+    response_bytes: int
+    traffic: dict[str, int] | None
+    redirects: dict[str, list[int]] | None
+    errors: list[str]
+    faults: list[str]
+    category: str
+    locality: str
+    locality_reason: str | None
+    avoidable: str | None
+    detail: str | None
+    ending: str
+    reason: str | None
+
+
+class RequestsView(msgspec.Struct):
+    """Calls in the order of their ends; ``next`` goes into ``since``, ``dropped`` no longer fitted."""
+
+    requests: list[RequestView]
+    next: int
+    dropped: int
+
+
+class CountView(msgspec.Struct):
+    """How many calls there are."""
+
+    count: int
+
+
+class RequestsDeleted(msgspec.Struct):
+    """How many calls were forgotten."""
+
+    deleted: int
+
+
+class AssertionHolds(msgspec.Struct):
+    """What was claimed holds."""
+
+    ok: bool
+
+
+@operation("GET", "/requests", "The last calls", tag="requests", answer=RequestsView, parameters=FILTERS)
+async def requests(call: ControlCall) -> Any:
+    """Filters may be given more than once: one of the values has to fit. Follow what comes by `since`."""
+    wanted = filters_of(query_of(call))
+    limit = min(wanted.limit or DEFAULT_LIMIT, MAX_LIMIT)
+    journal = call.cluster.journal
+    mark = journal.mark()
+    found = await matching(journal, wanted, limit)
+    if wanted.has_since and len(found) == limit:
+        mark = found[-1].sequence
+    pieces = []
+    for first in range(0, len(found), ENTRIES_A_PIECE):
+        piece = [entry.to_json() for entry in found[first : first + ENTRIES_A_PIECE]]
+        pieces.append(msgspec.json.encode(piece)[1:-1])
+        await asyncio.sleep(0)
+    return b'{"requests":[%s],"next":%d,"dropped":%d}' % (b",".join(pieces), mark, journal.dropped)
+
+
+@operation("POST", "/requests/count", "Count calls", tag="requests", body=FilterBody, answer=CountView)
+async def count_requests(call: ControlCall) -> Any:
+    """With the filters of `GET /requests` as members of an object: values or lists of them."""
+    wanted = filters_of(call.body)
+    journal = call.cluster.journal
+    return CountView(len(await matching(journal, wanted, wanted.limit)))
+
+
+@operation("DELETE", "/requests", "Forget all calls", tag="requests", answer=RequestsDeleted)
+async def delete_requests(call: ControlCall) -> Any:
+    """The journal is empty afterwards."""
+    count = len(call.cluster.journal)
+    call.cluster.journal.clear()
+    return RequestsDeleted(count)
+
+
+@operation(
+    "POST",
+    "/assertions",
+    "Check a claim about the calls",
+    tag="requests",
+    body=FilterBody,
+    answer=AssertionHolds,
+    statuses=(417,),
+)
+async def check_assertion(call: ControlCall) -> Any:
+    """`{"assert": "rack_local", "topic": "orders"}`: rack_local, served_by, cross_rack_bytes, no_errors or consistent.
+
+    Its other members are the claim's own (`at_most`, `rack`) and the filters of `GET /requests`. 417 has the sentence
+    that says why it does not hold. `{"assert_rack_local": {"topic": "orders"}}` is the same.
+    """
+    name, arguments = claim_of(call.body)
+    try:
+        check(name, arguments, call.cluster.journal)
+    except AssertionError as error:
+        raise Problem(
+            HTTPStatus.EXPECTATION_FAILED, str(error), kind=ASSERTION_FAILED, title="Assertion failed", claim=name
+        ) from None
+    except FilterError as error:
+        raise wrong_filter(error) from None
+    return AssertionHolds(True)
+
+
+def claim_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A claim's name and its arguments, beside each other or one inside the other. Raises Problem: 400.
+
+    >>> claim_of({"assert": "served_by", "rack": "a"})
+    ('served_by', {'rack': 'a'})
+    >>> claim_of({"assert_served_by": {"rack": "a"}})
+    ('assert_served_by', {'rack': 'a'})
+    """
+    arguments = dict(body)
+    name = arguments.pop("assert", None)
+    if isinstance(name, str):
+        return name, arguments
+    if name is None and len(arguments) == 1:
+        ((name, inside),) = arguments.items()
+        if isinstance(inside, dict) and name.removeprefix("assert_") in CLAIMS:
+            return name, inside
+    raise bad_request(
+        f'assert: expected one of {", ".join(CLAIMS)}, as in {{"assert": "rack_local", "topic": "orders"}}',
+        field="assert",
+    )
+
+
+def query_of(call: ControlCall) -> dict[str, Any]:
+    """The filters behind the question mark. Raises Problem: 400 for another name."""
+    given: dict[str, Any] = {}
+    for name, texts in call.query(tuple(one.name for one in FILTERS)).items():
+        values = [one for text in texts for one in text.split(",")] if name in SEPARATED else texts
+        if name in {"since", "limit"} and len(values) > 1:
+            raise bad_request(f"{name}: expected one value, got {len(values)}", field=name)
+        given[name] = values[0] if len(values) == 1 else values
+    return given
+
+
+def filters_of(given: dict[str, Any]) -> Filters:
+    """What is asked for. Raises Problem: 400."""
+    try:
+        return Filters.of(given)
+    except FilterError as error:
+        raise wrong_filter(error) from None
+
+
+def wrong_filter(error: FilterError) -> Problem:
+    text = str(error)
+    field, colon, _ = text.partition(":")
+    return bad_request(text, **({"field": field} if colon and field.isidentifier() else {}))
+
+
+async def matching(journal: Journal, wanted: Filters, limit: int | None) -> list[Entry]:
+    """The entries that match, looked for in pieces: the first behind ``since``, or without it the last ones."""
+    end = journal.mark()
+    first = max(journal.first_sequence, wanted.since + 1)
+    starts = range(first, end + 1, ENTRIES_A_PIECE)
+    found: list[list[Entry]] = []
+    count = 0
+    for start in starts if wanted.has_since else reversed(starts):
+        piece = journal.scan(wanted, start, min(ENTRIES_A_PIECE, end + 1 - start))
+        found.append(piece)
+        count += len(piece)
+        if limit is not None and count >= limit:
+            break
+        await asyncio.sleep(0)
+    if not wanted.has_since:
+        found.reverse()
+    entries = [entry for piece in found for entry in piece]
+    if limit is None:
+        return entries
+    return entries[:limit] if wanted.has_since else entries[-limit:]

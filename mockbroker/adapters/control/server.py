@@ -1,0 +1,135 @@
+"""The control API's server: uvicorn's HTTP/1.1 on a socket of ours, in the cluster's own event loop.
+
+Only uvicorn's protocol runs here, not its server: that one would take the process's signals, tick ten times a second
+and end the process where a port is taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Self
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from mockbroker.adapters.control.app import control_app
+from mockbroker.adapters.control.events import EventHub
+from mockbroker.adapters.server import MockCluster
+
+log = logging.getLogger("mockbroker.control")
+log.setLevel(logging.ERROR)
+
+MAX_CONNECTIONS = 256  # each may bring a body, and wait a minute
+MAX_HEAD_BYTES = 1 << 16
+IDLE_S = 60.0
+LAST_ANSWERS_S = 1.0  # for answers that are under way when the server closes
+
+
+class ControlServer:
+    """Serves the control API of one cluster; an async context manager. ``port`` is the one it has.
+
+    Args:
+        host: where to listen: loopback, unless others are to command the cluster.
+        port: 0 for a free one.
+        names: names besides ``localhost`` under which clients may ask for it, as in ``Host``.
+        on_shutdown: called by ``POST /shutdown``; without it that is refused.
+    """
+
+    def __init__(
+        self,
+        cluster: MockCluster,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        names: Iterable[str] = (),
+        on_shutdown: Callable[[], None] | None = None,
+    ) -> None:
+        self.cluster, self.host, self.port, self.on_shutdown = cluster, host, port, on_shutdown
+        self.allowed_hosts = frozenset(name.lower().rstrip(".") for name in (*names, host))
+        self.events = EventHub(cluster)
+        self._server: asyncio.Server | None = None
+        self._connections = ServerState()
+
+    @property
+    def url(self) -> str:
+        """Where it is, for people and programs on this machine."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - what is asked for
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        """Listen. Raises OSError: an address that cannot be had."""
+        config = uvicorn.Config(
+            control_app(self),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            timeout_keep_alive=int(IDLE_S),
+        )
+        config.load()
+
+        def protocol() -> asyncio.Protocol:
+            return PatientProtocol(config, self._connections, {})
+
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(protocol, self.host, self.port, reuse_address=True)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop listening, end the streams of events, and let answers that are under way be read."""
+        assert self._server is not None
+        self._server.close()
+        await self.events.close()
+        for connection in list(self._connections.connections):
+            connection.shutdown()
+        if self._connections.tasks:
+            await asyncio.wait(list(self._connections.tasks), timeout=LAST_ANSWERS_S)
+        for task in list(self._connections.tasks):
+            task.cancel()
+        for connection in list(self._connections.connections):
+            connection.transport.close()
+        await asyncio.sleep(0)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._server.wait_closed(), LAST_ANSWERS_S)
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1, which gives up a connection whose request does not come whole within a minute."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.logger = log  # what strangers send is not worth a line, what we get wrong is
+
+    _look: asyncio.TimerHandle | None = None
+    _last_cycle: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+            return
+        self._look = self.loop.call_later(IDLE_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._look is not None:
+            self._look.cancel()
+
+    def _give_up(self) -> None:
+        """Close a connection that is being answered nothing, and has begun no request since this was last asked."""
+        cycle: Any = self.cycle  # None before the first request
+        if cycle is self._last_cycle and (cycle is None or cycle.response_complete):
+            self.transport.close()
+            return
+        self._last_cycle = cycle
+        self._look = self.loop.call_later(IDLE_S, self._give_up)

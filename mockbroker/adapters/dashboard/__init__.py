@@ -1,0 +1,82 @@
+"""The dashboard: one page, one style sheet and ES modules that show the cluster in a browser.
+
+All of it are files in ``static``, served as they are: nothing is built, and nothing comes from anywhere else. The page
+asks the control API, like any other client of it. ``/`` is ``index.html``, ``/dashboard/NAME`` every file. Names that
+clients choose reach the page as text alone: ``HEADERS`` has browsers refuse scripts and styles inside the page, and
+all that makes HTML out of strings.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+STATIC = Path(__file__).with_name("static")
+FOLDER = "/dashboard/"
+"""Where on the control port the files are; the page itself is at ``/`` too."""
+CONTENT_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; "
+        "require-trusted-types-for 'script'; trusted-types kafka-rack"
+    ),
+    "cache-control": "no-cache",
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""What goes with every file."""
+
+
+class StaticFile(NamedTuple):
+    """A file of the dashboard: its bytes, and what they are."""
+
+    body: bytes
+    content_type: str
+
+
+@cache
+def static_files() -> dict[str, StaticFile]:
+    """Every file by the path it is served at; read once.
+
+    >>> static_files()["/"] is static_files()["/dashboard/index.html"]
+    True
+    >>> static_files()["/dashboard/app.js"].content_type
+    'text/javascript; charset=utf-8'
+    """
+    found = {
+        FOLDER + path.name: StaticFile(path.read_bytes(), CONTENT_TYPES[path.suffix])
+        for path in sorted(STATIC.iterdir())
+        if path.suffix in CONTENT_TYPES
+    }
+    found[FOLDER + "names.json"] = StaticFile(json.dumps(names()).encode(), CONTENT_TYPES[".json"])
+    return {"/": found[FOLDER + "index.html"], **found}
+
+
+def names() -> dict[str, Any]:
+    """What the page offers and explains: the APIs that are served, Kafka's errors, the reasons of the locality table.
+
+    >>> names()["reasons"]["redirect"]["fix"]
+    'none needed'
+    """
+    from kafka_rack.locality import REASONS
+    from mockbroker.handlers import MODULE_OF_API
+    from protocol import message_class
+    from protocol.error_codes import ErrorCode
+
+    return {
+        "apis": sorted(message_class(key, "request").name.removesuffix("Request") for key in MODULE_OF_API),
+        "errors": sorted(error.name for error in ErrorCode if error != ErrorCode.NONE),
+        "reasons": {
+            reason.name: {"what": reason.what, "fix": reason.fix, "avoidable": reason.avoidable}
+            for reason in REASONS.values()
+        },
+    }

@@ -1,0 +1,73 @@
+// Amounts in words, as the report of `kafka-rack pipeline locality` has them.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const WHOLE = new Intl.NumberFormat("en-US");
+
+/** 1536 -> "1.50 KiB": three digits that count. */
+export function bytes(size) {
+  if (size === null || size === undefined) return "–";
+  let unit = 0;
+  let value = size;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  if (unit === 0) return `${value} B`;
+  return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${UNITS[unit]}`;
+}
+
+export function count(value) {
+  return value === null || value === undefined ? "–" : WHOLE.format(value);
+}
+
+/** "1 broker", "2 brokers". */
+export function plural(value, noun, nouns = `${noun}s`) {
+  return `${count(value)} ${value === 1 ? noun : nouns}`;
+}
+
+/** A part in percent; what is little but not nothing says so. */
+export function share(part, whole) {
+  if (part <= 0 || whole <= 0) return "0 %";
+  if (part >= whole) return "100 %";
+  const percent = (100 * part) / whole;
+  if (percent < 0.1) return "under 0.1 %";
+  return percent > 99.9 ? "over 99.9 %" : `${percent.toFixed(1)} %`;
+}
+
+/** Money with as many places as its size asks for. */
+export function money(amount, currency = "$") {
+  const value = Number(amount);
+  if (!Number.isFinite(value)) return "–";
+  const words = (text) => (currency.length === 1 ? currency + text : `${text} ${currency}`);
+  if (value === 0) return words("0.00");
+  if (value < 0.001) return `under ${words("0.001")}`;
+  if (value < 0.1) return words(value.toPrecision(2));
+  return words(value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
+}
+
+/** A moment's time of day, to the millisecond, in UTC as everywhere in Kafka's logs. */
+export function clock(ms) {
+  const moment = new Date(ms);
+  return Number.isNaN(moment.getTime()) ? "–" : moment.toISOString().slice(11, 23);
+}
+
+export function milliseconds(ms) {
+  if (ms === null || ms === undefined) return "–";
+  if (ms >= 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${ms >= 10 || Number.isInteger(ms) ? Math.round(ms) : ms.toFixed(1)} ms`;
+}
+
+/** A name as it is, with what cannot be seen written out, and a word for none. */
+export function name(given, absent = "none") {
+  if (given === null || given === undefined) return absent;
+  if (given === "") return "empty";
+  return String(given).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
+}
+
+/** A long name cut; its whole belongs into the title. */
+export function short(text, longest = 64) {
+  return text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
+}
+
+/** Names that sort as people count: broker 2 before broker 10. */
+export const byName = new Intl.Collator("en", { numeric: true }).compare;

@@ -1,0 +1,131 @@
+"""Faults out of a file: JSON always, YAML where PyYAML is installed. What is wrong is said with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mockbroker.core.faults.fault import Fault, FaultError, shown
+
+YAML_SUFFIXES = (".yaml", ".yml")
+
+
+class FaultFileError(ValueError):
+    """A file of faults that cannot be used: the text says the file, the fault, where in it, and what would be right."""
+
+
+def faults_from_file(path: Path) -> list[Fault]:
+    """The faults of a file, in their order: a list of them, or an object with the list under ``faults``.
+
+    Those without an id are called fault-1, fault-2, ... Raises FaultFileError.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FaultFileError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise FaultFileError(f"{path}: expected UTF-8, got byte {error.object[error.start]:#x}") from None
+    document = read_yaml(path, text) if path.suffix in YAML_SUFFIXES else read_json(path, text)
+    return parsed_faults(path, listed(path, document))
+
+
+def listed(path: Path, document: object) -> list[Any]:
+    """The list of faults that a document is or has."""
+    if isinstance(document, dict):
+        others = [key for key in document if key != "faults"]
+        if others or "faults" not in document:
+            got = ", ".join(map(shown, document)) or "nothing"
+            raise FaultFileError(f"{path}: expected a list of faults, or an object with faults and no more, got {got}")
+        document = document["faults"]
+        if not isinstance(document, list):
+            raise FaultFileError(f"{path}: faults: expected a list of faults, got {shown(document)}")
+    if not isinstance(document, list):
+        raise FaultFileError(f"{path}: expected a list of faults, or an object with faults, got {shown(document)}")
+    return document
+
+
+def parsed_faults(path: Path, values: list[Any]) -> list[Fault]:
+    given = {value["id"]: None for value in values if isinstance(value, dict) and isinstance(value.get("id"), str)}
+    found: dict[str, Fault] = {}
+    number = 0
+    for position, value in enumerate(values, 1):
+        if not (isinstance(value, dict) and "id" in value):
+            number += 1
+            while f"fault-{number}" in given:
+                number += 1
+        try:
+            fault = Fault.parse(value, f"fault-{number}")
+        except FaultError as error:
+            raise FaultFileError(f"{path}: {place(position, value)}: {error}") from None
+        if fault.id in found:
+            first = list(found).index(fault.id) + 1
+            raise FaultFileError(
+                f"{path}: {place(position, value)}: id: expected an id that no other has, got {fault.id!r}, "
+                f"which fault {first} has"
+            )
+        found[fault.id] = fault
+    return list(found.values())
+
+
+def place(position: int, value: object) -> str:
+    """``fault 2 ('slow')``: which of the file's faults, counted from 1."""
+    name = value.get("id") if isinstance(value, dict) else None
+    return f"fault {position} ({name!r})" if isinstance(name, str) else f"fault {position}"
+
+
+def read_json(path: Path, text: str) -> object:
+    import json
+
+    def refuse(constant: str) -> None:
+        raise FaultFileError(f"{path}: expected a number, got {constant}")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise FaultFileError(f"{path}: expected each name once in an object, got {twice!r} twice")
+        return found
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        suffixes = " or ".join(YAML_SUFFIXES)
+        raise FaultFileError(
+            f"{path}: line {error.lineno}, column {error.colno}: cannot be read as JSON: "
+            f"{error.msg[:1].lower()}{error.msg[1:]}; YAML is read from files that end in {suffixes}"
+        ) from None
+    except RecursionError:
+        raise FaultFileError(f"{path}: expected a list of faults, got lists within lists without end") from None
+
+
+def read_yaml(path: Path, text: str) -> object:
+    try:
+        import yaml
+    except ImportError:
+        raise FaultFileError(
+            f"{path}: YAML needs PyYAML, which is not installed: pip install 'kafka-rack[yaml]', or write it as JSON"
+        ) from None
+
+    # yaml ships no types
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Refuses a key that stands twice, where the last would win without a word."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names = [key.value for key, _ in node.value if isinstance(key.value, str)]
+            for name in names:
+                if names.count(name) > 1:
+                    line = node.start_mark.line + 1
+                    raise FaultFileError(
+                        f"{path}: line {line}: expected each name once in a mapping, got {name!r} twice"
+                    )
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        raise FaultFileError(f"{path}: {where}cannot be read as YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise FaultFileError(f"{path}: cannot be read as YAML: {error}") from None

@@ -1,0 +1,331 @@
+"""The faults that are set on a cluster, and what they do to its calls.
+
+With no fault set the path of a call asks nobody. With any, ``Faults.inject`` is the stage that each request passes:
+every fault that means the call and whose turn it is acts on it, in the order in which they were set. Those that slow a
+call down come first; the first that ends it is the last that acts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, Self
+
+from mockbroker.call import Call, Wait
+from mockbroker.core.faults.buckets import Bucket
+from mockbroker.core.faults.errors import inject_error, injected_into
+from mockbroker.core.faults.fault import Fault, FaultError
+from mockbroker.core.faults.links import Conditions, conditions_of, cut_connections
+from mockbroker.core.faults.matching import Hit, Matcher, NearestCalls
+from mockbroker.core.faults.words import explanation
+from mockbroker.core.path import Close, Verdict
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.path import CallPath
+
+MAX_FAULTS = 1000
+CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # what brokers say to each other in ZooKeeper mode
+
+
+class FaultHandle:
+    """A fault that was set: how many calls it has met, and how to take it back.
+
+    ``matched`` counts the calls that it means, ``fired`` those on which it acted; of a link also connections that were
+    cut, and batches that followers got late or not at all. Both stay when the fault is removed. ``without_place``
+    counts calls that it met without being able to act, since their answer has no place for the error. As a context
+    manager it removes the fault at the end.
+    """
+
+    __slots__ = (
+        "bucket",
+        "fault",
+        "fired",
+        "is_active",
+        "matched",
+        "matcher",
+        "nearest",
+        "preempted",
+        "without_place",
+        "_faults",
+        "_rng",
+    )
+
+    def __init__(self, faults: Faults, fault: Fault, rng: Random) -> None:
+        self._faults, self.fault, self._rng = faults, fault, rng
+        self.matcher = Matcher(fault)
+        self.matched = self.fired = self.preempted = self.without_place = 0
+        self.is_active = True
+        self.nearest = NearestCalls()
+        self.bucket = Bucket(fault.effect.bytes_per_second) if fault.effect.kind == "bandwidth" else None
+
+    def __repr__(self) -> str:
+        return f"<fault {self.id}: matched {self.matched}, fired {self.fired}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    @property
+    def id(self) -> str:
+        return self.fault.id
+
+    def remove(self) -> None:
+        """Take the fault back; nothing happens if it was already."""
+        self._faults.discard(self)
+
+    def explain(self) -> str:
+        """How often it acted; of one that never did, why not: the nearest calls, and where each missed."""
+        return explanation(self, self._faults.path.cluster)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fault's own JSON form, its counts, and the explanation if it has not fired."""
+        found = {**self.fault.to_json(), "matched": self.matched, "fired": self.fired}
+        if not self.fired:
+            found["explanation"] = self.explain()
+        return found
+
+    def is_due(self) -> bool:
+        """Whether it acts on the matching call that was counted last, by its ``when``."""
+        when = self.fault.when
+        if when.times is not None and self.fired >= when.times:
+            return False
+        if when.on_call is not None:
+            return self.matched == when.on_call
+        if when.every is not None:
+            return self.matched % when.every == 0
+        return when.probability is None or self._rng.random() < when.probability
+
+    def delay_ms(self) -> int:
+        """The delay of one call, with what the seed adds to it."""
+        effect = self.fault.effect
+        return int(effect.value) + (self._rng.randint(0, effect.jitter_ms) if effect.jitter_ms else 0)
+
+    def pace(self, call: Call) -> int:
+        """When the bytes of a request have come over its bandwidth; the answer's will have to wait in the same way."""
+        assert self.bucket is not None
+        injected_into(call).pace.append(self.bucket.take)
+        return self.bucket.take(4 + len(call.frame), call.now_ms)
+
+    def hit(self, call: Call) -> Hit | None:
+        """What of a call it means, which is counted; None where it means another."""
+        hit = self.matcher.hit(call, None if self.matched else self.nearest)
+        if hit is None:
+            if not self.matched:
+                self.nearest.seen += 1
+            return None
+        self.matched += 1
+        return hit
+
+
+class Faults:
+    """The faults of one cluster, in the order in which they were set.
+
+    Args:
+        path: whose calls they meet.
+        seed: of what chance decides; each fault draws for itself, so that one does not change another.
+        now_ms: gives the time.
+        settle: called after a change, for what became due by it.
+
+    >>> from mockbroker.core.simulation import Simulation
+    >>> sim = Simulation()
+    >>> handle = sim.faults.add(match={"api": "Fetch", "rack": "a"}, effect={"delay_ms": 200})
+    >>> handle.id, handle.matched, handle.fired, len(sim.faults)
+    ('fault-1', 0, 0, 1)
+    """
+
+    def __init__(
+        self, path: CallPath, seed: int, now_ms: Callable[[], int], settle: Callable[[], None] = lambda: None
+    ) -> None:
+        self.path, self._seed, self._now_ms, self._settle = path, seed, now_ms, settle
+        self._active: dict[str, FaultHandle] = {}
+        self._since_clear: deque[FaultHandle] = deque(maxlen=2 * MAX_FAULTS)
+        self._numbered = 0
+        self._conditions: Conditions = {}
+
+    def __iter__(self) -> Iterator[FaultHandle]:
+        return iter(list(self._active.values()))
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def __contains__(self, fault_id: object) -> bool:
+        return fault_id in self._active
+
+    def __getitem__(self, fault_id: str) -> FaultHandle:
+        """The fault of this id. Raises KeyError: none is set."""
+        return self._active[fault_id]
+
+    def get(self, fault_id: str) -> FaultHandle:
+        """The fault of this id. Raises KeyError: none is set."""
+        return self._active[fault_id]
+
+    def add(
+        self,
+        fault: Mapping[str, Any] | Fault | None = None,
+        *,
+        id: str | None = None,
+        match: Mapping[str, Any] | None = None,
+        link: Mapping[str, Any] | None = None,
+        effect: Mapping[str, Any] | None = None,
+        when: Mapping[str, Any] | None = None,
+    ) -> FaultHandle:
+        """Set a fault, given whole or by its parts. It meets calls from now on.
+
+        Raises FaultError: it cannot be, or another has its id.
+        """
+        parts = {"id": id, "match": match, "link": link, "effect": effect, "when": when}
+        given = {name: part for name, part in parts.items() if part is not None}
+        if fault is not None and given:
+            raise FaultError("", f"expected a fault or its parts, got both: {', '.join(given)}")
+        return self._set(self._parsed(given if fault is None else fault, ()))
+
+    def add_all(self, faults: Iterable[Mapping[str, Any] | Fault]) -> list[FaultHandle]:
+        """Set several faults, or none where one of them cannot be.
+
+        Raises FaultError, whose place begins with the number of the fault in the list, from 0: ``[2].effect``.
+        """
+        found: list[Fault] = []
+        for number, fault in enumerate(faults):
+            try:
+                found.append(self._parsed(fault, found))
+            except FaultError as error:
+                raise FaultError(f"[{number}].{error.path}".rstrip("."), error.reason) from None
+        return [self._set(fault) for fault in found]
+
+    def remove(self, fault_id: str) -> None:
+        """Take a fault back. Raises KeyError: none of this id is set."""
+        self.discard(self._active[fault_id])
+
+    def discard(self, handle: FaultHandle) -> None:
+        """Take a fault back if it is still set."""
+        if self._active.get(handle.id) is handle:
+            del self._active[handle.id]
+            handle.is_active = False
+            if handle.fired:
+                self._since_clear.remove(handle)
+            self._changed()
+
+    def clear(self) -> None:
+        """Take all faults back, and forget those that were set before."""
+        for handle in self._active.values():
+            handle.is_active = False
+        self._active.clear()
+        self._since_clear.clear()
+        self._numbered = 0
+        self._changed()
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Each fault that is set, with its counts."""
+        return [handle.to_json() for handle in self._active.values()]
+
+    def never_fired(self) -> list[FaultHandle]:
+        """The faults that were set since the last ``clear``, removed ones too, and acted on no call."""
+        return [handle for handle in self._since_clear if not handle.fired]
+
+    # the stage
+
+    def inject(self, call: Call) -> Verdict | None:
+        """Have the faults act on a call that has just come."""
+        until_ms = call.now_ms
+        verdict: Verdict | None = None
+        is_over = False
+        for handle in list(self._active.values()):
+            if call.api_key in CONTROLLER_APIS and "api" not in handle.fault.match:
+                continue
+            hit = handle.hit(call)
+            if hit is None:
+                continue
+            if is_over:
+                handle.preempted += 1
+                continue
+            if not handle.is_due():
+                continue
+            effect = handle.fault.effect
+            if effect.kind == "delay_ms":
+                until_ms += handle.delay_ms()
+            elif effect.kind == "bandwidth":
+                until_ms = max(until_ms, handle.pace(call))
+            elif effect.kind == "throttle_ms":
+                throttle(call, effect.value)
+            elif effect.kind == "error":
+                outcome = inject_error(call, ErrorCode[effect.value], hit)
+                if outcome is None:
+                    handle.without_place += 1
+                    continue
+                verdict = outcome.verdict
+                is_over = verdict is not None
+            else:
+                verdict = ending(handle.fault)
+                is_over = True
+            handle.fired += 1
+            call.faults += (handle.id,)
+        if until_ms > call.now_ms:
+            return Wait(until_ms, (), lambda _call: verdict)
+        return verdict
+
+    # inside
+
+    def _parsed(self, value: Mapping[str, Any] | Fault, others: Sequence[Fault]) -> Fault:
+        """A fault that can be set beside those that are and these others. Raises FaultError."""
+        taken = {*self._active, *(other.id for other in others)}
+        number = self._numbered + 1
+        while f"fault-{number}" in taken:
+            number += 1
+        fault = value if isinstance(value, Fault) else Fault.parse(value, f"fault-{number}")
+        if fault.id in taken:
+            raise FaultError("id", f"expected an id that no fault has, got {fault.id!r}, which is set already")
+        if len(taken) >= MAX_FAULTS:
+            raise FaultError("", f"expected at most {MAX_FAULTS} faults at a time, got one more")
+        return fault
+
+    def _set(self, fault: Fault) -> FaultHandle:
+        handle = FaultHandle(self, fault, Random(f"{self._seed} {fault.id}"))
+        while f"fault-{self._numbered + 1}" in (fault.id, *self._active):
+            self._numbered += 1  # that id is not given again
+        self._active[fault.id] = handle
+        self._since_clear.append(handle)
+        if fault.effect.kind == "cut":
+            cut_connections(handle, self.path, self._now_ms())
+        self._changed()
+        return handle
+
+    def _changed(self) -> None:
+        stages = self.path.faults
+        if self._active and self.inject not in stages:
+            stages.append(self.inject)
+        elif not self._active and self.inject in stages:
+            stages.remove(self.inject)
+        conditions = conditions_of(self._active.values(), self.path.cluster, self._conditions)
+        if conditions != self._conditions:
+            self._conditions = conditions
+            in_force = {pair: condition for pair, (_, condition) in conditions.items()}
+            self.path.cluster.set_link_conditions(in_force, self._now_ms())
+        self._settle()
+
+
+def throttle(call: Call, throttle_ms: int) -> None:
+    """Tell the client to wait, where its version's answer has a field for that, and do not hear it meanwhile.
+
+    Source: KIP-219.
+    """
+    injected = injected_into(call)
+    injected.mute_ms = max(injected.mute_ms, throttle_ms)
+
+    def tell(response: Any) -> None:
+        if hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
+
+    injected.amend.append(tell)
+
+
+def ending(fault: Fault) -> Verdict:
+    """How a call ends that is met by disconnect, silence or cut."""
+    if fault.effect.kind == "silence":
+        return Wait(None, (), lambda _call: None)
+    if fault.effect.kind == "cut":
+        return Close(f"fault {fault.id}: the link {fault.link} is cut")
+    return Close(f"fault {fault.id}: disconnect")

@@ -1,0 +1,88 @@
+"""What a fault says of itself: how often it acted, or which calls came nearest and why they missed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.core.faults.fault import Fault, shown
+from mockbroker.core.faults.matching import NearMiss, name_test, values_of
+
+if TYPE_CHECKING:
+    from mockbroker.core.faults.faults import FaultHandle
+    from mockbroker.state.cluster import Cluster
+
+
+def explanation(handle: FaultHandle, cluster: Cluster) -> str:
+    """How a fault fared, in sentences."""
+    fault = handle.fault
+    name = f"fault {fault.id!r}"
+    if handle.fired:
+        if fault.link is not None:
+            return f"{name} fired {times(handle.fired, 'time')} on what went {fault.link}."
+        return f"{name} fired on {handle.fired} of {times(handle.matched, 'matching call')}."
+    if handle.matched:
+        return f"{name} never fired, though {times(handle.matched, 'call')} matched: {why_not_due(handle)}."
+    calls = handle.nearest.seen
+    if not calls:
+        sentences = [f"{name} never fired: no call came while it was set."]
+    else:
+        none = "it did not match" if calls == 1 else "none of them matched"
+        sentences = [f"{name} never fired: {times(calls, 'call')} came while it was set, and {none}."]
+        misses = list(handle.nearest)
+        nearest = [miss for miss in misses if len(miss.missed) == len(misses[0].missed)]
+        if nearest:
+            sentences.append("Nearest: " + "; ".join(miss_in_words(fault, miss) for miss in nearest) + ".")
+    return " ".join([*sentences, *hints(fault, cluster)])
+
+
+def why_not_due(handle: FaultHandle) -> str:
+    """Why no matching call was hit."""
+    fault = handle.fault
+    if handle.preempted == handle.matched:
+        return "a fault that was set before it ended them first"
+    if handle.without_place:
+        return f"the answers to {handle.without_place} of them have no place for {fault.effect.value}"
+    when = fault.when
+    if when.on_call is not None:
+        return f"when.on_call waits for number {when.on_call}"
+    if when.every is not None:
+        return f"when.every waits for number {when.every}"
+    return f"when.probability is {when.probability}"
+
+
+def miss_in_words(fault: Fault, miss: NearMiss) -> str:
+    """``Fetch v12 of client 'c' to broker 0 in rack 'a' (12 times): topic: expected 'orders', got 'payments'``."""
+    missed = ", ".join(f"{name}: expected {wanted(fault, name)}, got {met}" for name, met in miss.missed.items())
+    count = f" ({miss.count} times)" if miss.count > 1 else ""
+    return f"{miss.call}{count}: {missed}"
+
+
+def wanted(fault: Fault, name: str) -> str:
+    """What a field of a fault expects."""
+    if name == "link":
+        return f"a call {fault.link}"
+    values = [shown(value) for value in values_of(fault.match[name])]
+    return values[0] if len(values) == 1 else "one of " + ", ".join(values)
+
+
+def hints(fault: Fault, cluster: Cluster) -> list[str]:
+    """What could never have matched, as this cluster is."""
+    found = []
+    racks = cluster.racks()
+    there = f"there {'are' if len(racks) > 1 else 'is'} {', '.join(racks)}" if racks else "brokers have no racks"
+    if "rack" in fault.match and not any(map(name_test(fault.match["rack"]), racks)):
+        found.append(f"No broker is in rack {wanted(fault, 'rack')}; {there}.")
+    if "broker" in fault.match and not set(values_of(fault.match["broker"])) & set(cluster.brokers):
+        ids = ", ".join(map(str, cluster.brokers))
+        found.append(f"There is no broker {wanted(fault, 'broker')}; there are {ids}.")
+    if fault.link is not None:
+        link = fault.link
+        ends = [link.target] if link.one_way else [link.source, link.target]
+        if not any(name_test(end)(rack) for end in ends for rack in racks):
+            found.append(f"No broker is in rack {' or '.join(map(repr, ends))}; {there}.")
+    return found
+
+
+def times(count: int, one: str, many: str | None = None) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"

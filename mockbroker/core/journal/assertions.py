@@ -1,0 +1,421 @@
+"""What can be claimed of a journal, and the sentence that says why it does not hold.
+
+``check`` is the one entry: the methods ``Journal.assert_...`` come here, and so does ``POST /assertions``. Each claim
+is about the calls that its filters select. A claim about none of them does not hold; nor does one about all calls of
+which some are no longer kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mockbroker.core.journal.entry import Entry, Share
+from mockbroker.core.journal.filters import FIELDS, FilterError, Filters, Pattern, hint, pattern_of, text_of
+
+if TYPE_CHECKING:
+    from mockbroker.core.journal.journal import Journal
+
+APIS_WITH_RECORDS = ("Produce", "Fetch", "ShareFetch")
+NOTHING_TO_SAVE = ("redirect", "empty_fetch")
+"""Reasons of crossing bytes that belong to being served near: the way there, and asking whether there is more."""
+STEPS_OF_THE_PROTOCOL = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
+"""Errors by which Kafka tells a member of a group what to do next (KIP-394; a rebalance that begins)."""
+API_VERSIONS, UNSUPPORTED_VERSION = "ApiVersions", "UNSUPPORTED_VERSION"
+MAX_GROUPS = 5
+"""Kinds of calls that a sentence lists, and nearest misses."""
+Check = Callable[["Journal", dict[str, Any]], None]
+
+
+class Selected(NamedTuple):
+    """The calls that a claim is about, and what it is called."""
+
+    filters: Filters
+    entries: list[Entry]
+    subject: str
+
+
+def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
+    """Check a claim by its name.
+
+    Args:
+        name: rack_local, served_by, cross_rack_bytes, no_errors or consistent; ``assert_`` may stand before it.
+        arguments: the claim's own, and filters of ``Journal.find``, as keywords or members of a JSON object.
+
+    Raises AssertionError: it does not hold; the text says why. FilterError: no such claim, argument or filter.
+    """
+    found = CLAIMS.get(str(name).removeprefix("assert_"))
+    if found is None:
+        raise FilterError(f"expected one of {', '.join(CLAIMS)}, got {name!r}{hint(str(name), CLAIMS)}")
+    found(journal, dict(arguments))
+
+
+# the claims
+
+
+def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
+    selected = select(journal, arguments, with_records=True)
+    counted = [(entry, parts) for entry in selected.entries if (parts := counted_shares(selected, entry))]
+    if not counted:
+        raise AssertionError(
+            f"expected {selected.subject} to be served in the client's own rack, but none of {calls(selected.entries)} "
+            f"was served, or only a reader sent on: {endings(selected.entries)}"
+        )
+    unknown = [(entry, parts) for entry, parts in counted if entry.locality == "unknown"]
+    crossing = [(entry, parts) for entry, parts in counted if entry.locality == "cross"]
+    if crossing:
+        raise AssertionError(
+            f"expected every {who(selected, crossing)} to be served in {own_rack(crossing)}: "
+            f"{len(crossing)} of {calls(counted)} ({size(crossing)} of {size(counted)}) {listed(crossing)}"
+            + (f" Of {calls(unknown)} more the rack is not known." if unknown else "")
+        )
+    if unknown:
+        raise AssertionError(
+            f"expected every {who(selected, unknown)} to be served in the client's own rack, which cannot "
+            f"be told of {len(unknown)} of {calls(counted)} ({size(unknown)} of {size(counted)}): "
+            f"{listed(unknown)}"
+        )
+    whole(journal, selected, f"to be served in the client's own rack, as were all {calls(counted)} that are kept")
+
+
+def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
+    rack, broker = arguments.pop("rack", None), arguments.pop("broker", None)
+    if rack is None and broker is None:
+        raise FilterError("served_by: expected a rack or a broker, got neither")
+    wanted = {"rack": rack, "broker": broker}
+    patterns = {name: pattern_of(name, value) for name, value in wanted.items() if value is not None}
+    selected = select(journal, arguments, with_records=True)
+    served = [(entry, parts) for entry in selected.entries if (parts := served_shares(selected, entry))]
+    by = " and ".join(f"{name} {shown(pattern)}" for name, pattern in patterns.items())
+    if not served:
+        raise AssertionError(
+            f"expected {selected.subject} to be served by {by}, but none of {calls(selected.entries)} was served: "
+            f"{endings(selected.entries)}"
+        )
+    others = [
+        (entry, parts)
+        for entry, parts in served
+        if not all(any(map(pattern.match, FIELDS[name](entry))) for name, pattern in patterns.items())
+    ]
+    if others:
+        raise AssertionError(
+            f"expected every {who(selected, others)} to be served by {by}: "
+            f"{len(others)} of {calls(served)} ({size(others)} of {size(served)}) {listed(others, reasons=False)}"
+        )
+    whole(journal, selected, f"to be served by {by}, as were all {calls(served)} that are kept")
+
+
+def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
+    at_most = arguments.pop("at_most", None)
+    if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 0:
+        raise FilterError(f"at_most: expected a number of bytes from 0, got {at_most!r}")
+    selected = select(journal, arguments, with_records=True)
+    counted = [(entry, parts) for entry in selected.entries if (parts := counted_shares(selected, entry))]
+    known = [(entry, parts) for entry, parts in counted if entry.locality != "unknown"]
+    crossing = [(entry, parts) for entry, parts in known if entry.locality == "cross"]
+    crossed = total(crossing)
+    if crossed > at_most:
+        raise AssertionError(
+            f"expected at most {amount(at_most)} of {who(selected, crossing)} to cross racks, got "
+            f"{amount(crossed)} in {len(crossing)} of {calls(counted)} ({size(counted)}), which {listed(crossing)}"
+        )
+    if not counted:
+        raise AssertionError(
+            f"expected at most {amount(at_most)} of {selected.subject} to cross racks, but none of "
+            f"{calls(selected.entries)} was served: {endings(selected.entries)}"
+        )
+    if not known:
+        raise AssertionError(
+            f"expected at most {amount(at_most)} of {who(selected, counted)} to cross racks, which "
+            f"cannot be told: of all {calls(counted)} ({size(counted)}) the rack is not known: {listed(counted)}"
+        )
+    whole(journal, selected, f"to cross racks with at most {amount(at_most)}; {amount(crossed)} are kept")
+
+
+def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
+    selected = select(journal, arguments)
+    failed = [(entry, names) for entry in selected.entries if (names := errors_of(entry))]
+    if failed:
+        kinds = grouped(failed, lambda one: f"{', '.join(one[1])} from {call_kind(one[0])}")
+        raise AssertionError(
+            f"expected no errors in {selected.subject}, got them in {len(failed)} of {calls(selected.entries)}: "
+            f"{kinds}. First: {call_line(failed[0][0])}."
+        )
+    whole(journal, selected, f"without errors, as were all {calls(selected.entries)} that are kept")
+
+
+def consistent(journal: Journal, arguments: dict[str, Any]) -> None:
+    from mockbroker.core.journal.consistency import anomalies
+
+    selected = select(journal, arguments, with_records="api" not in arguments)
+    found = anomalies(journal, selected.filters)
+    if found:
+        more = f"; and {len(found) - MAX_GROUPS} more" if len(found) > MAX_GROUPS else ""
+        raise AssertionError(
+            f"expected the histories of {selected.subject} to fit together, got {len(found)} that "
+            f"{'does' if len(found) == 1 else 'do'} not: {'; '.join(found[:MAX_GROUPS])}{more}."
+        )
+    whole(journal, selected, f"to fit together, as do the {calls(selected.entries)} that are kept")
+
+
+CLAIMS: dict[str, Check] = {
+    "rack_local": rack_local,
+    "served_by": served_by,
+    "cross_rack_bytes": cross_rack_bytes,
+    "no_errors": no_errors,
+    "consistent": consistent,
+}
+
+
+# what a claim is about
+
+
+def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool = False) -> Selected:
+    """The calls that the filters select; without ``api`` those with records, if asked for. Raises FilterError."""
+    if "limit" in arguments:
+        raise FilterError("expected filters without limit: a claim is about all calls that they select")
+    given = dict(arguments)
+    if with_records and given.get("api") is None:
+        given["api"] = list(APIS_WITH_RECORDS)
+    filters = Filters.of(given)
+    entries = journal.find(**given)
+    subject = subject_of(filters, arguments.get("api") is not None, with_records)
+    if not entries:
+        raise AssertionError(f"expected {subject}, got none of {calls(len(journal))}{nearest(journal, filters)}")
+    return Selected(filters, entries, subject)
+
+
+def subject_of(filters: Filters, names_api: bool, with_records: bool) -> str:
+    """What a claim is about, in words: ``Fetch of 'orders' by client 'billing-2'``."""
+    patterns = dict(filters.patterns)
+    api = patterns.pop("api", None)
+    words = ["call" if api is None else "Produce or Fetch" if with_records and not names_api else bare(api)]
+    for name, before in (
+        ("topic", "of"),
+        ("partition", "partition"),
+        ("group", "of group"),
+        ("client_id", "by client"),
+        ("client_rack", "in rack"),
+        ("client_address", "at"),
+        ("broker", "to broker"),
+        ("rack", "to rack"),
+        ("error", "with error"),
+        ("fault", "hit by fault"),
+    ):
+        pattern = patterns.pop(name, None)
+        if pattern is not None:
+            words += [before, bare(pattern) if name in ("partition", "broker", "error") else str(pattern)]
+    words += [f"of {name} {pattern}" for name, pattern in patterns.items()]
+    return " ".join(words)
+
+
+def bare(pattern: Pattern) -> str:
+    """A pattern's values without quotes."""
+    return " or ".join(pattern.texts)
+
+
+def nearest(journal: Journal, filters: Filters) -> str:
+    """Which filter each of the nearest calls missed, and the values that they have instead."""
+    entries = list(journal.since(filters.since))
+    said = []
+    for name in filters.patterns:
+        near = [entry for entry in entries if filters.match(entry, without=name)]
+        if near:
+            have = frequent(value for entry in near for value in FIELDS[name](entry))
+            said.append(f"{calls(near)} but for {name}, which is {have}")
+    if said:
+        return f"; nearest: {'; '.join(said)}"
+    if entries:
+        return f"; there are {frequent(f'{entry.api} by {quoted(entry.client_id)}' for entry in entries)}"
+    return dropped_words(journal, filters)
+
+
+def counted_shares(selected: Selected, entry: Entry) -> list[Share]:
+    """What counts of a call: bytes on behalf of the topics meant, but not the way to a nearer replica."""
+    if entry.category == "other" and entry.api in APIS_WITH_RECORDS:
+        return []  # it was not answered
+    return [
+        share for share in meant(selected, entry) if share.reason not in NOTHING_TO_SAVE and not is_way(entry, share)
+    ]
+
+
+def is_way(entry: Entry, share: Share) -> bool:
+    """Whether a reader was only sent on, which in its own rack has no reason; or a fetch without any partition."""
+    if entry.redirects and share.topic in entry.redirects and share.topic not in (entry.traffic or {}):
+        return True
+    return entry.category == "consume" and share.topic is None
+
+
+def served_shares(selected: Selected, entry: Entry) -> list[Share]:
+    """What a broker wrote, gave or answered itself."""
+    if entry.traffic is None:
+        return meant(selected, entry) if entry.api not in APIS_WITH_RECORDS and entry.response_bytes else []
+    return [share for share in meant(selected, entry) if share.topic in entry.traffic]
+
+
+def meant(selected: Selected, entry: Entry) -> list[Share]:
+    """The shares of the topics that are meant; of a call that is about no partition, the whole."""
+    shares = entry.shares
+    if len(shares) == 1 and shares[0].topic is None:
+        return list(shares)
+    return [share for share in shares if selected.filters.meets(share.topic, share.partition)]
+
+
+def errors_of(entry: Entry) -> list[str]:
+    """The errors of a call that are no steps of the protocol, and why its connection was closed."""
+    names = [name for name in entry.errors if name not in STEPS_OF_THE_PROTOCOL]
+    if entry.api == API_VERSIONS:
+        names = [name for name in names if name != UNSUPPORTED_VERSION]  # by which a newer client learns of versions
+    if entry.ending == "closed":
+        names.append(f"a closed connection ({entry.reason})")
+    return names
+
+
+def whole(journal: Journal, selected: Selected, claim: str) -> None:
+    """Refuse a claim that holds of what is kept, where something is no longer kept."""
+    lost = dropped_words(journal, selected.filters)
+    if lost:
+        raise AssertionError(f"expected every {selected.subject} {claim}, but it cannot be told of all{lost}")
+
+
+def dropped_words(journal: Journal, filters: Filters) -> str:
+    lost = journal.dropped_since(filters.since)
+    if not lost:
+        return ""
+    return (
+        f": the {calls(lost)} before #{journal.first_sequence} are no longer kept "
+        f"(since={journal.first_sequence - 1} leaves them out, Journal(max_bytes=...) keeps more)"
+    )
+
+
+# words
+
+Counted = Sequence[tuple[Entry, Sequence[Any]]]
+
+
+def calls(entries: Sequence[Any] | int) -> str:
+    number = entries if isinstance(entries, int) else len(entries)
+    return f"{number:,} call{'' if number == 1 else 's'}"
+
+
+def total(counted: Counted) -> int:
+    return sum(share.bytes for _, shares in counted for share in shares)
+
+
+def size(counted: Counted) -> str:
+    return amount(total(counted))
+
+
+def amount(size_bytes: int) -> str:
+    from kafka_rack.locality.amounts import bytes_text
+
+    return bytes_text(size_bytes)
+
+
+def quoted(text: str | None) -> str:
+    return "a client without id" if text is None else repr(text)
+
+
+def shown(pattern: Pattern) -> str:
+    return " or ".join(pattern.texts)
+
+
+def own_rack(crossing: Counted) -> str:
+    racks = sorted({text_of(entry.client_rack) for entry, _ in crossing})
+    return f"rack {racks[0]}" if len(racks) == 1 else "its own rack"
+
+
+def who(selected: Selected, counted: Counted) -> str:
+    """What a claim is about, with who calls and where it is, if that is one and the filters do not say so already."""
+    ids = {entry.client_id for entry, _ in counted}
+    racks = {entry.client_rack for entry, _ in counted}
+    client_id, rack = next(iter(ids)), next(iter(racks))
+    found = selected.subject
+    if len(ids) == 1 and client_id is not None and "client_id" not in selected.filters.patterns:
+        found += f" by client {quoted(client_id)}"
+    if len(racks) == 1 and rack is not None and "client_rack" not in selected.filters.patterns:
+        found += f" in rack {rack}"
+    return found
+
+
+def listed(counted: Counted, *, reasons: bool = True) -> str:
+    """Where calls went and why, the largest kinds first, and the first of them."""
+    clients = {(entry.client_id, entry.client_rack) for entry, _ in counted}
+    kinds: dict[str, list[int]] = {}
+    for entry, shares in counted:
+        for share in shares:
+            sums = kinds.setdefault(way(entry, share, reasons, names_client=len(clients) > 1), [0, 0, -1])
+            sums[0] += share.bytes
+            if sums[2] != entry.sequence:
+                sums[1], sums[2] = sums[1] + 1, entry.sequence
+    ordered = sorted(kinds.items(), key=lambda one: (-one[1][0], one[0]))
+    if len(ordered) == 1:
+        said = f"went to {ordered[0][0]}"
+    else:
+        parts = [f"{calls(sums[1])} ({amount(sums[0])}) went to {kind}" for kind, sums in ordered[:MAX_GROUPS]]
+        more = f"; and {len(ordered) - MAX_GROUPS} other kinds" if len(ordered) > MAX_GROUPS else ""
+        said = f"went elsewhere: {'; '.join(parts)}{more}"
+    return f"{said}. First: {call_line(counted[0][0])}."
+
+
+def way(entry: Entry, share: Share, reasons: bool, *, names_client: bool) -> str:
+    """Where some bytes went, of which topic, and why."""
+    found = f"{f'rack {entry.rack}' if entry.rack is not None else 'no rack'}, broker {entry.broker_id}"
+    if share.topic is not None:
+        found += f", for {share.topic!r}"
+    if names_client:
+        found += f" of client {quoted(entry.client_id)}"
+        found += f" in rack {entry.client_rack}" if entry.client_rack is not None else " in no known rack"
+    if not reasons or share.reason is None:
+        return found
+    from kafka_rack.locality.reasons import REASONS
+
+    reason = REASONS[share.reason]
+    detail = f" ({share.detail})" if share.detail else ""
+    return f"{found}, by reason {reason.name}{detail}: {reason.what}; fix: {reason.fix}"
+
+
+def call_kind(entry: Entry) -> str:
+    topics = f" of {', '.join(map(repr, entry.topics))}" if entry.topics else ""
+    return f"{entry.api or 'no request'}{topics} by {quoted(entry.client_id)} to broker {entry.broker_id}"
+
+
+def call_line(entry: Entry) -> str:
+    """One call in words."""
+    topics = ", ".join(
+        f"{name}-{','.join(map(str, indexes[:5]))}{',...' if len(indexes) > 5 else ''}" if indexes else name
+        for name, indexes in list(entry.topics.items())[:3]
+    )
+    what = f"#{entry.sequence} {entry.api or 'no request'} v{entry.version}{f' of {topics}' if topics else ''}"
+    rack = f" in rack {entry.client_rack} (by {entry.client_rack_source})" if entry.client_rack else ""
+    to = f"broker {entry.broker_id}" + (f" in rack {entry.rack}" if entry.rack is not None else "")
+    sizes = f"{entry.request_bytes} and {entry.response_bytes} bytes, {entry.latency_ms} ms"
+    errors = f", {', '.join(entry.errors)}" if entry.errors else ""
+    faults = f", faults {', '.join(entry.faults)}" if entry.faults else ""
+    closed = f", closed: {entry.reason}" if entry.reason else ""
+    who = f"by {quoted(entry.client_id)} from {entry.client_address}{rack}"
+    return f"{what} {who} to {to}: {entry.ending}, {sizes}{errors}{faults}{closed}"
+
+
+def endings(entries: Sequence[Entry]) -> str:
+    return frequent(f"{entry.ending}{' with ' + ', '.join(entry.errors) if entry.errors else ''}" for entry in entries)
+
+
+def frequent(values: Iterable[str]) -> str:
+    """Values with their numbers, the most frequent first."""
+    found: dict[str, int] = {}
+    for value in values:
+        found[value] = found.get(value, 0) + 1
+    ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    said = [f"{value or 'none'} ({number:,})" for value, number in ordered[:MAX_GROUPS]]
+    return ", ".join(said) + (f" and {len(ordered) - MAX_GROUPS} others" if len(ordered) > MAX_GROUPS else "")
+
+
+def grouped(items: Sequence[Any], key: Callable[[Any], str]) -> str:
+    found: dict[str, int] = {}
+    for one in items:
+        kind = key(one)
+        found[kind] = found.get(kind, 0) + 1
+    ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    said = [f"{number:,} times {kind}" if number > 1 else kind for kind, number in ordered[:MAX_GROUPS]]
+    return "; ".join(said) + (f"; and {len(ordered) - MAX_GROUPS} other kinds" if len(ordered) > MAX_GROUPS else "")

@@ -1,0 +1,128 @@
+"""Whether what the wire shows of records and offsets fits together: a history checker over the journal.
+
+It sees offsets and checksums, not values: what a Produce was told, what a Fetch asked for and was given, and what the
+logs hold now. Looked at is
+
+- what was acknowledged with acks=all: it is in the log under its offsets, and is what was sent;
+- what a consumer was given: it begins where it asked, ends below the high watermark, and is still in the log, so that
+  no other consumer reads something else there;
+- the history that they make together, by kafka_rack.consistency: of each batch after ``Journal.watch_history``, else of
+  offsets.
+
+Nothing is said of topics that were deleted, of what retention has dropped, and of acks=0 and 1, which promise nothing.
+Where a consumer reads next is its own wish: that it seeks, or skips what it was given, the wire does not tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mockbroker.call import FetchedPart, ProducedPart
+from mockbroker.core.journal.keys import written_batches
+from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallRecord, Observed, PartitionFacts
+
+if TYPE_CHECKING:
+    from mockbroker.core.journal.filters import Filters
+    from mockbroker.core.journal.journal import Journal
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Partition
+
+ALL_IN_SYNC = -1
+CRC = slice(17, 21)
+MAGIC, MAGIC_OF_BATCHES = 16, 2
+LOG_APPEND_TIME = "LogAppendTime"
+MAX_ANOMALIES = 1_000
+
+
+def anomalies(journal: Journal, filters: Filters) -> list[str]:
+    """What does not fit, each as a part of a sentence, in the order of the calls; the first thousand."""
+    found: list[str] = []
+    cluster = journal.cluster
+    if cluster is None:
+        return found
+    for sequence, record in journal.records(filters):
+        if not isinstance(record.facts, Observed):
+            found += of_call(cluster, sequence, record, filters)
+        if len(found) >= MAX_ANOMALIES:
+            break
+    return found + of_history(journal, cluster, filters)
+
+
+def of_history(journal: Journal, cluster: Cluster, filters: Filters) -> list[str]:
+    """What Kafka does not permit in the history of sends and polls."""
+    from kafka_rack.consistency.wire import topic_of
+    from mockbroker.core.journal.history import check_records
+
+    if journal.history is not None:
+        report = journal.history.report()
+    else:
+        report = check_records((record for _, record in journal.records(filters)), cluster)
+    return [
+        f"{one.kind}: {one.evidence} ({one.reason})"
+        for one in report.forbidden
+        if filters.meets(topic_of(one.topic), one.partition)
+    ]
+
+
+def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: Filters) -> Iterator[str]:
+    """What does not fit in one Produce or Fetch."""
+    facts = PartitionFacts._make(record.facts)
+    who = f"{record.client.client_id!r} by broker {record.client.broker_id} (#{sequence})"
+    if record.api_key == PRODUCE and record.response_bytes:
+        for fields in facts.parts:
+            part = ProducedPart._make(fields)
+            if filters.meets(part.topic, part.entry.index):
+                yield from lost(cluster, part, who)
+    elif record.api_key == FETCH and record.response_bytes and facts.replica_id == NO_REPLICA:
+        for fields in facts.parts:
+            read = FetchedPart._make(fields)
+            if read.size_bytes and not read.error_code and filters.meets(read.topic, read.partition):
+                yield from misread(cluster, read, who)
+
+
+def lost(cluster: Cluster, part: ProducedPart, who: str) -> Iterator[str]:
+    """What was acknowledged and is not in the log."""
+    entry = part.entry
+    if entry.error_code or part.acks != ALL_IN_SYNC or part.end_offset < 0 or entry.base_offset < 0:
+        return
+    partition = partition_of(cluster, part.topic_id, entry.index)
+    if partition is None or entry.base_offset < partition.log.start_offset:
+        return
+    what = f"offsets {entry.base_offset} to {part.end_offset - 1} of {part.topic}-{entry.index}, acknowledged to {who},"
+    batches = written_batches(cluster, part)
+    if batches is None:
+        yield f"{what} are not in its log, which ends at {partition.log.end_offset}"
+    elif is_other(partition, batches[0].data, part.crc):
+        yield f"{what} are other records now"
+
+
+def is_other(partition: Partition, data: bytes, crc: bytes) -> bool:
+    """Whether a batch is not the one that was sent; a time that the broker gives changes its checksum."""
+    if len(crc) < 4 or data[MAGIC] != MAGIC_OF_BATCHES:
+        return False
+    return partition.topic.config("message.timestamp.type") != LOG_APPEND_TIME and data[CRC] != crc
+
+
+def misread(cluster: Cluster, part: FetchedPart, who: str) -> Iterator[str]:
+    """What a consumer was given that it did not ask for, that was not yet to be seen, or that is gone."""
+    name = f"{part.topic}-{part.partition}"
+    if part.next_offset < 0:
+        return
+    if part.first_offset > part.fetch_offset or part.next_offset <= part.fetch_offset:
+        yield (
+            f"{name} was asked for offset {part.fetch_offset}, and {who.replace(' by ', ' was given by ', 1)} "
+            f"offsets {part.first_offset} to {part.next_offset - 1}"
+        )
+    what = f"offsets {part.first_offset} to {part.next_offset - 1} of {name}, given to {who},"
+    if part.next_offset > part.high_watermark:
+        yield f"{what} reach over the high watermark {part.high_watermark}"
+    partition = partition_of(cluster, part.topic_id, part.partition)
+    if partition is not None and part.next_offset > partition.log.end_offset:
+        yield f"{what} are no longer in its log, which ends at {partition.log.end_offset}"
+
+
+def partition_of(cluster: Cluster, topic_id: bytes, index: int) -> Partition | None:
+    """The partition, None where its topic was deleted or its number is gone."""
+    topic = cluster.topic_by_id.get(topic_id)
+    return topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None

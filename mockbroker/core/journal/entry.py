@@ -1,0 +1,125 @@
+"""One call as the journal tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+LENGTH_BYTES = 4
+"""In front of each frame on the wire."""
+NO_TOPICS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+
+
+class Share(NamedTuple):
+    """A call's bytes on behalf of one partition, or of none, their frames' lengths counted; and why they crossed.
+
+    ``reason``, ``avoidable`` and ``detail`` are None for bytes that stayed in their rack.
+    """
+
+    topic: str | None
+    partition: int | None
+    request_bytes: int
+    response_bytes: int
+    record_bytes: int
+    reason: str | None = None
+    avoidable: str | None = None
+    detail: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Both ways together."""
+        return self.request_bytes + self.response_bytes
+
+
+class Entry(NamedTuple):
+    """One call. Times in ms, sizes in bytes of the whole frame without its length field.
+
+    ``rack`` is the broker's; ``client_rack`` the client's as far as it is known, and ``client_rack_source`` where it
+    was learned: ``request``, ``client.id``, ``listener``, ``connection``, ``client``, ``replica`` or ``broker``.
+    ``ending`` is a value of ``Ending``; ``reason`` says why the connection was closed, where it was. ``api_key`` is -1
+    for bytes that are no request, and ``api`` empty.
+
+    ``traffic`` has the record bytes of each topic that a Produce wrote or a Fetch read here, None for all else. A topic
+    whose readers were only sent on is not among them: ``redirects`` has the brokers that they were sent to (KIP-392).
+
+    ``topics`` has the partitions of each topic that the request names, none where it names the topic as a whole.
+    ``errors`` are the names of the errors in the answer, ``faults`` the ids of the faults that hit the call.
+    ``category``, ``locality``, ``locality_reason``, ``avoidable`` and ``detail`` are as ``kafka_rack.locality`` judges,
+    of a call with several partitions those of the reason with most bytes; ``shares`` has each partition's.
+    """
+
+    at_ms: int
+    broker_id: int
+    rack: str | None
+    client_id: str | None
+    client_rack: str | None
+    client_address: str
+    connection: int
+    api_key: int
+    version: int
+    request_bytes: int
+    response_bytes: int
+    traffic: dict[str, int] | None
+    redirects: dict[str, list[int]] | None = None
+    client_rack_source: str | None = None
+    ending: str = "answered"
+    reason: str | None = None
+    sequence: int = 0
+    latency_ms: int = 0
+    api: str = ""
+    topics: Mapping[str, tuple[int, ...]] = NO_TOPICS
+    groups: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    category: str = "other"
+    locality: str = "unknown"
+    locality_reason: str | None = None
+    avoidable: str | None = None
+    detail: str | None = None
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def broker(self) -> int:
+        """The id of the broker that was called."""
+        return self.broker_id
+
+    @property
+    def bytes(self) -> int:
+        """Both frames with their length fields, as they went over the wire."""
+        answered = self.response_bytes + LENGTH_BYTES if self.response_bytes else 0
+        asked = self.request_bytes + LENGTH_BYTES if self.request_bytes else 0
+        return asked + answered
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as JSON has it."""
+        return {
+            "sequence": self.sequence,
+            "at_ms": self.at_ms,
+            "latency_ms": self.latency_ms,
+            "broker": self.broker_id,
+            "rack": self.rack,
+            "client_id": self.client_id,
+            "client_address": self.client_address,
+            "client_rack": self.client_rack,
+            "client_rack_source": self.client_rack_source,
+            "connection": self.connection,
+            "api": self.api,
+            "api_key": self.api_key,
+            "version": self.version,
+            "topics": {name: list(partitions) for name, partitions in self.topics.items()},
+            "groups": list(self.groups),
+            "request_bytes": self.request_bytes,
+            "response_bytes": self.response_bytes,
+            "traffic": self.traffic,
+            "redirects": self.redirects,
+            "errors": list(self.errors),
+            "faults": list(self.faults),
+            "category": self.category,
+            "locality": self.locality,
+            "locality_reason": self.locality_reason,
+            "avoidable": self.avoidable,
+            "detail": self.detail,
+            "ending": self.ending,
+            "reason": self.reason,
+        }

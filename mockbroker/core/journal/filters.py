@@ -1,0 +1,272 @@
+"""Filters of the journal: which calls are meant, in values or lists of them, with ``*`` in names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Self
+
+from mockbroker.core.journal.entry import Entry
+from mockbroker.core.journal.records import CallRecord
+from protocol.error_codes import ErrorCode
+from protocol.registry import APIS
+
+LOCALITIES = ("local", "cross", "unknown")
+AVOIDABLE = ("yes", "perhaps", "no")
+CATEGORIES = ("produce", "consume", "replication", "other")
+NUMBERS = ("partition", "broker")
+NONE = ""
+"""Stands for no value at all, as for clients of no known rack."""
+Values = Callable[[Entry], Iterable[str]]
+
+
+class FilterError(TypeError, ValueError):
+    """A filter that there is not, or a value that it cannot have; the text says what there is."""
+
+
+def text_of(value: Any) -> str:
+    return NONE if value is None else str(value)
+
+
+FIELDS: dict[str, Values] = {
+    "api": lambda entry: (entry.api,),
+    "client_id": lambda entry: (text_of(entry.client_id),),
+    "client_rack": lambda entry: (text_of(entry.client_rack),),
+    "client_address": lambda entry: (entry.client_address,),
+    "topic": lambda entry: tuple(entry.topics) or (NONE,),
+    "partition": lambda entry: tuple(sorted({str(one) for some in entry.topics.values() for one in some})) or (NONE,),
+    "group": lambda entry: entry.groups or (NONE,),
+    "broker": lambda entry: (str(entry.broker_id),),
+    "rack": lambda entry: (text_of(entry.rack),),
+    "locality": lambda entry: (entry.locality,),
+    "locality_reason": lambda entry: (text_of(entry.locality_reason),),
+    "avoidable": lambda entry: (text_of(entry.avoidable),),
+    "category": lambda entry: (entry.category,),
+    "error": lambda entry: entry.errors or (NONE,),
+    "fault": lambda entry: entry.faults or (NONE,),
+}
+"""The filters that compare, and the values of an entry that each compares with: one of them is enough."""
+OTHERS = ("since", "limit")
+COUNTED: dict[str, Values] = {
+    **FIELDS,
+    "client_rack_source": lambda entry: (text_of(entry.client_rack_source),),
+    "ending": lambda entry: (entry.ending,),
+}
+
+
+def count_key(by: str) -> Values:
+    """What ``Journal.counts`` counts by. Raises FilterError."""
+    found = COUNTED.get(by)
+    if found is None:
+        raise FilterError(f"by: expected one of {', '.join(COUNTED)}, got {by!r}{hint(by, COUNTED)}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The values that one filter takes; ``ranges`` are those of addresses."""
+
+    texts: tuple[str, ...]
+    exact: frozenset[str]
+    patterns: tuple[re.Pattern[str], ...] = ()
+    ranges: tuple[Any, ...] = ()
+
+    def match(self, value: str) -> bool:
+        if value in self.exact:
+            return True
+        if any(pattern.fullmatch(value) for pattern in self.patterns):
+            return True
+        return bool(self.ranges) and in_ranges(value, self.ranges)
+
+    def __str__(self) -> str:
+        shown = [repr(text) if text else "none" for text in self.texts]
+        return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What ``Journal.find`` was asked for."""
+
+    patterns: Mapping[str, Pattern]
+    since: int = 0
+    limit: int | None = None
+    has_since: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Filters out of keywords, or of the members of a JSON object; None is no filter. Raises FilterError."""
+        patterns: dict[str, Pattern] = {}
+        since = whole_number(given, "since", 0)
+        limit = whole_number(given, "limit", 1)
+        for name, value in given.items():
+            if name in FIELDS:
+                if value is not None:
+                    patterns[name] = pattern_of(name, value)
+            elif name not in OTHERS:
+                there = (*FIELDS, *OTHERS)
+                raise FilterError(f"expected filters out of {', '.join(there)}, got {name!r}{hint(name, there)}")
+        return cls(patterns, since or 0, limit, since is not None)
+
+    def may_match(self, record: CallRecord) -> bool:
+        """Whether a call can match, by what is known of it without a verdict."""
+        patterns, client = self.patterns, record.client
+        for name, value in (
+            ("broker", str(client.broker_id)),
+            ("rack", text_of(client.broker_rack)),
+            ("client_id", text_of(client.client_id)),
+            ("client_address", client.address),
+        ):
+            wanted = patterns.get(name)
+            if wanted is not None and not wanted.match(value):
+                return False
+        wanted = patterns.get("api")
+        if wanted is not None:
+            known = APIS.get(record.api_key)
+            return wanted.match(known[1] if known is not None else NONE)
+        return True
+
+    def match(self, entry: Entry, without: str | None = None) -> bool:
+        """Whether an entry matches every filter, or every other than ``without``."""
+        for name, wanted in self.patterns.items():
+            if name == without:
+                continue
+            if name == "partition" and without != "topic" and "topic" in self.patterns:
+                if not any(wanted.match(str(index)) for index in self.partitions_of_topic(entry)):
+                    return False
+            elif not any(map(wanted.match, FIELDS[name](entry))):
+                return False
+        return True
+
+    def partitions_of_topic(self, entry: Entry) -> list[int]:
+        """The partitions that an entry names of the topics that are meant."""
+        topic = self.patterns["topic"]
+        return [index for name, indexes in entry.topics.items() if topic.match(name) for index in indexes]
+
+    def meets(self, topic: str | None, partition: int | None) -> bool:
+        """Whether a share of a call, of this topic and partition, is meant."""
+        wanted, index = self.patterns.get("topic"), self.patterns.get("partition")
+        if wanted is not None and (topic is None or not wanted.match(topic)):
+            return False
+        return index is None or (partition is not None and index.match(str(partition)))
+
+    def limited(self, found: list[Entry]) -> list[Entry]:
+        """As many as were asked for: the last ones, with a mark the first behind it."""
+        if self.limit is None:
+            return found
+        return found[: self.limit] if self.has_since else found[-self.limit :]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {pattern}" for name, pattern in self.patterns.items())
+
+
+def pattern_of(name: str, value: Any) -> Pattern:
+    """What a filter takes. Raises FilterError."""
+    given = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    if not given:
+        raise FilterError(f"{name}: expected a value or a list of some, got an empty list")
+    texts = tuple(value_text(name, one) for one in (sorted(given, key=str) if isinstance(given, set) else given))
+    for text in texts:
+        check_value(name, text)
+    if name == "client_address":
+        ranges = tuple(address_range(text) for text in texts if "/" in text)
+        plain = [text for text in texts if "/" not in text]
+    else:
+        ranges, plain = (), list(texts)
+    starred = [text for text in plain if "*" in text]
+    patterns = tuple(re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL) for text in starred)
+    return Pattern(texts, frozenset(plain).difference(starred), patterns, ranges)
+
+
+def value_text(name: str, value: Any) -> str:
+    """A filter's value as text. Raises FilterError."""
+    if name in NUMBERS:
+        text = str(value) if not isinstance(value, bool) else ""
+        if not text.removeprefix("-").isdecimal():
+            raise FilterError(f"{name}: expected a number or a list of numbers, got {value!r}")
+        return str(int(text))
+    if name == "api" and isinstance(value, int) and value in APIS:
+        return APIS[value][1]
+    if isinstance(value, ErrorCode):
+        return value.name
+    if not isinstance(value, str):
+        raise FilterError(f"{name}: expected text or a list of texts, got {value!r}")
+    return value
+
+
+def check_value(name: str, text: str) -> None:
+    """Refuse what no call can have. Raises FilterError."""
+    known: Sequence[str]
+    if "*" in text or not text:
+        return
+    if name == "api":
+        known = api_names()
+    elif name == "locality":
+        known = LOCALITIES
+    elif name == "avoidable":
+        known = AVOIDABLE
+    elif name == "category":
+        known = CATEGORIES
+    elif name == "error":
+        known = error_names() if not text.startswith("error ") else (text,)
+    elif name == "locality_reason":
+        from kafka_rack.locality.reasons import REASONS
+
+        known = tuple(REASONS)
+    else:
+        return
+    if text not in known:
+        listed = f"one of {', '.join(known)}" if len(known) < 20 else f"a name that Kafka knows of {name}s"
+        raise FilterError(f"{name}: expected {listed}, got {text!r}{hint(text, known)}")
+
+
+def whole_number(given: Mapping[str, Any], name: str, least: int) -> int | None:
+    """A filter that is a number. Raises FilterError."""
+    value = given.get(name)
+    if value is None:
+        return None
+    text = "" if isinstance(value, bool | float) else str(value)
+    if not text.isdecimal() or int(text) < least:
+        raise FilterError(f"{name}: expected a number from {least}, got {value!r}")
+    return int(text)
+
+
+def hint(text: str, known: Iterable[str]) -> str:
+    """The name that was probably meant, in brackets of a sentence's end."""
+    from difflib import get_close_matches
+
+    alike = {one.lower(): one for one in known}
+    near = get_close_matches(text.lower(), alike, 1)
+    return f"; did you mean {alike[near[0]]!r}?" if near else ""
+
+
+@lru_cache(maxsize=1)
+def api_names() -> tuple[str, ...]:
+    return tuple(name for _, name in APIS.values())
+
+
+@lru_cache(maxsize=1)
+def error_names() -> tuple[str, ...]:
+    return tuple(one.name for one in ErrorCode)
+
+
+def address_range(text: str) -> Any:
+    """A range of addresses, as 10.0.0.0/8. Raises FilterError."""
+    from ipaddress import ip_network
+
+    try:
+        return ip_network(text, strict=False)
+    except ValueError as error:
+        raise FilterError(f"client_address: expected an address or a range as 10.0.0.0/8, got {text!r}") from error
+
+
+def in_ranges(value: str, ranges: Iterable[Any]) -> bool:
+    """Whether an address is in one of these ranges."""
+    from ipaddress import ip_address
+
+    try:
+        address = ip_address(value)
+    except ValueError:
+        return False
+    return any(address in one for one in ranges if one.version == address.version)

@@ -1,0 +1,147 @@
+"""The history of sends and polls behind a journal, for kafka_rack.consistency.
+
+Whole: an observer that looks into each batch as calls end, and keeps of each its offsets, its producer's numbers or its
+checksum. Or what the journal has kept anyway: the offsets of each Produce and Fetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
+from kafka_rack.consistency.wire import MADE_ANEW, NO_ID, NOT_APPENDED, WIRE_SETTINGS, WireCall, WireHistory
+from mockbroker.call import FetchedPart, ProducedPart
+from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallRecord, Observed, PartitionFacts
+from mockbroker.core.outcome import Outcome
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+
+MAX_BATCHES = 50_000
+"""That are remembered at a time; measured, some 55 MB."""
+MAX_EXAMPLES = 5
+
+
+class ObservedHistory:
+    """Checks what clients send and are given, call by call.
+
+    >>> ObservedHistory().report().is_consistent
+    True
+    """
+
+    def __init__(self, max_batches: int = MAX_BATCHES) -> None:
+        self._cluster: Cluster | None = None
+        self._wire = WireHistory(self._topic_name)
+        self._checker = Checker(WIRE_SETTINGS, max_examples=MAX_EXAMPLES, max_records=max_batches)
+        self._api_keys = self._wire.api_keys
+
+    def call_ended(self, outcome: Outcome) -> None:
+        """A call has ended in this way."""
+        call = outcome.call
+        if call.api_key not in self._api_keys or not call.body_start:
+            return
+        self._cluster = call.cluster
+        try:
+            request = call.request
+        except ProtocolError:
+            return
+        for part in call.parts or ():
+            if part[0] and part[1] != NO_ID:
+                self._wire.learn_topic(part[0], part[1])
+        session = call.session
+        wire_call = WireCall(
+            call.api_key,
+            session.client_id,
+            session.connection,
+            call.arrived_ms,
+            outcome.at_ms,
+            request,
+            outcome.response,
+            session.broker.id,
+        )
+        for operation in self._wire.operations(wire_call):
+            self._checker.add(operation)
+
+    def report(self) -> Report:
+        """What was found so far."""
+        return self._checker.report()
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        topic = self._cluster.topic_by_id.get(topic_id) if self._cluster is not None else None
+        return topic.name if topic is not None else None
+
+
+def check_records(records: Iterable[CallRecord], cluster: Cluster) -> Report:
+    """What the offsets show that a journal has kept: no batches of what was read, and no transactions."""
+    labels = TopicLabels()
+    history = [operation for record in records for operation in operations_of(record, labels)]
+    return check([*history, *log_starts(cluster, labels)], settings=WIRE_SETTINGS, max_examples=MAX_EXAMPLES)
+
+
+def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation]:
+    """What a call that is kept did; topics are told apart by their ids, so that one that is made anew is another."""
+    if isinstance(record.facts, Observed):
+        return
+    facts = PartitionFacts._make(record.facts)
+    client = f"{record.client.client_id or 'a client'} (connection {record.client.connection})"
+    if record.api_key == PRODUCE and record.response_bytes:
+        for fields in facts.parts:
+            part = ProducedPart._make(fields)
+            entry = part.entry
+            if entry.error_code in NOT_APPENDED or part.end_offset <= entry.base_offset or entry.base_offset < 0:
+                continue
+            yield Send(
+                client,
+                labels.of(part.topic, part.topic_id),
+                entry.index,
+                (part.crc, part.size_bytes, entry.base_offset),
+                record.arrived_ms,
+                record.at_ms,
+                "acknowledged" if entry.error_code == ErrorCode.NONE else "unknown",
+                entry.base_offset,
+                acks=part.acks,
+                num_offsets=part.end_offset - entry.base_offset,
+            )
+    elif record.api_key == FETCH and record.response_bytes and facts.replica_id == NO_REPLICA:
+        for fields in facts.parts:
+            read = FetchedPart._make(fields)
+            if read.error_code or not read.size_bytes or read.topic is None or read.next_offset <= read.first_offset:
+                continue
+            topic = labels.of(read.topic, read.topic_id)
+            span = read.fetch_offset, max(read.next_offset, read.fetch_offset)
+            yield Poll(
+                client,
+                [Read(topic, read.partition, read.first_offset, None, read.next_offset - read.first_offset)],
+                record.arrived_ms,
+                record.at_ms,
+                {(topic, read.partition): span},
+            )
+
+
+def log_starts(cluster: Cluster, labels: TopicLabels) -> Iterator[LogStart]:
+    for topic in cluster.topics.values():
+        for number, partition in enumerate(topic.partitions):
+            if partition.log.start_offset:
+                yield LogStart(labels.of(topic.name, topic.id), number, partition.log.start_offset, 0)
+
+
+class TopicLabels:
+    """What a history calls topics: by name, and another name for one that was made anew under it.
+
+    >>> labels = TopicLabels()
+    >>> labels.of("orders", b"1"), labels.of("orders", b"2"), labels.of("orders", b"1")
+    ('orders', 'orders (made anew, 1)', 'orders')
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[str, list[bytes]] = {}
+
+    def of(self, name: str, topic_id: bytes) -> str:
+        ids = self._ids.setdefault(name, [])
+        if topic_id not in ids:
+            ids.append(topic_id)
+        number = ids.index(topic_id)
+        return f"{name}{MADE_ANEW}{number})" if number else name

@@ -1,0 +1,472 @@
+"""The last calls, bounded in bytes: noted in few steps as they end, told in full when somebody asks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.core.journal.clients import CLIENT_BYTES, ObservedClient, observed_client
+from mockbroker.core.journal.entry import LENGTH_BYTES, Entry
+from mockbroker.core.journal.records import (
+    CACHED_BYTES,
+    CACHED_FIELDS,
+    CONSUMER_GROUP_HEARTBEAT,
+    FETCH,
+    FETCHED_BYTES,
+    FETCHED_PART_BYTES,
+    FRESH_WANTED_BYTES,
+    JOIN_GROUP,
+    PRODUCE,
+    PRODUCED_BYTES,
+    PRODUCED_PART_BYTES,
+    RECORD_BYTES,
+    WANTED_BYTES,
+    CallRecord,
+    LeaderRacks,
+    Observed,
+    named_rack,
+    observed,
+    parts_of,
+)
+from mockbroker.core.outcome import Outcome
+from mockbroker.core.subjects import NOTHING
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.call import Call
+    from mockbroker.core.journal.filters import Filters
+    from mockbroker.core.journal.history import ObservedHistory
+    from mockbroker.core.journal.verdicts import Verdicts
+    from mockbroker.core.traffic import Traffic
+    from mockbroker.state.cluster import Cluster
+
+DEFAULT_MAX_BYTES = 64 << 20
+"""Of some 90,000 calls of Produce or Fetch, and of more where they are simpler."""
+NO_LEADERS: LeaderRacks = {}
+NO_RUN = Observed(NOTHING, (), 0)
+
+
+class Assertions:
+    """What can be claimed of a journal; each raises AssertionError with a sentence where it does not hold.
+
+    Filters are those of ``Journal.find``. A claim about no calls at all does not hold, nor does one about calls of
+    which some are no longer kept.
+    """
+
+    def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+    def assert_rack_local(self, **filters: Any) -> None:
+        """Every call that wrote or read records did so in its client's own rack.
+
+        Answers that only send a reader on, and fetches that bring nothing, do not count. With ``api`` it is about the
+        calls of that API.
+        """
+        self._check("rack_local", filters)
+
+    def assert_served_by(self, *, rack: Any = None, broker: Any = None, **filters: Any) -> None:
+        """Every call was served by a broker of this rack, or by this broker; lists and ``*`` as in filters."""
+        self._check("served_by", {"rack": rack, "broker": broker, **filters})
+
+    def assert_cross_rack_bytes(self, *, at_most: int, **filters: Any) -> None:
+        """No more than so many bytes of records' calls are known to have crossed racks."""
+        self._check("cross_rack_bytes", {"at_most": at_most, **filters})
+
+    def assert_no_errors(self, **filters: Any) -> None:
+        """No answer had an error and no connection was closed over a request."""
+        self._check("no_errors", filters)
+
+    def assert_consistent(self, **filters: Any) -> None:
+        """What the wire shows of records and offsets fits together; docs/journal.md says what is looked at."""
+        self._check("consistent", filters)
+
+
+class Journal(Assertions):
+    """The last calls, in the order of their ends.
+
+    ``dropped`` counts those that no longer fitted since the last ``clear``.
+
+    Args:
+        max_entries: how many calls are kept at most, as many as fit if not given.
+        max_bytes: how much memory they take at most, about.
+    """
+
+    def __init__(self, max_entries: int | None = None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self.max_entries, self.max_bytes = max_entries, max_bytes
+        self.dropped = 0
+        self.traffic: Traffic | None = None
+        self.history: ObservedHistory | None = None
+        """Who checks records batch by batch, after ``watch_history``."""
+        self._records: deque[tuple[Any, ...]] = deque()
+        self._gone = 0  # how many were dropped or cleared
+        self._extra_bytes = 0  # of what records have beyond ``RECORD_BYTES``
+        self._room = self._room_now()
+        self._last_client: ObservedClient | None = None
+        self._run_of, self._run_began = NO_RUN, 0  # what the last client was answered from the cache, and since when
+        self._run_number, self._dropped_run = 0, 0
+        self._runs: dict[int, tuple[ObservedClient, Observed]] = {}
+        self._cluster: Cluster | None = None
+        self._cluster_version = -1
+        self._leader_racks: LeaderRacks = {}
+        self._known: Verdicts | None = None
+
+    def call_ended(self, outcome: Outcome) -> None:
+        """Put down how a call ended: in as few steps as there can be, for it is done for each."""
+        call = outcome.call
+        cached = call.cached
+        client = call.session.observed
+        if cached is not None and cached.observed is self._run_of and client is self._last_client and not call.faults:
+            # the same request as the last one, answered from the cache: clients ask for metadata again and again
+            records = self._records
+            records.append((self._run_number, outcome.at_ms))
+            if len(records) > self._room:
+                self._shrink()
+            return
+        if client is None or client is not self._last_client:
+            client = self._heard_of(call)
+        api_key = call.api_key
+        size = RECORD_BYTES
+        output = outcome.output
+        request_bytes = len(call.frame)
+        response_bytes = len(output[0]) - LENGTH_BYTES if len(output) == 1 else outcome.response_bytes
+        parts = call.parts
+        facts: Any
+        if parts is not None:
+            if self._run_of is not NO_RUN:
+                self._end_run()
+            facts, size = self._partition_facts(call, parts)
+        else:
+            facts = call.observed if cached is None else cached.observed
+            if facts is None:
+                facts, client = self._look_at(outcome, client)
+            if cached is not None and not call.faults:
+                self._begin_run(client, facts)
+            elif self._run_of is not NO_RUN:
+                self._end_run()
+            if type(facts) is Observed:
+                size += facts.size_bytes
+        records = self._records
+        records.append(
+            (
+                client,
+                call.arrived_ms,
+                outcome.at_ms,
+                api_key,
+                call.version,
+                request_bytes,
+                response_bytes,
+                outcome.ending,
+                outcome.reason,
+                call.faults,
+                facts,
+                size,
+            )
+        )
+        if size > RECORD_BYTES:
+            self._extra_bytes += size - RECORD_BYTES
+            self._room = self._room_now()
+        if len(records) > self._room:
+            self._shrink()
+        traffic = self.traffic
+        if traffic is not None:
+            if parts is None and response_bytes and type(facts) is Observed and not facts.errors:
+                tallies = traffic.tallies.get(client)
+                if tallies is not None and api_key in tallies:
+                    tally = tallies[api_key]
+                    tally[0] += 1
+                    tally[1] += request_bytes
+                    tally[2] += response_bytes
+                    return
+            traffic.call_ended(outcome)
+
+    def watch_history(self) -> None:
+        """From now on look into each batch that is written and read, for ``assert_consistent``, in bounded memory.
+
+        That costs time with each Produce and Fetch; without it the claim is judged by offsets and what the logs hold.
+        """
+        from mockbroker.core.journal.history import ObservedHistory
+
+        self.history = ObservedHistory()
+        self.call_ended = self._call_ended_watched  # type: ignore[method-assign]  # costs nothing where nobody watches
+
+    def _call_ended_watched(self, outcome: Outcome) -> None:
+        if self.history is not None:
+            self.history.call_ended(outcome)
+        Journal.call_ended(self, outcome)
+
+    def _partition_facts(self, call: Call, parts: list[Any]) -> tuple[Any, int]:
+        """What a Produce or a Fetch did, as the fields of ``PartitionFacts``, and the size of its record."""
+        cluster = call.cluster
+        if cluster.version != self._cluster_version:
+            self._cluster_version, self._leader_racks = cluster.version, {}
+        leader_racks = self._leader_racks
+        if call.api_key == PRODUCE:
+            size = RECORD_BYTES + PRODUCED_BYTES + PRODUCED_PART_BYTES * len(parts)
+            for part in parts:
+                if part[0] not in leader_racks:
+                    leader_racks[part[0]] = leader_racks_of(cluster, part[0])
+        else:
+            size = RECORD_BYTES + FETCHED_BYTES + FETCHED_PART_BYTES * len(parts)
+            size += len(call.wanted) * (WANTED_BYTES if call.in_session else FRESH_WANTED_BYTES)
+        return (parts, call.wanted, call.replica_id, leader_racks), size
+
+    def _begin_run(self, client: ObservedClient, facts: Observed) -> None:
+        """Calls of the same client that are answered by the same from now on are a run."""
+        self._end_run()
+        self._run_of, self._run_began = facts, self.mark() + 1  # behind the call that begins it
+        self._run_number += 1
+        self._runs[self._run_number] = (client, facts)
+
+    def _end_run(self) -> None:
+        """Add up the calls of the run that ends: the last client's that were answered from the cache by the same."""
+        facts, self._run_of = self._run_of, NO_RUN
+        if facts is NO_RUN:
+            return
+        run = self.mark() - self._run_began
+        if not run:
+            del self._runs[self._run_number]  # it had no call but the one before it
+            return
+        self._extra_bytes -= run * (RECORD_BYTES - CACHED_BYTES)
+        self._room = self._room_now()
+        if self.traffic is not None and self._last_client is not None:
+            self.traffic.add_cached(self._last_client, facts, run)
+
+    def feed(self, traffic: Traffic) -> None:
+        """Have all that is put down added up there too, which costs less than as two observers."""
+        self.traffic = traffic
+        traffic.before_reading = self._end_run
+
+    def _heard_of(self, call: Call) -> ObservedClient:
+        """Note that another client calls than the last time; what it takes counts with its first call that is kept."""
+        self._end_run()
+        client = self._last_client = observed_client(call.session)
+        self._cluster = call.cluster
+        if client.noted_at <= self._gone:
+            client.noted_at = self.mark() + 1
+            self._extra_bytes += CLIENT_BYTES
+            self._room = self._room_now()
+        return client
+
+    def _look_at(self, outcome: Outcome, client: ObservedClient) -> tuple[Any, ObservedClient]:
+        """What a call says of itself that nobody has put down, and its client, who may have said something too."""
+        call = outcome.call
+        if PRODUCE <= call.api_key <= FETCH and (parts := parts_of(outcome)) is not None:
+            return (parts, call.wanted, call.replica_id, NO_LEADERS), client
+        facts = observed(outcome)
+        if call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT) and self._member_named_its_rack(outcome):
+            client = self._heard_of(call)
+        return facts, client
+
+    def _member_named_its_rack(self, outcome: Outcome) -> bool:
+        """Learn the rack that a member of a group names, for all that its connection says besides."""
+        call = outcome.call
+        try:
+            rack = named_rack(call) if call.body_start else None
+        except ProtocolError:
+            return False
+        return rack is not None and rack != "" and call.session.note_named_rack(rack)
+
+    def _room_now(self) -> int:
+        """How many records fit, if none takes more than ``RECORD_BYTES`` beside the extras that there are."""
+        room = (self.max_bytes - self._extra_bytes) // RECORD_BYTES
+        return room if self.max_entries is None else min(room, self.max_entries)
+
+    def _shrink(self) -> None:
+        """Drop the oldest calls until the rest fits."""
+        records = self._records
+        while records and len(records) > self._room:
+            fields = records.popleft()
+            self.dropped += 1
+            self._gone += 1
+            if len(fields) == CACHED_FIELDS:
+                self._drop_of_run(fields[0])
+                continue
+            client, size = fields[0], fields[-1]
+            if client.noted_at == self._gone:
+                size += CLIENT_BYTES
+                if client is self._last_client:
+                    self._end_run()
+                    self._last_client = None  # so that it counts anew with its next call
+            if size != RECORD_BYTES:
+                self._extra_bytes -= size - RECORD_BYTES
+                self._room = self._room_now()
+
+    def _drop_of_run(self, number: int) -> None:
+        """A call of a run was dropped, and with it all runs before."""
+        self._extra_bytes += RECORD_BYTES - CACHED_BYTES
+        self._room = self._room_now()
+        if number != self._dropped_run:
+            self._runs.pop(self._dropped_run, None)
+            self._dropped_run = number
+
+    def _whole(self, fields: tuple[Any, ...]) -> CallRecord:
+        """A record out of what is kept of it."""
+        if len(fields) > CACHED_FIELDS:
+            return CallRecord._make(fields)
+        number, at_ms = fields
+        return CallRecord.of_run(*self._runs[number], at_ms)
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory the entries take."""
+        self._end_run()
+        return len(self._records) * RECORD_BYTES + self._extra_bytes
+
+    # reading
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries(0))
+
+    def since(self, mark: int) -> list[Entry]:
+        """The entries after a mark that ``mark()`` gave earlier, as far as they are still kept."""
+        return self._entries(mark)
+
+    def mark(self) -> int:
+        """The sequence of the last entry so far, for ``since``; it goes on counting over ``clear``."""
+        return self._gone + len(self._records)
+
+    def clear(self) -> None:
+        """Forget all entries and what was learned of their clients."""
+        self._end_run()
+        self._gone += len(self._records)
+        self._records.clear()
+        self._runs.clear()
+        self._extra_bytes = self.dropped = 0
+        self._room = self._room_now()
+        self._last_client = None
+        self._known = None
+        if self.history is not None:
+            self.watch_history()
+
+    def find(self, *, limit: int | None = None, **filters: Any) -> list[Entry]:
+        """The entries that match every filter, in the order of their ends.
+
+        Args:
+            limit: how many at most: the last ones, with ``since`` the first ones behind it.
+            filters: values or lists of them; ``*`` in names stands for anything, ``""`` for none. ``api``,
+                ``client_id``, ``client_rack``, ``client_address`` (an address or a range as 10.0.0.0/8), ``topic``,
+                ``partition``, ``group``, ``broker``, ``rack`` (the broker's), ``locality``, ``locality_reason``,
+                ``avoidable``, ``category``, ``error``, ``fault``, and ``since``: a mark that ``mark()`` gave, or the
+                ``sequence`` of an entry.
+
+        Raises FilterError: there is no such filter, or none of its values can be.
+
+        >>> Journal().find(api="Fetch", locality="cross")
+        []
+        """
+        from mockbroker.core.journal.filters import Filters
+
+        wanted = Filters.of({**filters, "limit": limit})
+        return wanted.limited([entry for entry in self._candidates(wanted) if wanted.match(entry)])
+
+    def count(self, *, limit: int | None = None, **filters: Any) -> int:
+        """How many entries match, with the filters of ``find``."""
+        return len(self.find(limit=limit, **filters))
+
+    def counts(self, by: str, **filters: Any) -> dict[str, int]:
+        """How many of the entries that match have each value of a field, the most frequent first; "" stands for none.
+
+        Args:
+            by: the name of a filter, or ``ending``; an entry with several topics, groups, errors or faults counts for
+                each of them.
+
+        Raises FilterError.
+        """
+        from mockbroker.core.journal.filters import count_key
+
+        key = count_key(by)
+        found: dict[str, int] = {}
+        for entry in self.find(**filters):
+            for value in key(entry):
+                found[value] = found.get(value, 0) + 1
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+    def scan(self, wanted: Filters, first: int, count: int) -> list[Entry]:
+        """The entries that match of ``count`` calls from a sequence on, for those who read a long journal in pieces."""
+        self._learn()
+        start = self._start(first - 1)
+        end = max(start, first + count - 1 - self._gone)
+        found = []
+        for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
+            record = self._whole(fields)
+            if wanted.may_match(record):
+                entry = self._verdicts.entry(record, sequence, self._cluster)
+                if wanted.match(entry):
+                    found.append(entry)
+        return found
+
+    @property
+    def _verdicts(self) -> Verdicts:
+        if self._known is None:
+            from mockbroker.core.journal.verdicts import Verdicts
+
+            self._known = Verdicts()
+        return self._known
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence of the oldest entry that is kept, or of the next one to come."""
+        return self._gone + 1
+
+    def dropped_since(self, mark: int) -> int:
+        """How many of the calls after a mark are no longer kept."""
+        return min(self.dropped, max(0, self._gone - mark))
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The state of the cluster whose calls these are; None before the first."""
+        return self._cluster
+
+    def records(self, wanted: Filters) -> Iterator[tuple[int, CallRecord]]:
+        """What is kept of the calls behind the filters' mark that it does not rule out, with their sequences."""
+        start = self._start(wanted.since)
+        for sequence, fields in enumerate(islice(self._records, start, None), self._gone + start + 1):
+            record = self._whole(fields)
+            if wanted.may_match(record):
+                yield sequence, record
+
+    def _candidates(self, wanted: Filters) -> Iterator[Entry]:
+        """The entries that those filters do not rule out."""
+        self._learn()
+        for sequence, record in self.records(wanted):
+            yield self._verdicts.entry(record, sequence, self._cluster)
+
+    def _entries(self, mark: int) -> list[Entry]:
+        self._learn()
+        start = self._start(mark)
+        first = self._gone + start + 1
+        told = self._verdicts
+        return [
+            told.entry(self._whole(fields), sequence, self._cluster)
+            for sequence, fields in enumerate(islice(self._records, start, None), first)
+        ]
+
+    def _start(self, mark: int) -> int:
+        """Where in what is kept the calls after a mark begin."""
+        return max(0, mark - self._gone)
+
+    def _learn(self) -> None:
+        """Learn from the calls since the last time which racks clients named."""
+        told = self._verdicts
+        for fields in islice(self._records, max(0, told.learned - self._gone), None):
+            if len(fields) > CACHED_FIELDS:  # a run's client was learned of by the call before it
+                told.learn(fields[0])
+        told.learned = self.mark()
+
+    def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
+        from mockbroker.core.journal.assertions import check
+
+        check(name, arguments, self)
+
+
+def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
+    """The racks with leaders of a topic, as they are now."""
+    topic = cluster.topics.get(name)
+    brokers = cluster.brokers
+    led = {partition.leader for partition in topic.partitions} if topic is not None else set()
+    return frozenset(rack for one in led if one in brokers and (rack := brokers[one].rack) is not None)

@@ -1,0 +1,41 @@
+"""Whether records that were produced have keys, read from the log that has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.call import ProducedPart
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.logs.log import Batch
+
+
+def written_batches(cluster: Cluster, part: ProducedPart) -> list[Batch] | None:
+    """The batches that a Produce appended, as the log has them now; None where it has them no longer."""
+    topic = cluster.topic_by_id.get(part.topic_id)
+    if topic is None or part.end_offset < 0 or part.entry.base_offset < 0:
+        return None
+    found: list[Batch] = []
+    following = part.entry.base_offset
+    for batch in topic.partitions[part.entry.index].log.batches(following):
+        if batch.base_offset != following:
+            return None
+        found.append(batch)
+        following = batch.last_offset + 1
+        if following >= part.end_offset:
+            return found if following == part.end_offset else None
+    return None
+
+
+def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
+    """Whether any of the records has a key; None where that cannot be read (any more)."""
+    from protocol.records import RecordError, iter_records
+
+    batches = written_batches(cluster, part) if cluster is not None else None
+    if batches is None:
+        return None
+    try:
+        return any(record.key is not None for batch in batches for record in iter_records(batch.data))
+    except RecordError:
+        return None

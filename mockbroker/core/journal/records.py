@@ -1,0 +1,195 @@
+"""What is kept of a call while nobody asks: a plain tuple of small things, made as the call ends.
+
+No frames and no records are kept. What a call says of itself that costs something to work out, its locality above all,
+is worked out when somebody reads the journal (``verdicts.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mockbroker.call import Call, FetchedPart, Part, ProducedPart
+from mockbroker.core.journal.clients import ObservedClient
+from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.response_errors import error_codes, error_names
+from mockbroker.core.subjects import NOTHING, Subjects, subjects_of
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.state.sessions.fetch_sessions import FetchPartition
+
+PRODUCE, FETCH, METADATA, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_FETCH = 0, 1, 3, 11, 68, 78
+NO_REPLICA = NO_OFFSET = -1
+RECORD_BYTES = 240
+"""Of a call with little to say: its tuple and the numbers in it. Measured, as are the next ones."""
+CACHED_FIELDS, CACHED_BYTES = 2, 95
+PRODUCED_BYTES = FETCHED_BYTES = 150
+PRODUCED_PART_BYTES, FETCHED_PART_BYTES = 310, 160
+WANTED_BYTES = 8
+FRESH_WANTED_BYTES = 130
+SUBJECT_BYTES = 260
+PARTITION_BYTES = 8
+TEXT_BYTES = 64
+
+LeaderRacks = dict[str, frozenset[str]]
+
+
+class PartitionFacts(NamedTuple):
+    """What a Produce, a Fetch or a ShareFetch did.
+
+    ``wanted`` is all that a fetch asked for. ``leader_racks`` has, of topics that were produced to, the racks with
+    leaders at that time.
+    """
+
+    parts: Sequence[Part]
+    wanted: Sequence[FetchPartition]
+    replica_id: int
+    leader_racks: LeaderRacks
+
+
+class Observed(NamedTuple):
+    """What a request names and which errors its answer holds, of all other calls; ``size_bytes`` is what it takes.
+
+    The rest is there where an answer came from the cache: then it is the same for all that are answered by it.
+    """
+
+    subjects: Subjects
+    errors: tuple[str, ...]
+    size_bytes: int
+    api_key: int = -1
+    version: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+
+
+class CallRecord(NamedTuple):
+    """The fields of a record; ``size_bytes`` is about what it takes in memory.
+
+    Of a run of calls that were answered at once from the cache, all alike, each has the run's number and ``at_ms``
+    only: two numbers are no business of the garbage collector.
+    """
+
+    client: ObservedClient
+    arrived_ms: int
+    at_ms: int
+    api_key: int
+    version: int
+    request_bytes: int
+    response_bytes: int
+    ending: Ending
+    reason: str | None
+    faults: tuple[str, ...]
+    facts: PartitionFacts | Observed
+    size_bytes: int
+
+    @classmethod
+    def of_run(cls, client: ObservedClient, facts: Observed, at_ms: int) -> CallRecord:
+        """The record of a call in a run."""
+        sizes = facts.request_bytes, facts.response_bytes
+        answered = Ending.ANSWERED
+        return cls(client, at_ms, at_ms, facts.api_key, facts.version, *sizes, answered, None, (), facts, CACHED_BYTES)
+
+
+def observed(outcome: Outcome) -> Observed:
+    """What a call says of itself that has no parts."""
+    call = outcome.call
+    cached = call.cached
+    found: Observed | None = call.observed if cached is None else cached.observed
+    if found is not None:
+        return found
+    subjects = request_subjects(call)
+    errors = error_names(error_codes(response_of(outcome)))
+    size = sum(map(len, errors)) + sum(map(len, subjects.groups))
+    size += sum(SUBJECT_BYTES + PARTITION_BYTES * len(partitions) for partitions in subjects.topics.values())
+    size += TEXT_BYTES * (len(errors) + len(subjects.groups))
+    found = Observed(subjects, errors, size)
+    if cached is not None:  # and so shared by all calls that are answered by it
+        sizes = len(call.frame), outcome.response_bytes
+        found = cached.observed = Observed(subjects, errors, 0, call.api_key, call.version, *sizes)
+    call.observed = found
+    return found
+
+
+def request_subjects(call: Call) -> Subjects:
+    """What a request names; nothing where it cannot be read."""
+    if not call.body_start:
+        return NOTHING  # it was ended before its header was read
+    try:
+        return subjects_of(call)
+    except ProtocolError:
+        return NOTHING
+
+
+def response_of(outcome: Outcome) -> Any:
+    """The message that was answered, read from its bytes where it came from the cache; None where there is none."""
+    if outcome.response is not None or not outcome.output:
+        return outcome.response
+    from protocol.headers import read_response
+
+    call = outcome.call
+    return read_response(b"".join(outcome.output)[4:], call.api_key, call.version)[1]
+
+
+def parts_of(outcome: Outcome) -> list[Part] | None:
+    """The parts of a Produce or a Fetch that its handler did not put down: what its answer says.
+
+    None without an answer, and where a single error stands for all partitions.
+    """
+    call, response = outcome.call, outcome.response
+    if response is None or (call.api_key == FETCH and response.error_code):
+        return None
+    topics = {topic.id: topic.name for topic in call.cluster.topics.values()}
+    if call.api_key == FETCH:
+        return [
+            fetched_part(topic.topic or topics.get(topic.topic_id), topic.topic_id, one)
+            for topic in response.responses
+            for one in topic.partitions
+        ]
+    sizes = {
+        (topic.name, topic.topic_id, one.index): len(one.records or b"")
+        for topic in call.request.topic_data
+        for one in topic.partition_data
+    }
+    return [
+        ProducedPart(
+            topic.name or topics.get(topic.topic_id, ""),
+            topic.topic_id,
+            sizes.get((topic.name, topic.topic_id, one.index), 0),
+            (),
+            NO_OFFSET,
+            b"",
+            one,
+            call.request.acks,
+        )
+        for topic in response.responses
+        for one in topic.partition_responses
+    ]
+
+
+def fetched_part(name: str | None, topic_id: bytes, entry: Any) -> Part:
+    size = len(entry.records or b"")
+    number, code, near = entry.partition_index, entry.error_code, entry.preferred_read_replica
+    offset = NO_OFFSET
+    return FetchedPart(name, topic_id, number, size, (), code, near, offset, offset, offset, entry.high_watermark)
+
+
+def named_rack(call: Call) -> str | None:
+    """The rack that a member of a group names as its own, in a heartbeat (KIP-848) or as it joins (KIP-881)."""
+    request = call.request
+    if call.api_key == CONSUMER_GROUP_HEARTBEAT:
+        rack: str | None = request.rack_id
+        return rack
+    from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+    from protocol.embedded.versioned import read_versioned
+
+    if request.protocol_type != "consumer":
+        return None
+    for one in request.protocols:
+        try:
+            found: str | None = read_versioned(ConsumerProtocolSubscription, one.metadata).rack_id
+        except ProtocolError:
+            continue
+        if found:
+            return found
+    return None

@@ -1,0 +1,395 @@
+"""From what was kept of a call to what the journal says of it: where its client was, whose bytes crossed, and why.
+
+``kafka_rack.locality`` judges, from what the cluster's state was when the call ended; clients are looked for where
+``kafka-rack pipeline locality`` looks for them, so that both say the same of the same calls. A verdict is worked out
+once for all calls of which the same is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka_rack.zones import zone_in_client_id
+from mockbroker.call import FetchedPart, ProducedPart
+from mockbroker.core.journal.clients import ObservedClient
+from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, Entry, Share
+from mockbroker.core.journal.keys import has_keys
+from mockbroker.core.journal.records import (
+    FETCH,
+    NO_REPLICA,
+    PRODUCE,
+    SHARE_FETCH,
+    CallRecord,
+    Observed,
+    PartitionFacts,
+)
+from mockbroker.core.outcome import Ending
+from mockbroker.core.response_errors import error_names
+from protocol.registry import APIS
+
+if TYPE_CHECKING:
+    from kafka_rack.locality.reasons import Verdict
+    from mockbroker.state.cluster import Cluster
+
+REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "listener", "connection", "client"
+REPLICA, BROKER = "replica", "broker"
+NAMED_IN_REQUESTS_FOR_DISKLESS = {CLIENT_ID: "client_id"}
+"""Our words for where a rack was named, as ``kafka_rack.locality`` has them, where they differ."""
+AMONG_BROKERS = frozenset({4, 5, 6, 7, 27, 56, 58, 62, 63, 67, 73})
+"""APIs that only brokers and controllers call; their client id is then their own number."""
+MAX_CLIENTS = 10_000
+"""Client ids with their addresses whose racks are remembered."""
+MAX_VERDICTS = 10_000
+
+
+class Place(NamedTuple):
+    """Where a client is, how that is known, and whether it said so itself."""
+
+    rack: str | None
+    source: str | None
+    told: bool = False
+
+
+NOWHERE = Place(None, None)
+
+
+@dataclass(slots=True, eq=False)
+class Verdicts:
+    """What was learned of clients, and the verdicts that were worked out.
+
+    ``learned`` is the sequence of the last call that was learned from.
+    """
+
+    learned: int = 0
+    client_racks: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    """The rack that a client id at an address named on any connection; None where they differ."""
+    found: dict[tuple[Any, ...], Verdict] = field(default_factory=dict)
+
+    def learn(self, client: ObservedClient) -> None:
+        """Learn the rack that a client named in its requests."""
+        if not client.client_id or not client.address:
+            return
+        for rack in client.session.named_racks:
+            key = (client.client_id, client.address)
+            if self.client_racks.setdefault(key, rack) != rack:
+                self.client_racks[key] = None
+            elif len(self.client_racks) > MAX_CLIENTS:
+                del self.client_racks[next(iter(self.client_racks))]
+
+    # an entry
+
+    def entry(self, record: CallRecord, sequence: int, cluster: Cluster | None) -> Entry:
+        """All that there is to say of a call."""
+        client, facts = record.client, record.facts
+        category = category_of(record)
+        place = self.place(client, record, category, cluster)
+        traffic: dict[str, int] | None = None
+        redirects: dict[str, list[int]] | None = None
+        groups: tuple[str, ...] = ()
+        if isinstance(facts, Observed):
+            topics: Mapping[str, tuple[int, ...]] = facts.subjects.topics
+            groups, errors = facts.subjects.groups, facts.errors
+            shares = [self.share_of_frames(record, place, category, cluster)]
+        else:
+            done = PartitionFacts._make(facts)
+            if record.api_key == PRODUCE:
+                produced = [ProducedPart._make(part) for part in done.parts]
+                topics, traffic = topics_produced(produced), written(produced)
+                errors = error_names(part.entry.error_code for part in produced)
+                shares = self.shares_produced(record, place, category, produced, done.leader_racks, cluster)
+            else:
+                fetched = [FetchedPart._make(part) for part in done.parts]
+                topics = topics_wanted(done, fetched, cluster)
+                if record.api_key == SHARE_FETCH:
+                    groups = groups_of(done)
+                traffic, redirects = read(fetched), sent_on(fetched)
+                errors = error_names(part.error_code for part in fetched)
+                shares = self.shares_fetched(record, place, category, fetched, cluster)
+        locality = locality_of(place.rack, client.broker_rack)
+        most = max(shares, key=size_of_reason) if locality != "local" else NO_REASON
+        return Entry(
+            record.at_ms,
+            client.broker_id,
+            client.broker_rack,
+            client.client_id,
+            place.rack,
+            client.address,
+            client.connection,
+            record.api_key,
+            record.version,
+            record.request_bytes,
+            record.response_bytes,
+            traffic,
+            redirects,
+            place.source,
+            record.ending.value,
+            record.reason,
+            sequence,
+            record.at_ms - record.arrived_ms,
+            api_name(record.api_key),
+            topics,
+            groups,
+            errors,
+            record.faults,
+            category,
+            locality,
+            most.reason,
+            most.avoidable,
+            most.detail,
+            tuple(shares),
+        )
+
+    # where the client is
+
+    def place(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None) -> Place:
+        """Where a client is; of replication, the follower."""
+        if category == "replication":
+            return broker_place(cluster, replica_of(record), REPLICA)
+        rack, source, named = client.rack, client.rack_source, client.session.named_racks
+        if record.api_key in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
+            return broker_place(cluster, int(client.client_id[:9]), BROKER)
+        if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id)):
+            return Place(zone, CLIENT_ID, told=True)
+        if rack is not None:
+            return Place(rack, source, told=True)
+        if len(named) == 1:
+            return Place(named[0], CONNECTION, told=True)
+        elsewhere = self.client_racks.get((client.client_id or "", client.address))
+        return NOWHERE if elsewhere is None else Place(elsewhere, CLIENT)
+
+    # whose bytes
+
+    def share_of_frames(self, record: CallRecord, place: Place, category: str, cluster: Cluster | None) -> Share:
+        """Both frames as one share: of a call that is about no partition."""
+        verdict = self.verdict(record, place, category, cluster, whole=category != "consume")
+        asked, answered = frame_sizes(record)
+        return Share(None, None, asked, answered, 0, verdict.reason, avoidable_of(verdict), verdict.detail)
+
+    def shares_produced(
+        self,
+        record: CallRecord,
+        place: Place,
+        category: str,
+        parts: Sequence[ProducedPart],
+        leader_racks: Mapping[str, frozenset[str]],
+        cluster: Cluster | None,
+    ) -> list[Share]:
+        if not parts or category == "other":
+            return [self.share_of_frames(record, place, category, cluster)]
+        asked, answered = frame_sizes(record)
+        requests = split(asked, [part.size_bytes for part in parts])
+        responses = split(answered, [0] * len(parts))
+        crosses = locality_of(place.rack, record.client.broker_rack) == "cross"
+        found = []
+        for part, request_bytes, response_bytes in zip(parts, requests, responses, strict=True):
+            leaders = leader_racks.get(part.topic)
+            verdict = self.verdict(
+                record,
+                place,
+                category,
+                cluster,
+                diskless=part.isr is None,
+                leader_here=place.rack in leaders if leaders else None,
+                keyed=has_keys(cluster, part) if crosses and part.isr is not None else None,
+            )
+            said = (verdict.reason, avoidable_of(verdict), verdict.detail)
+            found.append(Share(part.topic, part.entry.index, request_bytes, response_bytes, part.size_bytes, *said))
+        return found
+
+    def shares_fetched(
+        self,
+        record: CallRecord,
+        place: Place,
+        category: str,
+        parts: Sequence[FetchedPart],
+        cluster: Cluster | None,
+    ) -> list[Share]:
+        if not parts or category == "other":
+            return [self.share_of_frames(record, place, category, cluster)]
+        asked, answered = frame_sizes(record)
+        sizes = [part.size_bytes for part in parts]
+        found = []
+        for part, request_bytes, response_bytes in zip(
+            parts, split(asked, [0] * len(parts)), split(answered, sizes), strict=True
+        ):
+            in_sync = racks_of(cluster, part.isr)
+            verdict = self.verdict(
+                record,
+                place,
+                category,
+                cluster,
+                diskless=part.isr is None,
+                redirected=part.preferred_replica >= 0,
+                replica_here=place.rack in in_sync if in_sync else None,
+                share=record.api_key == SHARE_FETCH,
+            )
+            said = (verdict.reason, avoidable_of(verdict), verdict.detail)
+            found.append(Share(part.topic, part.partition, request_bytes, response_bytes, part.size_bytes, *said))
+        return found
+
+    def verdict(
+        self, record: CallRecord, place: Place, category: str, cluster: Cluster | None, **facts: Any
+    ) -> Verdict:
+        """What ``kafka_rack.locality`` says of some bytes."""
+        client = record.client
+        told = place.rack if place.told else None
+        racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
+        fetch_version = record.version if record.api_key == FETCH else None
+        told_in = NAMED_IN_REQUESTS_FOR_DISKLESS.get(place.source or "", place.source) if place.told else None
+        key = (category, place.rack, told, told_in, client.broker_rack, fetch_version, racks, *facts.items())
+        found = self.found.get(key)
+        if found is None:
+            from kafka_rack.locality.reasons import Facts, judge
+
+            if len(self.found) > MAX_VERDICTS:
+                self.found.clear()
+            found = self.found[key] = judge(
+                Facts(
+                    category=category,
+                    client_rack=place.rack,
+                    told_rack=told,
+                    told_in=told_in,
+                    broker_rack=client.broker_rack,
+                    api_version=fetch_version,
+                    cluster_racks=racks,
+                    **facts,
+                )
+            )
+        return found
+
+
+NO_REASON = Share(None, None, 0, 0, 0)
+
+
+def size_of_reason(share: Share) -> int:
+    return share.bytes
+
+
+def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
+    """As ``judge`` has it: it depends on nothing but the two racks."""
+    if client_rack is None or broker_rack is None:
+        return "unknown"
+    return "local" if client_rack == broker_rack else "cross"
+
+
+def avoidable_of(verdict: Verdict) -> str | None:
+    """Whether what the reason names would have kept the bytes in; None where they stayed in."""
+    if verdict.reason is None:
+        return None
+    return "yes" if verdict.saves else "perhaps" if verdict.at_most else "no"
+
+
+def category_of(record: CallRecord) -> str:
+    """Whose bytes a call's are: those of requests without an answer are nobody's, but for acks=0 and followers."""
+    if record.api_key == FETCH or (record.api_key == SHARE_FETCH and not isinstance(record.facts, Observed)):
+        if replica_of(record) != NO_REPLICA:
+            return "replication"
+        return "consume" if record.response_bytes else "other"
+    if record.api_key != PRODUCE or isinstance(record.facts, Observed):
+        return "other"
+    return "produce" if record.response_bytes or record.ending is not Ending.DROPPED else "other"
+
+
+def replica_of(record: CallRecord) -> int:
+    return NO_REPLICA if isinstance(record.facts, Observed) else PartitionFacts._make(record.facts).replica_id
+
+
+def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> Place:
+    """Where a broker is that calls another."""
+    broker = cluster.brokers.get(broker_id) if cluster is not None else None
+    rack = broker.rack if broker is not None else None
+    return NOWHERE if rack is None else Place(rack, source)
+
+
+def racks_of(cluster: Cluster | None, brokers: Sequence[int] | None) -> frozenset[str]:
+    """The racks of these brokers."""
+    if cluster is None or not brokers:
+        return frozenset()
+    known = cluster.brokers
+    return frozenset(rack for one in brokers if one in known and (rack := known[one].rack) is not None)
+
+
+def frame_sizes(record: CallRecord) -> tuple[int, int]:
+    """Request and answer with their length fields; 0 where there is none."""
+    asked, answered = record.request_bytes, record.response_bytes
+    return (asked + LENGTH_BYTES if asked else 0, answered + LENGTH_BYTES if answered else 0)
+
+
+def split(total: int, own: Sequence[int]) -> list[int]:
+    from kafka_rack.byte_shares import shares
+
+    return shares(total, own)
+
+
+def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for part in parts:
+        if part.topic:
+            found[part.topic] = (*found.get(part.topic, ()), part.entry.index)
+    return found
+
+
+def written(parts: Sequence[ProducedPart]) -> dict[str, int]:
+    """The record bytes of each topic that was written to."""
+    found: dict[str, int] = {}
+    for part in parts:
+        if part.end_offset >= 0:
+            found[part.topic] = found.get(part.topic, 0) + part.size_bytes
+    return found
+
+
+def topics_wanted(
+    done: PartitionFacts, parts: Sequence[FetchedPart], cluster: Cluster | None
+) -> Mapping[str, tuple[int, ...]]:
+    """What a fetch asked for, and in a session everything that the session has."""
+    names = {part.topic_id: part.topic for part in parts if part.topic is not None}
+    found: dict[str, dict[int, None]] = {}
+    for wanted in done.wanted:
+        key = wanted.topic
+        if isinstance(key, bytes):
+            topic = cluster.topic_by_id.get(key) if cluster is not None else None
+            name = topic.name if topic is not None else names.get(key)
+        else:
+            name = key
+        if name is not None:
+            found.setdefault(name, {})[wanted.index] = None
+    for part in () if done.wanted else parts:
+        if part.topic is not None:
+            found.setdefault(part.topic, {})[part.partition] = None
+    return {name: tuple(indexes) for name, indexes in found.items()} if found else NO_TOPICS
+
+
+def groups_of(done: PartitionFacts) -> tuple[str, ...]:
+    """The group whose member asked for records."""
+    wanted: Iterable[Any] = done.wanted  # each a WantedShare
+    return tuple(dict.fromkeys(one.group_id for one in wanted))
+
+
+def read(parts: Sequence[FetchedPart]) -> dict[str, int]:
+    """The record bytes of each topic that was served, 0 where there was nothing new."""
+    found: dict[str, int] = {}
+    for part in parts:
+        if part.topic is not None and not part.error_code and part.preferred_replica < 0:
+            found[part.topic] = found.get(part.topic, 0) + part.size_bytes
+    return found
+
+
+def sent_on(parts: Sequence[FetchedPart]) -> dict[str, list[int]] | None:
+    """The brokers that readers of a topic were sent to; None where nobody was."""
+    found: dict[str, list[int]] = {}
+    for part in parts:
+        if part.topic is not None and part.preferred_replica >= 0:
+            found.setdefault(part.topic, []).append(part.preferred_replica)
+    return found or None
+
+
+def api_name(api_key: int) -> str:
+    """Kafka's name of an API, empty for what is none.
+
+    >>> api_name(1), api_name(-1)
+    ('Fetch', '')
+    """
+    known = APIS.get(api_key)
+    return known[1] if known is not None else ""

@@ -1,0 +1,168 @@
+"""DescribeAcls (key 29), CreateAcls (30), DeleteAcls (31): who may do what.
+
+Reads and changes the entries in the image. Errors: SECURITY_DISABLED without ``authorizer.class.name``;
+INVALID_REQUEST per entry or filter. A request with a number 0, which stands for unknown, costs the connection.
+Source: KIP-140, KIP-290; AclApis, CreateAclsRequest, DescribeAclsRequest and DeleteAclsRequest, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.errors import ApiError
+from mockbroker.state.security.acls import (
+    ANY,
+    LITERAL,
+    MATCH,
+    UNKNOWN,
+    Acl,
+    AclFilter,
+    create_acls,
+    delete_acls,
+    find_acls,
+)
+from protocol.apis.acls import (
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+from protocol.error_codes import ErrorCode
+
+LITERAL_ONLY_VERSION = 0
+Resource = DescribeAclsResponse.Resource
+FilterResult = DeleteAclsResponse.FilterResult
+
+
+@handles(DescribeAclsRequest)
+def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | None:
+    """The entries that a filter matches, by resource."""
+    filter_ = filter_of(call, request)
+    if filter_ is None:
+        return None
+    check_authorizer(call)
+    found = find_acls(call.cluster.image, filter_)
+    return DescribeAclsResponse(
+        resources=[
+            Resource(
+                resource_type=resource_type,
+                resource_name=name,
+                pattern_type=pattern_type,
+                acls=[
+                    Resource.Acl(
+                        principal=acl.principal,
+                        host=acl.host,
+                        operation=acl.operation,
+                        permission_type=acl.permission_type,
+                    )
+                    for acl in acls
+                ],
+            )
+            for (resource_type, name, pattern_type), acls in groupby(found, lambda acl: acl[:3])
+        ],
+    )
+
+
+@handles(CreateAclsRequest)
+def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | None:
+    """Each entry by itself."""
+    acls = [
+        Acl(
+            one.resource_type,
+            one.resource_name,
+            one.resource_pattern_type,
+            one.principal,
+            one.host,
+            one.operation,
+            one.permission_type,
+        )
+        for one in request.creations
+    ]
+    for acl in acls:
+        if UNKNOWN in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) or (
+            call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL
+        ):
+            call.close_reason = f"expected known numbers in an entry, got {tuple(acl)}"
+            return None
+    check_controller(call)
+    check_authorizer(call)
+    if any(ANY in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) for acl in acls) or any(
+        acl.pattern_type == MATCH for acl in acls
+    ):
+        # Kafka fails over these, all entries with them, before it looks at any.
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected entries without 'any' and 'match'")
+    return CreateAclsResponse(
+        results=[
+            CreateAclsResponse.Result(
+                error_code=0 if error is None else error.code, error_message="" if error is None else error.message
+            )
+            for error in create_acls(call.cluster.writer, call.cluster.rng, acls)
+        ]
+    )
+
+
+@handles(DeleteAclsRequest)
+def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | None:
+    """What any filter matches goes; an entry that two of them match is in the result of both."""
+    filters = []
+    for wanted in request.filters:
+        filter_ = filter_of(call, wanted)
+        if filter_ is None:
+            return None
+        filters.append(filter_)
+    check_controller(call)
+    check_authorizer(call)
+    results = delete_acls(call.cluster.writer, filters)
+    return DeleteAclsResponse(filter_results=[filter_result(result) for result in results])
+
+
+def filter_result(result: Iterable[Acl] | ApiError) -> FilterResult:
+    if isinstance(result, ApiError):
+        return FilterResult(error_code=result.code, error_message=result.message)
+    return FilterResult(
+        error_message=None,
+        matching_acls=[
+            FilterResult.MatchingAcl(
+                error_message=None,
+                resource_type=acl.resource_type,
+                resource_name=acl.resource_name,
+                pattern_type=acl.pattern_type,
+                principal=acl.principal,
+                host=acl.host,
+                operation=acl.operation,
+                permission_type=acl.permission_type,
+            )
+            for acl in result
+        ],
+    )
+
+
+def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | None:
+    """The filter of a request; None where Kafka would not read it, and the connection is to be closed."""
+    pattern_type = wanted.pattern_type_filter
+    if call.version == LITERAL_ONLY_VERSION and pattern_type == ANY:
+        pattern_type = LITERAL
+    numbers = (wanted.resource_type_filter, pattern_type, wanted.operation, wanted.permission_type)
+    if UNKNOWN in numbers or (call.version == LITERAL_ONLY_VERSION and pattern_type != LITERAL):
+        call.close_reason = f"expected known numbers in a filter, got {numbers}"
+        return None
+    return AclFilter(
+        wanted.resource_type_filter,
+        wanted.resource_name_filter,
+        pattern_type,
+        wanted.principal_filter,
+        wanted.host_filter,
+        wanted.operation,
+        wanted.permission_type,
+    )
+
+
+def check_authorizer(call: Call) -> None:
+    """Raises ApiError: SECURITY_DISABLED, there is nobody to ask who may do what."""
+    if not call.cluster.configs.broker(None, "authorizer.class.name"):
+        raise ApiError(ErrorCode.SECURITY_DISABLED, "expected authorizer.class.name among the settings, got none")

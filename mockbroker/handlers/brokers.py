@@ -1,0 +1,23 @@
+"""UnregisterController (key 94): the controller there is cannot go, and there is no other.
+
+Errors: INVALID_REQUEST for the controller itself, CONTROLLER_ID_NOT_REGISTERED.
+Source: QuorumController.unregisterController, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.errors import ApiError
+from protocol.apis.brokers import UnregisterControllerRequest, UnregisterControllerResponse
+from protocol.error_codes import ErrorCode
+
+
+@handles(UnregisterControllerRequest)
+def unregister_controller(call: Call, request: UnregisterControllerRequest) -> UnregisterControllerResponse:
+    """Refused."""
+    check_controller(call)
+    active = call.cluster.controller_id()
+    if request.controller_id == active:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"controller {active} is the active one and cannot go")
+    raise ApiError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, f"expected controller {active}, got {request.controller_id}")

@@ -1,0 +1,61 @@
+"""CreateDelegationToken (key 38), RenewDelegationToken (39), ExpireDelegationToken (40), DescribeDelegationToken (41).
+
+Nobody authenticates here, and whoever has not may have no tokens: each answer is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+as that of a broker of Kafka on a listener without authentication, whether tokens are set up or not.
+Source: KIP-48, KIP-373; KafkaApis.allowTokenRequests, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from protocol.apis.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+from protocol.error_codes import ErrorCode
+
+NO_TIME = -1
+REQUESTER_VERSION = 3
+NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+@handles(CreateDelegationTokenRequest)
+def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
+    """Refused; the answer repeats whose token it would have been."""
+    requester_type, _, requester_name = call.session.principal.partition(":")
+    owner_type, owner_name = requester_type, requester_name
+    if request.owner_principal_name:
+        owner_type, owner_name = request.owner_principal_type or "", request.owner_principal_name
+    if call.version < REQUESTER_VERSION:
+        requester_type = requester_name = ""
+    return CreateDelegationTokenResponse(
+        error_code=NOT_ALLOWED,
+        principal_type=owner_type,
+        principal_name=owner_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+        issue_timestamp_ms=NO_TIME,
+        expiry_timestamp_ms=NO_TIME,
+        max_timestamp_ms=NO_TIME,
+    )
+
+
+@handles(RenewDelegationTokenRequest)
+def renew_delegation_token(call: Call, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
+    return RenewDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
+
+
+@handles(ExpireDelegationTokenRequest)
+def expire_delegation_token(call: Call, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
+    return ExpireDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
+
+
+@handles(DescribeDelegationTokenRequest)
+def describe_delegation_token(call: Call, request: DescribeDelegationTokenRequest) -> DescribeDelegationTokenResponse:
+    return DescribeDelegationTokenResponse(error_code=NOT_ALLOWED)

@@ -1,0 +1,99 @@
+"""DeleteRecords (key 21): move where partitions' logs start, so that what is before can no longer be read.
+
+Writes partitions' logs; wakes fetches that wait. The answer waits until all replicas that are up have followed.
+Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_TOPIC_EXCEPTION,
+POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR, and after a wait REQUEST_TIMED_OUT.
+Source: KIP-107; KafkaApis.handleDeleteRecordsRequest, Partition.deleteRecordsOnLeader and DelayedDeleteRecords, Apache
+Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.leadership import find_partition, served_by
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import Partition
+from protocol.apis.topics import DeleteRecordsRequest, DeleteRecordsResponse
+from protocol.error_codes import ErrorCode
+
+HIGH_WATERMARK = -1  # in place of an offset
+UNKNOWN_OFFSET = -1
+
+PartitionResponse = DeleteRecordsResponse.Topic.Partition
+
+
+class Deletion(NamedTuple):
+    """A log whose start was moved on its leader: the offset that was meant, and its entry of the answer."""
+
+    partition: Partition
+    offset: int
+    entry: PartitionResponse
+
+
+@handles(DeleteRecordsRequest)
+def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
+    """Move the start of each log by itself. A partition that is named twice is meant as it is named last."""
+    wanted: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        offsets = wanted.setdefault(topic.name, {})
+        offsets.update((partition.partition_index, partition.offset) for partition in topic.partitions)
+    response = DeleteRecordsResponse()
+    done: list[Deletion] = []
+    for name, offsets in wanted.items():
+        entries = []
+        for index, offset in offsets.items():
+            entry = PartitionResponse(partition_index=index)
+            try:
+                deletion = delete(call, name, index, offset, entry)
+                done.append(deletion)
+            except ApiError as error:
+                entry.error_code, entry.low_watermark = int(error.code), UNKNOWN_OFFSET
+            entries.append(entry)
+        if entries:
+            response.topics.append(DeleteRecordsResponse.Topic(name=name, partitions=entries))
+    return when_followed(call, response, done, call.now_ms + max(0, request.timeout_ms))
+
+
+def delete(call: Call, name: str, index: int, offset: int, entry: PartitionResponse) -> Deletion:
+    """Move one log's start on its leader. Raises ApiError."""
+    partition = find_partition(call, name, index)
+    topic = partition.topic
+    if topic.is_internal:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"expected a topic of a user, got {name}")
+    served_by(call, partition)
+    policy = topic.config("cleanup.policy")
+    if "compact" in policy and "delete" not in policy:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{name} is compacted, its records are deleted by key")
+    high_watermark = partition.high_watermark
+    wanted = high_watermark if offset == HIGH_WATERMARK else offset
+    if not 0 <= wanted <= high_watermark:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"expected an offset from 0 to {high_watermark}, got {offset}")
+    if partition.advance_start(wanted):
+        call.cluster.notify(partition)
+    return Deletion(partition, wanted, entry)
+
+
+def when_followed(
+    call: Call, response: DeleteRecordsResponse, done: list[Deletion], until_ms: int
+) -> DeleteRecordsResponse | Wait:
+    """The answer once all replicas have moved the start too, or once the time is over, which is an error then."""
+    missing = []
+    for one in done:
+        partition, entry = one.partition, one.entry
+        entry.low_watermark, entry.error_code = partition.log.start_offset, ErrorCode.NONE
+        if partition.topic.id not in call.cluster.topic_by_id:
+            entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif not partition.topic.diskless and partition.leader != call.broker.id:
+            entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif call.cluster.replication.is_held_up(partition, call.cluster.online_ids()):
+            missing.append(one)
+    if not missing:
+        return response
+    if call.now_ms < until_ms:
+        keys = tuple(one.partition for one in missing)
+        return Wait(until_ms, keys, lambda later: when_followed(later, response, missing, until_ms))
+    for one in missing:
+        one.entry.low_watermark, one.entry.error_code = UNKNOWN_OFFSET, ErrorCode.REQUEST_TIMED_OUT
+    return response

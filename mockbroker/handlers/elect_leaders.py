@@ -1,0 +1,50 @@
+"""ElectLeaders (key 43): preferred leaders lead again, or anybody leads where nobody does.
+
+Changes who leads partitions. Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
+PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE; at the top INVALID_REQUEST.
+Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.errors import ApiError
+from protocol.apis.leadership import ElectLeadersRequest, ElectLeadersResponse
+from protocol.error_codes import ErrorCode
+
+PREFERRED, UNCLEAN = 0, 1  # election types
+Result = ElectLeadersResponse.Topic
+
+
+@handles(ElectLeadersRequest)
+def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    """Each partition by itself; of all there are only those that needed an election are told of."""
+    check_controller(call)
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected election type 0 or 1, got {request.election_type}")
+    wanted: list[tuple[str, list[int]]]
+    if request.topic_partitions is None:
+        wanted = [(topic.name, list(range(len(topic.partitions)))) for topic in call.cluster.topics.values()]
+    else:
+        wanted = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
+    topics = []
+    for name, indexes in wanted:
+        results = [result(call, name, index, unclean=request.election_type == UNCLEAN) for index in indexes]
+        if request.topic_partitions is None:
+            results = [one for one in results if one.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        topics.append(Result(topic=name, partition_result=results))
+    return ElectLeadersResponse(replica_election_results=topics)
+
+
+def result(call: Call, topic: str, index: int, *, unclean: bool) -> Result.Partition:
+    entry = Result.Partition(partition_id=index, error_message=None)
+    try:
+        partition = call.cluster.find_partition(topic, index)
+        if partition.topic.diskless:
+            raise ApiError(ErrorCode.ELECTION_NOT_NEEDED)
+        call.cluster.replication_control.leaders.elect_leader(partition, unclean=unclean)
+    except ApiError as error:
+        entry.error_code = error.code
+        entry.error_message = error.message or ErrorCode(error.code).meaning
+    return entry

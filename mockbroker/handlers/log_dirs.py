@@ -1,0 +1,95 @@
+"""AlterReplicaLogDirs (key 34), DescribeLogDirs (35): the directories of the broker that is asked, and what is in them.
+
+Reads cluster.topics; AlterReplicaLogDirs moves replicas between directories, at once.
+Errors, per partition: LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR; the
+last one also of a directory that has failed.
+Source: KIP-113, KIP-827, KIP-1066; KafkaApis.handleAlterReplicaLogDirsRequest and handleDescribeLogDirsRequest,
+ReplicaManager.alterReplicaLogDirs and describeLogDirs, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import groupby
+
+from mockbroker.call import Call, handles
+from mockbroker.state.brokers.log_dirs import (
+    VOLUME_BYTES,
+    is_full,
+    log_dirs,
+    move_replica,
+    replicas_in,
+)
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import Partition
+from protocol.apis.log_dirs import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from protocol.error_codes import ErrorCode
+
+Moved = AlterReplicaLogDirsResponse.Topic
+Result = DescribeLogDirsResponse.Result
+
+
+@handles(AlterReplicaLogDirsRequest)
+def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+    """Move each replica by itself; a partition that is named for several directories goes to the last of them."""
+    wanted = {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+    topics: dict[str, Moved] = {}
+    for (name, index), path in wanted.items():
+        entry = Moved.Partition(partition_index=index)
+        try:
+            move_replica(call.cluster, call.broker.id, name, index, path)
+        except ApiError as error:
+            entry.error_code = error.code
+        topics.setdefault(name, Moved(topic_name=name)).partitions.append(entry)
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+
+
+@handles(DescribeLogDirsRequest)
+def describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    """Each directory of the broker, with those of its replicas that are asked for."""
+    wanted: dict[str, set[int]] | None = None
+    if request.topics is not None:
+        wanted = {}
+        for topic in request.topics:
+            wanted.setdefault(topic.topic, set()).update(topic.partitions)
+    return DescribeLogDirsResponse(results=[described(call, path, wanted) for path in log_dirs(call.cluster)])
+
+
+def described(call: Call, path: str, wanted: dict[str, set[int]] | None) -> Result:
+    cluster, broker_id = call.cluster, call.broker.id
+    replicas = list(replicas_in(cluster, broker_id, path))
+    if any(is_full(cluster, one.partition, broker_id) for one in replicas):
+        return Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    used_bytes = sum(one.size_bytes for one in replicas)
+    shown = [one for one in replicas if wanted is None or one.partition.index in named(wanted, one.partition)]
+    return Result(
+        log_dir=path,
+        topics=[
+            Result.Topic(
+                name=name,
+                partitions=[
+                    Result.Topic.Partition(
+                        partition_index=one.partition.index, partition_size=one.size_bytes, offset_lag=one.lag
+                    )
+                    for one in sizes
+                ],
+            )
+            for name, sizes in groupby(shown, lambda one: one.partition.topic.name)
+        ],
+        total_bytes=VOLUME_BYTES,
+        usable_bytes=max(0, VOLUME_BYTES - used_bytes),
+    )
+
+
+def named(wanted: dict[str, set[int]], partition: Partition) -> Collection[int]:
+    return wanted.get(partition.topic.name, ())

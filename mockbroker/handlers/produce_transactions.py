@@ -1,0 +1,124 @@
+"""Produce (key 0) in a transaction: whether the producer's transaction has the partitions that it writes to.
+
+Errors of the whole request: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, INVALID_PRODUCER_ID_MAPPING; per partition
+INVALID_PRODUCER_ID_MAPPING, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_ABORTABLE,
+CONCURRENT_TRANSACTIONS, and NOT_ENOUGH_REPLICAS for what older clients would not try again.
+Source: KIP-890; KafkaApis.handleProduceRequest and ReplicaManager.handleProduceAppend, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mockbroker.call import Call
+from mockbroker.handlers.leadership import find_partition, served_by
+from mockbroker.handlers.transactional_ids import TransactionSupport, transaction_errors
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.topics.topic import Partition
+from protocol.apis.produce import ProduceRequest
+from protocol.error_codes import ErrorCode
+from protocol.records import RecordError, iter_batches
+
+ABORTABLE_VERSION = 11
+BROKER_ADDS_VERSION = 12
+TOPIC_ID_VERSION = 13
+NOT_COORDINATED = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+
+@dataclass(slots=True)
+class TransactionalPartitions:
+    """The partitions to which a request writes in a transaction that was not open there.
+
+    ``errors`` has what keeps their batches out; ``begun`` those that the broker has added to the transaction itself.
+    """
+
+    errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
+    begun: frozenset[TopicPartition] = frozenset()
+
+    def check(self, partition: Partition) -> None:
+        """Raises ApiError: the partition's batch is kept out; with words only where Kafka has some, too."""
+        code = self.errors.get((partition.topic.name, partition.index))
+        if code is None:
+            return
+        if code is ErrorCode.INVALID_TXN_STATE:
+            raise ApiError(code, "the partition was not added to the transaction")
+        if code in NOT_COORDINATED:
+            raise ApiError(
+                ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction coordinator could not be asked: {code.name}"
+            )
+        raise ApiError(code)
+
+    def starts_at_zero(self, partition: Partition) -> bool:
+        """Whether a producer that the partition does not know has to start with sequence number 0."""
+        return (partition.topic.name, partition.index) in self.begun
+
+
+def transactional_partitions(call: Call, request: ProduceRequest) -> TransactionalPartitions:
+    """Ask the transaction coordinator about the partitions that the producer has no transaction open in.
+
+    Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED for a transactional batch without a transactional id,
+        INVALID_PRODUCER_ID_MAPPING for batches of several producers.
+    """
+    batches: dict[TopicPartition, tuple[int, int]] = {}
+    asked: list[TopicPartition] = []
+    for topic in request.topic_data:
+        for wanted in topic.partition_data:
+            pair = transactional_pair(wanted.records)
+            if pair is None:
+                continue
+            try:
+                key = topic.topic_id if call.version >= TOPIC_ID_VERSION else topic.name
+                partition = find_partition(call, key, wanted.index)
+                served_by(call, partition)
+            except ApiError:
+                continue  # its own error, which is told where it is appended
+            place = (partition.topic.name, partition.index)
+            batches[place] = pair
+            deposed = call.deposed(partition)
+            owner = partition if deposed is None else deposed.fork
+            if not owner.producers.has_open(*pair):
+                asked.append(place)
+    if not batches:
+        return TransactionalPartitions()
+    transactional_id = request.transactional_id
+    if transactional_id is None:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if len(set(batches.values())) > 1:
+        raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if not asked:
+        return TransactionalPartitions()
+    producer_id, epoch = next(iter(batches.values()))
+    support = support_of(call.version)
+    errors = transaction_errors(call, transactional_id, producer_id, epoch, asked, support)
+    if support is TransactionSupport.LEAVES_TO_BROKER:
+        return TransactionalPartitions(errors, frozenset(asked))
+    for place, code in errors.items():
+        if code is ErrorCode.CONCURRENT_TRANSACTIONS:
+            errors[place] = ErrorCode.NOT_COORDINATOR  # told as such, which older clients try again
+    return TransactionalPartitions(errors)
+
+
+def support_of(version: int) -> TransactionSupport:
+    if version >= BROKER_ADDS_VERSION:
+        return TransactionSupport.LEAVES_TO_BROKER
+    return TransactionSupport.KNOWS_ABORTABLE if version >= ABORTABLE_VERSION else TransactionSupport.ADDS_BEFORE
+
+
+def transactional_pair(records: bytes | None) -> tuple[int, int] | None:
+    """Producer id and epoch of a batch that belongs to a transaction, None for any other."""
+    try:
+        for header in iter_batches(records or b""):
+            if header.partial or not header.is_transactional or header.producer_id < 0:
+                return None
+            return (header.producer_id, header.producer_epoch)
+    except RecordError:
+        pass
+    return None

@@ -1,0 +1,59 @@
+"""DescribeClientQuotas (key 48), AlterClientQuotas (49): limits for users, clients and addresses.
+
+Reads and changes the quotas in the image. Errors: INVALID_REQUEST, UNSUPPORTED_VERSION.
+Source: KIP-546; KafkaApis.handleDescribeClientQuotasRequest, ControllerApis.handleAlterClientQuotas, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.quotas.client_quotas import Alteration, Component, alter_quotas, describe_quotas
+from protocol.apis.quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+
+Described = DescribeClientQuotasResponse.Entry
+Altered = AlterClientQuotasResponse.Entry
+
+
+@handles(DescribeClientQuotasRequest)
+def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+    """The limits of the entities that are asked for."""
+    components = [Component(one.entity_type, one.match_type, one.match) for one in request.components]
+    return DescribeClientQuotasResponse(
+        entries=[
+            Described(
+                entity=[Described.Entity(entity_type=kind, entity_name=name) for kind, name in entity],
+                values=[Described.Value(key=key, value=limit) for key, limit in limits.items()],
+            )
+            for entity, limits in describe_quotas(call.cluster.image, components, strict=request.strict)
+        ]
+    )
+
+
+@handles(AlterClientQuotasRequest)
+def alter_client_quotas(call: Call, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+    """Each entity by itself."""
+    check_controller(call)
+    alterations = [
+        Alteration(
+            {part.entity_type: part.entity_name for part in entry.entity},
+            [(op.key, None if op.remove else op.value) for op in entry.ops],
+        )
+        for entry in request.entries
+    ]
+    results = alter_quotas(call.cluster.writer, alterations, validate_only=request.validate_only)
+    return AlterClientQuotasResponse(
+        entries=[
+            Altered(
+                error_code=0 if error is None else error.code,
+                error_message=None if error is None else error.message,
+                entity=[Altered.Entity(entity_type=kind, entity_name=name) for kind, name in sorted(entity.items())],
+            )
+            for entity, error in results
+        ]
+    )

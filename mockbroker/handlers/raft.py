@@ -1,0 +1,93 @@
+"""DescribeQuorum (key 55): the log of the controller, who writes it and who follows.
+
+The controller is the only voter, and the other brokers that it reaches follow it and have read all it wrote.
+Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION for anything but partition 0 of ``__cluster_metadata`` alone.
+Source: KIP-595, KIP-836, KIP-853; KafkaRaftClient.handleDescribeQuorumRequest, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
+from mockbroker.state.replicas.network import CONTROLLER
+from protocol.apis.raft import DescribeQuorumRequest, DescribeQuorumResponse
+from protocol.error_codes import ErrorCode
+
+METADATA_TOPIC = "__cluster_metadata"
+CONTROLLER_EPOCH = 1
+DIRECTORY_VERSION = 2  # directories and addresses
+CONTROLLER_LISTENER = "CONTROLLER"
+NO_DIRECTORY = bytes(16)  # of a voter by controller.quorum.voters
+
+Topic = DescribeQuorumResponse.Topic
+Replica = Topic.Partition.Replica
+Node = DescribeQuorumResponse.Node
+
+
+@handles(DescribeQuorumRequest)
+def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    """The quorum, to whoever asks for its one partition and nothing else."""
+    check_controller(call)
+    asked = [(topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics]
+    if asked == [(METADATA_TOPIC, [0])]:
+        return quorum(call)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribeQuorumResponse(
+        topics=[
+            Topic(
+                topic_name=name,
+                partitions=[
+                    Topic.Partition(partition_index=index, error_code=unknown, error_message=unknown.meaning)
+                    for index in indexes
+                ],
+            )
+            for name, indexes in asked
+        ]
+    )
+
+
+def quorum(call: Call) -> DescribeQuorumResponse:
+    cluster = call.cluster
+    leader_id, end_offset, wall_ms = cluster.controller_id(), cluster.version + 1, cluster.clock.at(call.now_ms)
+    path = log_dirs(cluster)[0]
+
+    def replica(broker_id: int, directory: bytes) -> Replica:
+        return Replica(
+            replica_id=broker_id,
+            replica_directory_id=directory if call.version >= DIRECTORY_VERSION else NO_DIRECTORY,
+            log_end_offset=end_offset,
+            last_fetch_timestamp=wall_ms,
+            last_caught_up_timestamp=wall_ms,
+        )
+
+    observers = [
+        replica(broker.id, directory_id(cluster, broker.id, path))
+        for broker in cluster.brokers.values()
+        if broker.is_running and broker.id != leader_id and cluster.network.connects(broker.id, CONTROLLER)
+    ]
+    leader = cluster.brokers.get(leader_id)
+    return DescribeQuorumResponse(
+        topics=[
+            Topic(
+                topic_name=METADATA_TOPIC,
+                partitions=[
+                    Topic.Partition(
+                        leader_id=leader_id,
+                        leader_epoch=CONTROLLER_EPOCH,
+                        high_watermark=end_offset,
+                        current_voters=[replica(leader_id, NO_DIRECTORY)],
+                        observers=observers,
+                    )
+                ],
+            )
+        ],
+        nodes=[]
+        if leader is None or call.version < DIRECTORY_VERSION
+        else [
+            Node(
+                node_id=leader_id,
+                listeners=[Node.Listener(name=CONTROLLER_LISTENER, host=leader.host, port=leader.port)],
+            )
+        ],
+    )

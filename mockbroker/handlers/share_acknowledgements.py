@@ -1,0 +1,126 @@
+"""Acknowledgements of share groups' members, as ShareAcknowledge and ShareFetch bring them.
+
+Source: KafkaApis.validateAcknowledgementBatches and handleAcknowledgements, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mockbroker.call import Call
+from mockbroker.handlers.leadership import find_partition
+from mockbroker.state.errors import ApiError
+from mockbroker.state.features import feature_level
+from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.state.share.acknowledging import REJECT, RENEW, Acknowledgement, acknowledge
+from mockbroker.state.share.sessions import TopicIndex
+from protocol.error_codes import ErrorCode
+
+SHARE_FEATURE = "share.version"
+MAX_MEMBER_ID = 36
+RENEWING_VERSION = 2
+NOT_HOSTED = "This server does not host this topic-partition."
+FINE = ApiError(ErrorCode.NONE)
+
+Acknowledgements = Mapping[TopicIndex, Sequence[Acknowledgement]]
+
+
+def check_enabled(call: Call) -> None:
+    """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no share groups."""
+    if feature_level(call.cluster, SHARE_FEATURE) < 1:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def acknowledgements_of(topics: Iterable[Any]) -> dict[TopicIndex, list[Acknowledgement]]:
+    """What a request says of each partition that it names; of a partition named twice the first counts."""
+    result: dict[TopicIndex, list[Acknowledgement]] = {}
+    seen: set[bytes] = set()
+    for topic in topics:
+        if topic.topic_id in seen:
+            continue
+        seen.add(topic.topic_id)
+        for one in topic.partitions:
+            result.setdefault(
+                (topic.topic_id, one.partition_index),
+                [
+                    Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
+                    for batch in one.acknowledgement_batches
+                ],
+            )
+    return result
+
+
+def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]:
+    """Both ids, if they are such. Raises ApiError: INVALID_REQUEST."""
+    if group_id is None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected a group id, got null")
+    if not member_id or len(member_id) > MAX_MEMBER_ID:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"expected a member id of 1 to {MAX_MEMBER_ID} characters, got {member_id!r}"
+        )
+    return group_id, member_id
+
+
+def take_acknowledgements(
+    call: Call, group_id: str, member_id: str, acknowledgements: Acknowledgements, *, is_renewal: bool
+) -> dict[TopicIndex, ApiError]:
+    """Take them; gives the outcome for each partition, ``FINE`` where all of them were taken."""
+    outcomes: dict[TopicIndex, ApiError] = {}
+    fine: dict[TopicIndex, ApiError] = {}
+    taken = False
+    for one, batches in acknowledgements.items():
+        topic_id, index = one
+        if topic_id not in call.cluster.topic_by_id:
+            outcomes[one] = ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        elif not are_valid(batches, call.version, is_renewal=is_renewal):
+            outcomes[one] = ApiError(ErrorCode.INVALID_REQUEST)
+        else:
+            try:
+                find_partition(call, topic_id, index)
+            except ApiError as error:
+                outcomes[one] = ApiError(error.code)
+                continue
+            if not batches:
+                fine[one] = FINE
+                continue
+            taken = True
+            outcomes[one] = take(call, SharePartitionKey(group_id, topic_id, index), member_id, batches)
+    return {**outcomes, **fine} if taken else outcomes
+
+
+def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[Acknowledgement]) -> ApiError:
+    """Take what is said of one partition, if it runs here."""
+    share = call.cluster.share
+    partition = share.get(key)
+    if partition is None or not serves(call, key, partition.leader):
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
+    try:
+        acknowledge(partition, member_id, batches, call.now_ms)
+    except ApiError as error:
+        share.fence_on(key, error)
+        return error
+    finally:
+        call.cluster.notify(key)
+    return FINE
+
+
+def serves(call: Call, key: SharePartitionKey, leader: int) -> bool:
+    """Whether a share partition with this leader runs at the broker that was called."""
+    return leader == call.broker.id or call.cluster.topic_by_id[key.topic_id].diskless
+
+
+def are_valid(batches: Iterable[Acknowledgement], version: int, *, is_renewal: bool) -> bool:
+    """Whether batches stand in order, with a type for all of their offsets or for each, and types that there are."""
+    greatest = RENEW if version == RENEWING_VERSION else REJECT
+    last_offset = -1
+    for one in batches:
+        count = one.last_offset - one.first_offset + 1
+        if count < 1 or one.first_offset < last_offset:
+            return False
+        if len(one.types) not in (1, count):
+            return False
+        if any(not 0 <= kind <= greatest or (kind == RENEW and not is_renewal) for kind in one.types):
+            return False
+        last_offset = one.last_offset
+    return True

@@ -1,0 +1,265 @@
+"""ShareFetch (key 78) and ShareAcknowledge (79): records for a member of a share group, and what became of them.
+
+Read partitions' logs; write share sessions and share partitions, and what the share coordinator keeps.
+Errors at the top: INVALID_REQUEST, SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED,
+which waits; per partition UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
+COORDINATOR_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR, of acknowledgements also INVALID_REQUEST, INVALID_RECORD_STATE.
+Source: KIP-932, KIP-1206, KIP-1222; KafkaApis.handleShareFetchRequest and handleShareAcknowledgeRequest, Apache
+Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from mockbroker.call import Call, FetchedPart, Wait, handles
+from mockbroker.handlers.leadership import NodeEndpoints, find_partition
+from mockbroker.handlers.share_acknowledgements import (
+    FINE,
+    RENEWING_VERSION,
+    acknowledgements_of,
+    check_enabled,
+    check_member,
+    take_acknowledgements,
+)
+from mockbroker.handlers.share_reading import LEADER_MOVED, ShareReading, read
+from mockbroker.state.errors import ApiError
+from mockbroker.state.share.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
+from protocol.apis.share_fetch import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from protocol.error_codes import ErrorCode
+
+READ_COMMITTED = "read_committed"
+RECORD_LIMIT, ACQUIRE_MODES = 1, (0, 1)
+
+if TYPE_CHECKING:
+    from mockbroker.state.sessions.fetch_sessions import FetchPartition
+
+NO_REPLICA = UNKNOWN_OFFSET = -1
+
+PartitionEntry = ShareFetchResponse.Topic.Partition
+Outcomes = Mapping[TopicIndex, ApiError]
+
+
+@dataclass(slots=True)
+class WantedShare:
+    """A partition that a member of a group asked for: what observers look at of a ``FetchPartition``, and the group."""
+
+    topic: bytes
+    index: int
+    group_id: str
+
+
+@handles(ShareFetchRequest)
+def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
+    """Take what a member says of records, then give it others."""
+    check_enabled(call)
+    group_id, member_id = check_member(request.group_id, request.member_id)
+    named = acknowledgements_of(request.topics)
+    acknowledges = any(named.values())
+    is_renewal = call.version >= RENEWING_VERSION and request.is_renew_ack
+    if is_renewal and any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected limits of 0 beside is_renew_ack")
+    try:
+        session, wanted = open_session(call, request, (group_id, member_id), list(named), acknowledges=acknowledges)
+    except ApiError as error:
+        if error.code != ErrorCode.SHARE_SESSION_LIMIT_REACHED or request.max_wait_ms <= 0:
+            raise
+        refusal = ShareFetchResponse(error_code=error.code)
+        return Wait(call.now_ms + request.max_wait_ms, (), lambda _: refusal)
+    outcomes: Outcomes = {}
+    if acknowledges:
+        outcomes = take_acknowledgements(call, group_id, member_id, named, is_renewal=is_renewal)
+    epoch = request.share_session_epoch
+
+    def answer(later: Call, entries: dict[TopicIndex, PartitionEntry]) -> ShareFetchResponse:
+        response = respond(later, group_id, epoch, session, entries)
+        add_outcomes(response, outcomes)
+        if epoch == FINAL_EPOCH:
+            later.cluster.share.end_session(later.broker.id, (group_id, member_id))
+        return response
+
+    entries: dict[TopicIndex, PartitionEntry] = {}
+    asked: list[TopicIndex] = []
+    if not is_renewal:
+        for one in wanted:
+            try:
+                check_known(call, one, session)
+                asked.append(one)
+            except ApiError as error:
+                entries[one] = PartitionEntry(partition_index=one[1], error_code=error.code, records=b"")
+    if not asked:
+        return answer(call, entries)
+    if call.version >= RENEWING_VERSION and request.share_acquire_mode not in ACQUIRE_MODES:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"share acquire mode {request.share_acquire_mode}")
+    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
+    reading = ShareReading(
+        group_id,
+        member_id,
+        rotated(asked, epoch),
+        min(request.min_bytes, max_bytes),
+        max_bytes,
+        call.now_ms + max(0, request.max_wait_ms),
+        request.max_records,
+        request.batch_size,
+        call.version >= RENEWING_VERSION and request.share_acquire_mode == RECORD_LIMIT,
+        call.cluster.configs.group(group_id, "share.isolation.level") == READ_COMMITTED,
+    )
+    return read(call, reading, lambda later, found: answer(later, {**found, **entries}))
+
+
+def open_session(
+    call: Call, request: ShareFetchRequest, key: tuple[str, str], named: list[TopicIndex], *, acknowledges: bool
+) -> tuple[ShareSession | None, list[TopicIndex]]:
+    """The session that goes on, None of the first request and the last, and the partitions to fetch from.
+
+    Raises ApiError: INVALID_REQUEST, SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED.
+    """
+    sessions = call.cluster.share.sessions_of(call.broker.id)
+    topics = call.cluster.topic_by_id
+    if request.share_session_epoch == FINAL_EPOCH:
+        sessions.find(key)
+        return None, []
+    if request.share_session_epoch == FIRST_EPOCH:
+        if acknowledges:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "expected no acknowledgements in the first request of a session")
+        sessions.open(key, named, call.session.connection, topics)
+        return None, named
+    session = sessions.resume(key, request.share_session_epoch)
+    forgotten = [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
+    session.update(named, forgotten, topics)
+    return session, list(session.partitions)
+
+
+def check_known(call: Call, one: TopicIndex, session: ShareSession | None) -> None:
+    """Nothing where there is the partition. Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION."""
+    if session is not None and one in session.unknown:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+    if session is not None and one[0] not in call.cluster.topic_by_id:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the topic was deleted")
+    find_partition(call, *one)
+
+
+def rotated(asked: list[TopicIndex], epoch: int) -> list[TopicIndex]:
+    """The partitions in the order in which they are read: each of a session's requests begins with another."""
+    begin = epoch % len(asked) if epoch > FIRST_EPOCH else 0
+    return asked[begin:] + asked[:begin]
+
+
+def respond(
+    call: Call, group_id: str, epoch: int, session: ShareSession | None, entries: Mapping[TopicIndex, PartitionEntry]
+) -> ShareFetchResponse:
+    """The response; within a session without those that have nothing to tell."""
+    response = ShareFetchResponse(
+        acquisition_lock_timeout_ms=call.cluster.share.limits(group_id).record_lock_duration_ms
+    )
+    endpoints = NodeEndpoints(call)
+    topics: dict[bytes, ShareFetchResponse.Topic] = {}
+    if session is not None and session.epoch != (1 if epoch == MAX_EPOCH else epoch + 1):
+        response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+        return response
+    for one, entry in entries.items():
+        topic_id, index = one
+        if entry.error_code in LEADER_MOVED:
+            known = call.leadership(call.cluster.topic_by_id[topic_id].partitions[index])
+            entry.current_leader = PartitionEntry.LeaderIdAndEpoch(
+                leader_id=known.leader, leader_epoch=known.leader_epoch
+            )
+            endpoints.add(known.leader)
+        if session is not None and not session.has_to_tell(
+            one, has_records=bool(entry.records), has_error=entry.error_code != ErrorCode.NONE
+        ):
+            continue
+        topics.setdefault(topic_id, ShareFetchResponse.Topic(topic_id=topic_id)).partitions.append(entry)
+    response.responses = list(topics.values())
+    response.node_endpoints = endpoints.entries(ShareFetchResponse.NodeEndpoint)
+    put_down(call, group_id, entries)
+    return response
+
+
+def put_down(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
+    """Tell observers what was fetched, as a Fetch does."""
+    parts = call.parts = []
+    call.wanted = cast("list[FetchPartition]", [WantedShare(*one, group_id) for one in entries])
+    for (topic_id, index), entry in entries.items():
+        topic = call.cluster.topic_by_id.get(topic_id)
+        partition = topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None
+        given = entry.acquired_records
+        parts.append(
+            FetchedPart(
+                None if topic is None else topic.name,
+                topic_id,
+                index,
+                len(entry.records or b""),
+                () if partition is None else None if partition.topic.diskless else partition.isr,
+                entry.error_code,
+                NO_REPLICA,
+                given[0].first_offset if given else UNKNOWN_OFFSET,
+                given[0].first_offset if given else UNKNOWN_OFFSET,
+                given[-1].last_offset + 1 if given else UNKNOWN_OFFSET,
+                UNKNOWN_OFFSET if partition is None else partition.high_watermark,
+            )
+        )
+
+
+def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
+    """Tell what became of acknowledgements, beside the records or in entries of their own."""
+    topics = {topic.topic_id: topic for topic in response.responses}
+    entries = {
+        (topic.topic_id, entry.partition_index): entry for topic in response.responses for entry in topic.partitions
+    }
+    for (topic_id, index), outcome in outcomes.items():
+        entry = entries.get((topic_id, index))
+        if entry is None:
+            entry = PartitionEntry(partition_index=index, records=b"")
+            topic = topics.get(topic_id)
+            if topic is None:
+                topic = topics[topic_id] = ShareFetchResponse.Topic(topic_id=topic_id)
+                response.responses.append(topic)
+            topic.partitions.append(entry)
+        entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
+
+
+@handles(ShareAcknowledgeRequest)
+def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
+    """Take what a member says of records."""
+    check_enabled(call)
+    group_id, member_id = check_member(request.group_id, request.member_id)
+    share = call.cluster.share
+    sessions = share.sessions_of(call.broker.id)
+    epoch = request.share_session_epoch
+    if epoch == FIRST_EPOCH:
+        raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH, "expected the epoch of a session that runs, got 0")
+    if epoch == FINAL_EPOCH:
+        sessions.find((group_id, member_id))
+    else:
+        sessions.resume((group_id, member_id), epoch)
+    is_renewal = call.version >= RENEWING_VERSION and request.is_renew_ack
+    named = acknowledgements_of(request.topics)
+    outcomes = take_acknowledgements(call, group_id, member_id, named, is_renewal=is_renewal)
+    if epoch == FINAL_EPOCH:
+        share.end_session(call.broker.id, (group_id, member_id))
+    endpoints = NodeEndpoints(call)
+    topics: dict[bytes, ShareAcknowledgeResponse.Topic] = {}
+    for (topic_id, index), outcome in outcomes.items():
+        entry = ShareAcknowledgeResponse.Topic.Partition(partition_index=index, error_code=outcome.code)
+        if outcome is not FINE:
+            entry.error_message = outcome.message
+        if outcome.code in LEADER_MOVED:
+            known = call.leadership(call.cluster.topic_by_id[topic_id].partitions[index])
+            entry.current_leader = ShareAcknowledgeResponse.Topic.Partition.LeaderIdAndEpoch(
+                leader_id=known.leader, leader_epoch=known.leader_epoch
+            )
+            endpoints.add(known.leader)
+        topics.setdefault(topic_id, ShareAcknowledgeResponse.Topic(topic_id=topic_id)).partitions.append(entry)
+    return ShareAcknowledgeResponse(
+        acquisition_lock_timeout_ms=share.limits(group_id).record_lock_duration_ms,
+        responses=list(topics.values()),
+        node_endpoints=endpoints.entries(ShareAcknowledgeResponse.NodeEndpoint),
+    )

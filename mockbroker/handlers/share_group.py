@@ -1,0 +1,122 @@
+"""ShareGroupHeartbeat (key 76), ShareGroupDescribe (77): groups whose members share partitions (KIP-932).
+
+Read and write cluster.groups; a heartbeat begins the share partitions of topics that members subscribe to.
+Errors: UNSUPPORTED_VERSION where ``share.version`` has no such groups, INVALID_REQUEST, NOT_COORDINATOR,
+GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH; of each described group
+INVALID_GROUP_ID, NOT_COORDINATOR, GROUP_ID_NOT_FOUND.
+Source: KIP-932; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
+from mockbroker.handlers.share_acknowledgements import check_enabled, check_member
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.coordinator import check_group_id
+from mockbroker.state.groups.share.group import ShareGroup
+from mockbroker.state.groups.share.heartbeat import Heartbeat, check_heartbeat, take_heartbeat
+from mockbroker.state.groups.share.members import ShareMember
+from mockbroker.state.groups.share.partitions import begin_subscribed
+from protocol.apis.share_group import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from protocol.error_codes import ErrorCode
+
+Assignment = ShareGroupHeartbeatResponse.Assignment
+DescribedGroup = ShareGroupDescribeResponse.Group
+DescribedMember = DescribedGroup.Member
+
+
+@handles(ShareGroupHeartbeatRequest)
+def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
+    """Join, stay or leave; the answer has the member's epoch, and its partitions where those changed."""
+    check_enabled(call)
+    check_member(request.group_id, request.member_id)
+    beat = Heartbeat(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        request.rack_id,
+        request.subscribed_topic_names,
+        call.session.client_id or "",
+        f"/{call.session.address}",
+    )
+    try:
+        check_heartbeat(beat)
+        check_coordinator(call, request.group_id)
+        answer, group = take_heartbeat(call.cluster.groups, beat, call.now_ms)
+    except ApiError as error:
+        message = None if error.code == ErrorCode.NOT_COORDINATOR else error.message
+        return ShareGroupHeartbeatResponse(error_code=error.code, error_message=message)
+    response = ShareGroupHeartbeatResponse(
+        member_id=answer.member_id, member_epoch=answer.epoch, heartbeat_interval_ms=answer.interval_ms
+    )
+    if answer.assigned is not None:
+        response.assignment = Assignment(
+            topic_partitions=[
+                Assignment.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+                for topic_id, partitions in sorted(answer.assigned.items())
+            ]
+        )
+    if group.members:
+        begin_subscribed(group, call.cluster.share)
+    return response
+
+
+@handles(ShareGroupDescribeRequest)
+def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
+    """Each group with its members, and what they read."""
+    check_enabled(call)
+    response = ShareGroupDescribeResponse(groups=[described(call, group_id) for group_id in request.group_ids])
+    for entry in response.groups:
+        if request.include_authorized_operations and entry.error_code == ErrorCode.NONE:
+            entry.authorized_operations = ALL_GROUP_OPERATIONS
+    return response
+
+
+def described(call: Call, group_id: str) -> DescribedGroup:
+    try:
+        check_group_id(group_id)
+    except ApiError as error:
+        return DescribedGroup(group_id="", error_code=error.code)
+    try:
+        check_coordinator(call, group_id)
+        group = call.cluster.groups.get_as(ShareGroup, group_id)
+    except ApiError as error:
+        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor_name,
+        members=[described_member(group, member) for _, member in sorted(group.members.items())],
+    )
+
+
+def described_member(group: ShareGroup, member: ShareMember) -> DescribedMember:
+    topics = group.context.topics
+    named = sorted(
+        (name, topic_id, sorted(partitions))
+        for topic_id, partitions in member.assigned.items()
+        if (name := topics.name_of(topic_id)) is not None
+    )
+    return DescribedMember(
+        member_id=member.id,
+        rack_id=member.rack,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topics),
+        assignment=DescribedMember.Assignment(
+            topic_partitions=[
+                DescribedMember.Assignment.TopicPartitions(topic_id=topic_id, topic_name=name, partitions=partitions)
+                for name, topic_id, partitions in named
+            ]
+        ),
+    )

@@ -1,0 +1,181 @@
+"""DescribeShareGroupOffsets (key 90), AlterShareGroupOffsets (91), DeleteShareGroupOffsets (92): how far groups are.
+
+Read and write the states of share partitions, and which of them a group has.
+Errors: UNSUPPORTED_VERSION where ``share.version`` has no such groups, NOT_COORDINATOR, INVALID_GROUP_ID,
+NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND; UNKNOWN_TOPIC_OR_PARTITION of each topic or partition.
+Source: KIP-932, KIP-1226; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.share_acknowledgements import NOT_HOSTED, check_enabled
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.coordinator import check_group_id
+from mockbroker.state.groups.share.group import ShareGroup
+from mockbroker.state.groups.share.partitions import begin, delete_topics
+from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey
+from protocol.apis.share_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
+from protocol.error_codes import ErrorCode
+
+UNKNOWN_COUNT = -1
+
+DescribedGroup = DescribeShareGroupOffsetsResponse.Group
+DescribedTopic = DescribedGroup.Topic
+AlteredTopic = AlterShareGroupOffsetsResponse.Topic
+DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
+
+
+@handles(DescribeShareGroupOffsetsRequest)
+def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
+    """Where groups start, and how many records are left for them."""
+    return DescribeShareGroupOffsetsResponse(groups=[described(call, asked) for asked in request.groups])
+
+
+def described(call: Call, asked: DescribeShareGroupOffsetsRequest.Group) -> DescribedGroup:
+    try:
+        check_enabled(call)
+    except ApiError as error:
+        return DescribedGroup(group_id=asked.group_id, error_code=error.code)
+    if asked.topics is not None:
+        known: list[DescribedTopic] = []
+        unknown: list[DescribedTopic] = []
+        for topic in asked.topics:
+            found = call.cluster.topics.get(topic.topic_name)
+            if found is not None:
+                known.append(described_topic(call, asked.group_id, found.id, topic.partitions))
+                continue
+            entries = [DescribedTopic.Partition(partition_index=index, start_offset=-1) for index in topic.partitions]
+            unknown.append(DescribedTopic(topic_name=topic.topic_name, partitions=entries))
+        return DescribedGroup(group_id=asked.group_id, topics=known + unknown)
+    try:
+        check_coordinator(call, asked.group_id)
+    except ApiError as error:
+        return DescribedGroup(group_id=asked.group_id, error_code=error.code, error_message=error.message)
+    group = call.cluster.groups.find(asked.group_id)
+    begun = group.partitions.initialized if isinstance(group, ShareGroup) else {}
+    return DescribedGroup(
+        group_id=asked.group_id,
+        topics=[
+            described_topic(call, asked.group_id, topic_id, sorted(topic.partitions))
+            for topic_id, topic in sorted(begun.items())
+            if topic_id in call.cluster.topic_by_id
+        ],
+    )
+
+
+def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iterable[int]) -> DescribedTopic:
+    topic = call.cluster.topic_by_id[topic_id]
+    entries = []
+    for index in partitions:
+        entry = DescribedTopic.Partition(partition_index=index, start_offset=NO_OFFSET, lag=-1)
+        try:
+            state = call.cluster.share.coordinator.summary(SharePartitionKey(group_id, topic_id, index))
+            entry.start_offset, entry.leader_epoch = state.start_offset, state.leader_epoch
+            if state.start_offset != NO_OFFSET and state.delivery_complete_count != UNKNOWN_COUNT:
+                end_offset = topic.partitions[index].high_watermark
+                entry.lag = end_offset - state.start_offset - state.delivery_complete_count
+        except ApiError:
+            entry.start_offset = NO_OFFSET  # as Kafka, which does not say why
+        entries.append(entry)
+    return DescribedTopic(topic_name=topic.name, topic_id=topic_id, partitions=entries)
+
+
+@handles(AlterShareGroupOffsetsRequest)
+def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
+    """Have a group without members start elsewhere; a group that does not exist is created."""
+    check_enabled(call)
+    try:
+        check_group_id(request.group_id)
+        check_coordinator(call, request.group_id)
+        groups = call.cluster.groups
+        group = groups.find_or_make(ShareGroup, request.group_id, create=True)
+        group.delete()  # refuses where there are members
+    except ApiError as error:
+        return AlterShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
+    unknown: list[AlteredTopic] = []
+    altered: dict[bytes, AlteredTopic] = {}
+    offsets: dict[bytes, dict[int, int]] = {}
+    for asked in request.topics:
+        topic = call.cluster.topics.get(asked.topic_name)
+        if topic is None:
+            unknown.append(
+                AlteredTopic(
+                    topic_name=asked.topic_name,
+                    partitions=[unknown_partition(one.partition_index) for one in asked.partitions],
+                )
+            )
+            continue
+        if topic.id in altered:
+            continue  # of a topic that is named twice the first counts
+        wanted = offsets.setdefault(topic.id, {})
+        entries = []
+        for one in asked.partitions:
+            if one.partition_index >= len(topic.partitions):
+                entries.append(unknown_partition(one.partition_index))
+            else:
+                entries.append(AlteredTopic.Partition(partition_index=one.partition_index))
+                wanted[one.partition_index] = one.start_offset
+        altered[topic.id] = AlteredTopic(topic_name=topic.name, topic_id=topic.id, partitions=entries)
+    if altered:
+        groups.register(group)
+        errors = begin(group, call.cluster.share, offsets)
+        for topic_id, altered_topic in altered.items():
+            for entry in altered_topic.partitions:
+                failed = errors.get((topic_id, entry.partition_index))
+                if failed is not None:
+                    entry.error_code, entry.error_message = failed.code, failed.message
+    return AlterShareGroupOffsetsResponse(responses=[*altered.values(), *unknown])
+
+
+def unknown_partition(index: int) -> AlteredTopic.Partition:
+    return AlteredTopic.Partition(
+        partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
+    )
+
+
+def said(error: ApiError) -> str:
+    """What an error at the top says."""
+    return error.message or ErrorCode(error.code).meaning
+
+
+@handles(DeleteShareGroupOffsetsRequest)
+def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
+    """Have a group without members forget topics."""
+    check_enabled(call)
+    try:
+        check_group_id(request.group_id)
+        check_coordinator(call, request.group_id)
+        group = call.cluster.groups.get_as(ShareGroup, request.group_id)
+        group.delete()  # refuses where there are members
+    except ApiError as error:
+        return DeleteShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
+    if not any(group.partitions):
+        return DeleteShareGroupOffsetsResponse()
+    failed: list[DeletedTopic] = []
+    deleted: dict[bytes, DeletedTopic] = {}
+    for asked in request.topics:
+        topic = call.cluster.topics.get(asked.topic_name)
+        if topic is not None and topic.id in group.partitions.initialized:
+            deleted[topic.id] = DeletedTopic(topic_name=topic.name, topic_id=topic.id)
+            continue
+        message = NOT_HOSTED if topic is None else "There is no offset information to delete."
+        failed.append(
+            DeletedTopic(
+                topic_name=asked.topic_name,
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                error_message=message,
+            )
+        )
+    delete_topics(group, call.cluster.share, list(deleted))
+    return DeleteShareGroupOffsetsResponse(responses=[*deleted.values(), *failed])

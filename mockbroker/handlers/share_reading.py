@@ -1,0 +1,226 @@
+"""Reading records for a member of a share group, now or when enough have come or are available again.
+
+Source: DelayedShareFetch and ShareFetchUtils, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mockbroker.call import Call, Wait
+from mockbroker.handlers.leadership import (
+    find_partition,
+    high_watermark_of,
+    last_stable_offset_of,
+    served_by,
+)
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.state.share.acquiring import Acquired, Acquiring, LogBatch, acquire
+from mockbroker.state.share.partition import SharePartition
+from mockbroker.state.share.sessions import TopicIndex
+from mockbroker.state.topics.topic import Partition
+from protocol.apis.share_fetch import ShareFetchResponse
+from protocol.error_codes import ErrorCode
+
+LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""The errors that name the leader and its address (KIP-951)."""
+
+PartitionEntry = ShareFetchResponse.Topic.Partition
+Answer = Callable[[Call, dict[TopicIndex, PartitionEntry]], ShareFetchResponse]
+
+
+@dataclass(slots=True)
+class ShareReading:
+    """What a member asks for, and what was found of it so far.
+
+    ``running`` has the share partitions that it waits for; one that was fenced meanwhile gives nothing any more.
+    """
+
+    group_id: str
+    member_id: str
+    asked: list[TopicIndex]
+    min_bytes: int
+    max_bytes: int
+    until_ms: int
+    max_records: int
+    batch_size: int
+    limits_records: bool
+    committed_only: bool
+    running: dict[TopicIndex, tuple[Partition, SharePartition]] = field(default_factory=dict)
+    errors: dict[TopicIndex, ApiError] = field(default_factory=dict)
+
+
+def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
+    """Begin: find the share partitions. Those that could not be loaded are told of once the time is over."""
+    if reading.max_records == 0 or reading.max_bytes == 0:
+        return answer(call, {})
+    elsewhere = 0
+    for one in reading.asked:
+        try:
+            partition = find_partition(call, *one)
+            served_by(call, partition)
+        except ApiError as error:
+            reading.errors[one] = error
+            elsewhere += 1
+            continue
+        try:
+            if call.deposed(partition) is not None:
+                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the share coordinator cannot be reached")
+            key = SharePartitionKey(reading.group_id, *one)
+            reading.running[one] = (partition, call.cluster.share.get_or_load(key, partition))
+        except ApiError as error:
+            reading.errors[one] = error
+    if elsewhere == len(reading.asked):
+        return answer(call, entries_of(reading, {}))
+    return look(call, reading, answer)
+
+
+def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
+    """Give records where there are enough, or where the time is over."""
+    share = call.cluster.share
+    offsets: dict[TopicIndex, int] = {}
+    for one, (_, running) in reading.running.items():
+        if share.get(running.key) is running and running.can_acquire():
+            offsets[one] = running.next_fetch_offset()
+    is_over = call.now_ms >= reading.until_ms
+    if offsets and (is_over or has_enough(call, reading, offsets)):
+        return answer(call, entries_of(reading, give(call, reading, offsets)))
+    if is_over:
+        return answer(call, entries_of(reading, {}))
+    keys: list[Hashable] = []
+    for partition, running in reading.running.values():
+        keys += (running.key, partition)
+    return Wait(reading.until_ms, tuple(keys), lambda later: look(later, reading, answer))
+
+
+def entries_of(reading: ShareReading, found: dict[TopicIndex, PartitionEntry]) -> dict[TopicIndex, PartitionEntry]:
+    for one, error in reading.errors.items():
+        found[one] = PartitionEntry(partition_index=one[1], error_code=error.code, records=b"")
+    return found
+
+
+def readable_end(call: Call, reading: ShareReading, partition: Partition) -> int:
+    """Up to where the group's members read."""
+    end_offset = high_watermark_of(call, partition)
+    return last_stable_offset_of(call, partition, end_offset) if reading.committed_only else end_offset
+
+
+def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> bool:
+    """Whether what could be read is as much as the member waits for; an error is told at once."""
+    size = 0
+    room = max_bytes_of(reading.max_bytes, len(offsets))
+    for index, (one, offset) in enumerate(offsets.items()):
+        partition = reading.running[one][0]
+        try:
+            served_by(call, partition)
+            end_offset = readable_end(call, reading, partition)
+            if offset < end_offset:
+                batches = partition.log.read(offset, room[index], before=end_offset)
+                size += min(sum(map(len, batches)), room[index])
+            elif offset > partition.log.end_offset or offset < partition.log.start_offset:
+                return True
+        except ApiError:
+            return True
+    return size >= reading.min_bytes
+
+
+def max_bytes_of(max_bytes: int, count: int) -> list[int]:
+    """The bytes that each of so many partitions may give: equal shares, the first has what is left over.
+
+    >>> max_bytes_of(10, 3), max_bytes_of(1, 2)
+    ([4, 3, 3], [1, 0])
+    """
+    if max_bytes < count:
+        return [1] * max(0, max_bytes) + [0] * (count - max(0, max_bytes))
+    share, rest = divmod(max_bytes, count)
+    return [share + rest] + [share] * (count - 1)
+
+
+def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> dict[TopicIndex, PartitionEntry]:
+    """Read each partition, and have the member acquire what was read."""
+    found: dict[TopicIndex, PartitionEntry] = {}
+    room = reading.max_bytes
+    shares = max_bytes_of(reading.max_bytes, len(offsets))
+    left = reading.max_records
+    size = 0
+    for (one, offset), share in zip(offsets.items(), shares, strict=True):
+        partition, running = reading.running[one]
+        entry = found[one] = PartitionEntry(partition_index=one[1], records=b"")
+        try:
+            served_by(call, partition)
+            end_offset = readable_end(call, reading, partition)
+            data: Sequence[bytes] = ()
+            if offset < end_offset:
+                data = partition.log.read(offset, min(share, room), at_least_one=size == 0, before=end_offset)
+            elif not partition.log.start_offset <= offset <= partition.log.end_offset:
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        except ApiError as error:
+            if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                running.log_starts_at(partition.log.start_offset)
+            else:
+                entry.error_code = error.code
+                call.cluster.share.fence_on(running.key, error)
+            continue
+        read_bytes = sum(map(len, data))
+        size += read_bytes
+        room = max(0, room - read_bytes)
+        batches = log_batches(partition, offset, data, committed_only=reading.committed_only)
+        asked = Acquiring(reading.member_id, left, reading.batch_size, reading.limits_records, call.now_ms)
+        acquired, count = acquire(running, asked, offset, batches)
+        if acquired:
+            left -= count
+            entry.records = b"".join(data_of(data, batches, acquired))
+            entry.acquired_records = [PartitionEntry.AcquiredRecords(**part._asdict()) for part in acquired]
+    return found
+
+
+def log_batches(partition: Partition, offset: int, data: Sequence[bytes], *, committed_only: bool) -> list[LogBatch]:
+    """The whole batches that were read, with whether their transactions were aborted."""
+    batches = [
+        LogBatch(batch.base_offset, batch.last_offset)
+        for piece, batch in zip(data, partition.log.batches(offset), strict=False)
+        if len(piece) == len(batch.data)
+    ]
+    transactions = partition.producers.transactions if committed_only and batches else None
+    if transactions is None or not transactions.aborted:
+        return batches
+    from protocol.records import ControlType, control_type, iter_batch_records, iter_batches
+
+    waiting = sorted(
+        transactions.aborted_between(batches[0].base_offset, batches[-1].last_offset + 1),
+        key=lambda one: one.first_offset,
+    )
+    aborting: set[int] = set()
+    result: list[LogBatch] = []
+    for batch, piece in zip(batches, data, strict=False):
+        (header,) = iter_batches(piece)
+        is_aborted = False
+        if header.producer_id >= 0:
+            while waiting and waiting[0].first_offset <= batch.last_offset:
+                aborting.add(waiting.pop(0).producer_id)
+            if header.is_control:
+                records = list(iter_batch_records(piece, header))
+                if records and control_type(records[0]) is ControlType.ABORT:
+                    aborting.discard(header.producer_id)
+            elif header.is_transactional:
+                is_aborted = header.producer_id in aborting
+        result.append(batch._replace(is_aborted=is_aborted))
+    return result
+
+
+def data_of(data: Sequence[bytes], batches: Sequence[LogBatch], acquired: Sequence[Acquired]) -> Sequence[bytes]:
+    """The bytes of the batches that hold what was acquired; of a single batch with what was cut off behind it."""
+    if len(batches) < 2:
+        return data
+    first, last = acquired[0].first_offset, acquired[-1].last_offset
+    begin = 0
+    end = len(batches)
+    for index, batch in enumerate(batches):
+        if batch.base_offset <= first:
+            begin = index
+        elif batch.base_offset > last:
+            end = index
+            break
+    return data[begin:end]

@@ -1,0 +1,133 @@
+"""InitializeShareGroupState (key 83), ReadShareGroupState (84), WriteShareGroupState (85), DeleteShareGroupState (86),
+ReadShareGroupStateSummary (87): what brokers ask of share coordinators.
+
+Read and write the states of share partitions. A request without a group id, without topics, or but for 83 with a topic
+without partitions gets an empty answer.
+Errors, per partition: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST, FENCED_LEADER_EPOCH,
+FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+Source: KIP-932; ShareCoordinatorService, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
+from mockbroker.state.share.coordinator import Written, coordinator_key
+from protocol.apis.share_state import (
+    DeleteShareGroupStateRequest,
+    DeleteShareGroupStateResponse,
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
+    ReadShareGroupStateRequest,
+    ReadShareGroupStateResponse,
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+    WriteShareGroupStateRequest,
+    WriteShareGroupStateResponse,
+)
+
+Response = TypeVar("Response")
+
+COUNTS_VERSION = 1  # of WriteShareGroupState: how many records are done with
+
+
+@handles(InitializeShareGroupStateRequest)
+def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
+    """Begin share partitions."""
+
+    def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
+        call.cluster.share.begin(key, asked.state_epoch, asked.start_offset)
+
+    return answered(call, request, InitializeShareGroupStateResponse, one, allows_empty=True)
+
+
+@handles(ReadShareGroupStateRequest)
+def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
+    """The states for new leaders."""
+
+    def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
+        state = call.cluster.share.coordinator.read(key, asked.leader_epoch)
+        result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
+        result.state_batches = [
+            ReadShareGroupStateResponse.Topic.Partition.StateBatch(**batch._asdict()) for batch in state.state_batches
+        ]
+
+    return answered(call, request, ReadShareGroupStateResponse, one)
+
+
+@handles(WriteShareGroupStateRequest)
+def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
+    """Keep what leaders say."""
+
+    def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
+        batches = [
+            StateBatch(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count)
+            for batch in asked.state_batches
+        ]
+        complete = asked.delivery_complete_count if call.version >= COUNTS_VERSION else -1
+        written = Written(asked.state_epoch, asked.leader_epoch, asked.start_offset, complete, batches)
+        call.cluster.share.coordinator.write(key, written)
+
+    return answered(call, request, WriteShareGroupStateResponse, one)
+
+
+@handles(DeleteShareGroupStateRequest)
+def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
+    """Forget share partitions."""
+
+    def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
+        call.cluster.share.coordinator.delete(key)
+
+    return answered(call, request, DeleteShareGroupStateResponse, one)
+
+
+@handles(ReadShareGroupStateSummaryRequest)
+def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
+    """Where share partitions start."""
+
+    def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateSummaryResponse.Topic.Partition) -> None:
+        state = call.cluster.share.coordinator.summary(key)
+        result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
+        result.start_offset = state.start_offset
+        result.delivery_complete_count = state.delivery_complete_count
+
+    return answered(call, request, ReadShareGroupStateSummaryResponse, one)
+
+
+def answered(
+    call: Call,
+    request: Any,
+    response_class: type[Response],
+    handle: Callable[[SharePartitionKey, Any, Any], None],
+    *,
+    allows_empty: bool = False,
+) -> Response:
+    """The response, with what ``handle`` puts into the result of each partition, or with its error."""
+    response: Any = response_class
+    if not request.group_id or not (allows_empty or all(topic.partitions for topic in request.topics)):
+        return cast("Response", response())
+    topics: dict[bytes, dict[int, Any]] = {}
+    for topic in request.topics:
+        results = topics.setdefault(topic.topic_id, {}) if topic.partitions else {}
+        for asked in topic.partitions:
+            result = results[asked.partition] = response.Topic.Partition(partition=asked.partition)
+            key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
+            try:
+                check_coordinator(call, coordinator_key(key))
+                handle(key, asked, result)
+            except ApiError as error:
+                result.error_code, result.error_message = error.code, error.message
+    return cast(
+        "Response",
+        response(
+            results=[
+                response.Topic(topic_id=topic_id, partitions=list(results.values()))
+                for topic_id, results in topics.items()
+            ]
+        ),
+    )

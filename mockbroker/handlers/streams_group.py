@@ -1,0 +1,412 @@
+"""StreamsGroupHeartbeat (key 88), StreamsGroupDescribe (89), StreamsGroupTopologyDescriptionUpdate (93): Kafka Streams
+whose coordinator assigns tasks (KIP-1071).
+
+Read and write cluster.groups; a heartbeat has the topics made that the topology lacks.
+Errors: UNSUPPORTED_VERSION where ``streams.version`` or ``group.coordinator.rebalance.protocols`` has no such groups,
+STREAMS_INVALID_TOPOLOGY, NOT_COORDINATOR, and those of ``take_heartbeat``; of each described group INVALID_GROUP_ID,
+NOT_COORDINATOR, GROUP_ID_NOT_FOUND. No broker here keeps descriptions, so key 93 is UNSUPPORTED_VERSION.
+Source: KIP-1071; KafkaApis, GroupCoordinatorService and DefaultAutoTopicCreationManager, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafka_rack.java import hash_order, string_hash
+from mockbroker.call import Call, handles
+from mockbroker.handlers.error_responses import request_error
+from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
+from mockbroker.state.errors import ApiError
+from mockbroker.state.features import feature_level
+from mockbroker.state.groups.coordinator import check_group_id
+from mockbroker.state.groups.streams.endpoints import EndpointPartitions, TopicNumbers
+from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup, TaskOffsets
+from mockbroker.state.groups.streams.heartbeat import Heartbeat, HeartbeatAnswer, check_heartbeat, take_heartbeat
+from mockbroker.state.groups.streams.members import StreamsMember
+from mockbroker.state.groups.streams.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
+from mockbroker.state.groups.streams.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
+from protocol.apis.streams_group import (
+    KeyValue,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+from protocol.apis.streams_topology import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
+from protocol.error_codes import ErrorCode
+
+STREAMS_FEATURE = "streams.version"
+NO_DESCRIPTION = 1
+LAG_VERSION = 1
+
+ToldTopology = StreamsGroupHeartbeatRequest.Topology
+ToldTasks = StreamsGroupHeartbeatRequest.TaskIds
+ToldOffset = StreamsGroupHeartbeatRequest.TaskOffset
+TaskIds = StreamsGroupHeartbeatResponse.TaskIds
+ByEndpoint = StreamsGroupHeartbeatResponse.EndpointToPartitions
+DescribedGroup = StreamsGroupDescribeResponse.Group
+DescribedTopology = DescribedGroup.Topology
+DescribedSubtopology = DescribedTopology.Subtopology
+DescribedMember = DescribedGroup.Member
+DescribedTasks = DescribedMember.Assignment
+
+
+def check_enabled(call: Call) -> None:
+    """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no groups of the streams protocol."""
+    protocols = call.cluster.configs.broker(None, "group.coordinator.rebalance.protocols")
+    if feature_level(call.cluster, STREAMS_FEATURE) < 1 or "streams" not in protocols:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+@handles(StreamsGroupHeartbeatRequest)
+def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
+    """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""
+    check_enabled(call)
+    owned = OwnedByRole(owned_of(request.active_tasks), owned_of(request.standby_tasks), owned_of(request.warmup_tasks))
+    endpoint, tags = request.user_endpoint, request.client_tags
+    try:
+        if request.topology is not None:
+            check_topics(request.topology)
+        beat = Heartbeat(
+            group_id=request.group_id,
+            member_id=request.member_id,
+            epoch=request.member_epoch,
+            endpoint_epoch=request.endpoint_information_epoch,
+            version=call.version,
+            client_id=call.session.client_id or "",
+            client_host=f"/{call.session.address}",
+            instance_id=request.instance_id,
+            rack=request.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            topology=None if request.topology is None else recorded(request.topology),
+            owned=owned,
+            process_id=request.process_id,
+            endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
+            client_tags=None if tags is None else {tag.key: tag.value for tag in tags},
+            task_offsets=offsets_of(request.task_offsets),
+            task_end_offsets=offsets_of(request.task_end_offsets),
+            shutdown=request.shutdown_application,
+        )
+        check_heartbeat(beat)
+        check_coordinator(call, request.group_id)
+        answer, group = take_heartbeat(call.cluster.groups, beat, call.now_ms)
+    except ApiError as error:
+        message = None if error.code == ErrorCode.NOT_COORDINATOR else request_error(error).message
+        return StreamsGroupHeartbeatResponse(error_code=error.code, error_message=message)
+    response = heartbeat_response(answer, call.version)
+    if answer.to_make:
+        tell_why_not(call, group, answer, response)
+        make_topics(call, group, answer.to_make.values(), 2 * answer.interval_ms)
+    return response
+
+
+def check_topics(topology: ToldTopology) -> None:
+    """Raises ApiError: STREAMS_INVALID_TOPOLOGY, for topics that no application can have."""
+    names = dict.fromkeys(
+        name
+        for one in topology.subtopologies
+        for name in (
+            *one.source_topics,
+            *one.repartition_sink_topics,
+            *(topic.name for topic in one.repartition_source_topics),
+            *(topic.name for topic in one.state_changelog_topics),
+        )
+    )
+    internal = [name for name in names if name in INTERNAL_TOPICS]
+    if internal:
+        problem = f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."
+        raise ApiError(ErrorCode.STREAMS_INVALID_TOPOLOGY, problem)
+    illegal = [name for name in names if not is_legal(name)]
+    if illegal:
+        problem = f"Topic names {','.join(illegal)} are not valid topic names."
+        raise ApiError(ErrorCode.STREAMS_INVALID_TOPOLOGY, problem)
+
+
+def is_legal(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except ApiError:
+        return False
+    return True
+
+
+def recorded(told: ToldTopology) -> Topology:
+    """A topology as records keep it."""
+
+    def infos(topics: Iterable[ToldTopology.Subtopology.TopicInfo]) -> list[Subtopology.TopicInfo]:
+        return [
+            Subtopology.TopicInfo(
+                name=topic.name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                topic_configs=[
+                    Subtopology.TopicInfo.TopicConfig(key=one.key, value=one.value) for one in topic.topic_configs
+                ],
+            )
+            for topic in topics
+        ]
+
+    return Topology(
+        epoch=told.epoch,
+        subtopologies=[
+            Subtopology(
+                subtopology_id=one.subtopology_id,
+                source_topics=one.source_topics,
+                source_topic_regex=one.source_topic_regex,
+                state_changelog_topics=infos(one.state_changelog_topics),
+                repartition_sink_topics=one.repartition_sink_topics,
+                repartition_source_topics=infos(one.repartition_source_topics),
+                copartition_groups=[
+                    Subtopology.CopartitionGroup(
+                        source_topics=group.source_topics,
+                        source_topic_regex=group.source_topic_regex,
+                        repartition_source_topics=group.repartition_source_topics,
+                    )
+                    for group in one.copartition_groups
+                ],
+            )
+            for one in told.subtopologies
+        ],
+    )
+
+
+def owned_of(told: list[ToldTasks] | None) -> OwnedTasks | None:
+    return None if told is None else [(one.subtopology_id, one.partitions) for one in told]
+
+
+def offsets_of(told: list[ToldOffset] | None) -> list[tuple[str, int, int]] | None:
+    return None if told is None else [(one.subtopology_id, one.partition, one.offset) for one in told]
+
+
+def heartbeat_response(answer: HeartbeatAnswer, version: int) -> StreamsGroupHeartbeatResponse:
+    response = StreamsGroupHeartbeatResponse(
+        member_id=answer.member_id,
+        member_epoch=answer.epoch,
+        heartbeat_interval_ms=answer.interval_ms,
+        task_offset_interval_ms=answer.task_offset_interval_ms,
+        status=[
+            StreamsGroupHeartbeatResponse.Status(status_code=status.code, status_detail=status.detail)
+            for status in answer.statuses
+        ],
+        endpoint_information_epoch=answer.endpoint_epoch,
+    )
+    if version >= LAG_VERSION:
+        response.acceptable_recovery_lag = answer.acceptable_recovery_lag
+    if answer.tasks is not None:
+        response.active_tasks, response.standby_tasks, response.warmup_tasks = heartbeat_tasks(answer.tasks)
+    if answer.endpoints is not None:
+        response.partitions_by_user_endpoint = [by_endpoint(one) for one in answer.endpoints]
+    return response
+
+
+def heartbeat_tasks(held: HeldTasks) -> list[list[TaskIds]]:
+    return [
+        [TaskIds(subtopology_id=name, partitions=sorted(tasks[name])) for name in hash_order(tasks, string_hash)]
+        for tasks in held.without_epochs
+    ]
+
+
+def by_endpoint(one: EndpointPartitions) -> ByEndpoint:
+    def listed(topics: Iterable[TopicNumbers]) -> list[ByEndpoint.TopicPartition]:
+        return [ByEndpoint.TopicPartition(topic=topic, partitions=numbers) for topic, numbers in topics]
+
+    host, port = one.endpoint
+    return ByEndpoint(
+        user_endpoint=ByEndpoint.Endpoint(host=host, port=port),
+        active_partitions=listed(one.active),
+        standby_partitions=listed(one.standby),
+    )
+
+
+# topics of the group's own
+
+
+def tell_why_not(
+    call: Call, group: StreamsGroup, answer: HeartbeatAnswer, response: StreamsGroupHeartbeatResponse
+) -> None:
+    """Say of topics that are still missing why they could not be made a short while ago."""
+    known = group.creation_errors
+    for name in [name for name, (_, until_ms) in known.items() if until_ms <= call.now_ms]:
+        del known[name]
+    told = ", ".join(f"{name} ({known[name][0]})" for name in answer.to_make if name in known)
+    for status in response.status or ():
+        if told and status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
+            status.status_detail += f"; Creation failed: {told}."
+
+
+def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic], remembered_ms: int) -> None:
+    """Make what a topology lacks; why that could not be is remembered, and not tried again, for a while."""
+    for topic in topics:
+        if topic.name in group.creation_errors:
+            continue
+        try:
+            call.cluster.create_topic(
+                topic.name,
+                topic.partitions,
+                topic.replication_factor or -1,
+                configs=topic.configs,
+                requesting_broker_id=call.broker.id,
+                all_have_racks=True,
+            )
+        except ApiError as error:
+            why = error.message or ErrorCode(error.code).name
+            group.creation_errors[topic.name] = (why, call.now_ms + remembered_ms)
+
+
+# describing
+
+
+@handles(StreamsGroupDescribeRequest)
+def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
+    """Each group with its topology and its members, and which tasks those have and shall have."""
+    check_enabled(call)
+    response = StreamsGroupDescribeResponse(groups=[described(call, group_id) for group_id in request.group_ids])
+    for entry in response.groups:
+        if entry.error_code != ErrorCode.NONE:
+            continue
+        if request.include_authorized_operations:
+            entry.authorized_operations = ALL_GROUP_OPERATIONS
+        if request.include_topology_description:
+            entry.topology_description_status = NO_DESCRIPTION
+    return response
+
+
+def described(call: Call, group_id: str) -> DescribedGroup:
+    try:
+        check_group_id(group_id)
+    except ApiError as error:
+        return DescribedGroup(group_id="", error_code=error.code)
+    try:
+        check_coordinator(call, group_id)
+        group = call.cluster.groups.get_as(StreamsGroup, group_id)
+    except ApiError as error:
+        message = error.message if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
+        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=message)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor_name,
+        topology=described_topology(group),
+        members=[described_member(group, group.members[one]) for one in sorted(group.members)],
+    )
+
+
+def described_topology(group: StreamsGroup) -> DescribedTopology | None:
+    """The topology with its numbers, if all its topics are there, or else as the member told it."""
+    configured = group.configured
+    if configured is not None and configured.is_ready:
+        return DescribedTopology(
+            epoch=configured.epoch,
+            subtopologies=[
+                DescribedSubtopology(
+                    subtopology_id=name,
+                    source_topics=sorted(one.source_topics),
+                    repartition_sink_topics=sorted(one.sink_topics),
+                    state_changelog_topics=described_topics(one.changelog.values()),
+                    repartition_source_topics=described_topics(one.repartition.values()),
+                )
+                for name, one in sorted((configured.subtopologies or {}).items())
+            ],
+        )
+    if group.topology is None:
+        return None
+    return DescribedTopology(
+        epoch=group.topology.epoch,
+        subtopologies=[
+            DescribedSubtopology(
+                subtopology_id=name,
+                source_topics=sorted(one.source_topics),
+                repartition_sink_topics=sorted(one.repartition_sink_topics),
+                state_changelog_topics=told_topics(one.state_changelog_topics),
+                repartition_source_topics=told_topics(one.repartition_source_topics),
+            )
+            for name, one in sorted(by_id(group.topology).items())
+        ],
+    )
+
+
+def described_topics(topics: Iterable[InternalTopic]) -> list[DescribedSubtopology.TopicInfo]:
+    return [
+        DescribedSubtopology.TopicInfo(
+            name=topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            topic_configs=[
+                KeyValue(key=key, value=topic.configs[key]) for key in hash_order(topic.configs, string_hash)
+            ],
+        )
+        for topic in sorted(topics)
+    ]
+
+
+def told_topics(topics: Iterable[Subtopology.TopicInfo]) -> list[DescribedSubtopology.TopicInfo]:
+    return [
+        DescribedSubtopology.TopicInfo(
+            name=topic.name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            topic_configs=[KeyValue(key=one.key, value=one.value) for one in topic.topic_configs],
+        )
+        for topic in sorted(topics, key=lambda topic: topic.name)
+    ]
+
+
+def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMember:
+    entry = DescribedMember(
+        member_id=member.id,
+        member_epoch=member.epoch,
+        instance_id=member.instance_id,
+        rack_id=member.rack,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        client_tags=[
+            KeyValue(key=key, value=member.client_tags[key]) for key in hash_order(member.client_tags, string_hash)
+        ],
+        task_offsets=described_offsets(group.task_offsets.get(member.id, {})),
+        task_end_offsets=described_offsets(group.task_end_offsets.get(member.id, {})),
+        assignment=described_tasks(member.assigned.without_epochs),
+        target_assignment=described_tasks(group.task_targets.get(member.id, NO_TASKS)),
+    )
+    if member.endpoint is not None:
+        host, port = member.endpoint
+        entry.user_endpoint = DescribedMember.Endpoint(host=host, port=port)
+    return entry
+
+
+def described_tasks(tasks: TaskSet) -> DescribedTasks:
+    active, standby, warmup = (
+        [DescribedTasks.TaskIds(subtopology_id=name, partitions=sorted(of_role[name])) for name in sorted(of_role)]
+        for of_role in tasks
+    )
+    return DescribedTasks(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
+
+
+def described_offsets(offsets: TaskOffsets) -> list[DescribedMember.TaskOffset]:
+    found: Mapping[tuple[str, int], int] = {
+        (name, number): offset for name, numbers in offsets.items() for number, offset in numbers.items()
+    }
+    return [
+        DescribedMember.TaskOffset(subtopology_id=name, partition=number, offset=found[name, number])
+        for name, number in sorted(found)
+    ]
+
+
+@handles(StreamsGroupTopologyDescriptionUpdateRequest)
+def streams_group_topology_description_update(
+    call: Call, request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """Refuse it, as a broker does that has no plugin for descriptions."""
+    check_enabled(call)
+    return StreamsGroupTopologyDescriptionUpdateResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        error_message="The broker has no streams group topology description plugin configured.",
+    )

@@ -1,0 +1,152 @@
+"""DescribeProducers (key 61), DescribeTransactions (65), ListTransactions (66): to find transactions that hang.
+
+Read cluster.transactions and what partitions know of their producers.
+Errors: per partition UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_TOPIC_EXCEPTION,
+KAFKA_STORAGE_ERROR; per transactional id INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
+TRANSACTIONAL_ID_NOT_FOUND; at the top of ListTransactions INVALID_REGULAR_EXPRESSION.
+Source: KIP-664, KIP-994, KIP-1152; KafkaApis and TransactionStateManager.listTransactionStates, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mockbroker.call import Call, handles
+from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
+from mockbroker.handlers.leadership import find_partition, served_by
+from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.log_transactions import NO_OFFSET
+from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.topics.topic import check_topic_name
+from mockbroker.state.transactions.states import STATE_NAMES, State
+from protocol.apis.transaction_admin import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from protocol.error_codes import ErrorCode
+
+NO_SEQUENCE = -1
+
+ProducersOfPartition = DescribeProducersResponse.Topic.Partition
+TransactionEntry = DescribeTransactionsResponse.Transaction
+
+
+@handles(DescribeProducersRequest)
+def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    """The producers of whom the replicas of partitions know."""
+    return DescribeProducersResponse(
+        topics=[
+            DescribeProducersResponse.Topic(
+                name=topic.name,
+                partitions=[producers_entry(call, topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def producers_entry(call: Call, topic: str, index: int) -> ProducersOfPartition:
+    """One partition's producers; an unknown topic is told in words, an unknown partition is not."""
+    entry = ProducersOfPartition(partition_index=index)
+    try:
+        check_topic_name(topic)
+        call.cluster.find_topic(topic)
+    except ApiError as error:
+        entry.error_code, entry.error_message = error.code, error.message
+        return entry
+    try:
+        partition = find_partition(call, topic, index)
+        served_by(call, partition, followers_too=True)
+    except ApiError as error:
+        entry.error_code = error.code
+        return entry
+    deposed = call.deposed(partition)
+    entry.active_producers = active_producers((partition if deposed is None else deposed.fork).producers)
+    return entry
+
+
+def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition.Producer]:
+    return [
+        ProducersOfPartition.Producer(
+            producer_id=producer_id,
+            producer_epoch=one.epoch,
+            last_sequence=one.batches[-1].last_sequence if one.batches else NO_SEQUENCE,
+            last_timestamp=one.last_ms,
+            coordinator_epoch=one.coordinator_epoch,
+            current_txn_start_offset=producers.transactions.open.get(producer_id, NO_OFFSET),
+        )
+        for producer_id, one in sorted(producers.by_id.items())
+    ]
+
+
+@handles(DescribeTransactionsRequest)
+def describe_transactions(call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+    """The state of each transactional id that the broker coordinates."""
+    return DescribeTransactionsResponse(
+        transaction_states=[transaction_entry(call, transactional_id) for transactional_id in request.transactional_ids]
+    )
+
+
+def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
+    try:
+        if not transactional_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        check_coordinator(call, transactional_id)
+        value = call.cluster.transactions.get(transactional_id)
+    except ApiError as error:
+        return TransactionEntry(transactional_id=transactional_id, error_code=error.code)
+    return TransactionEntry(
+        transactional_id=transactional_id,
+        transaction_state=STATE_NAMES[State(value.transaction_status)],
+        transaction_timeout_ms=value.transaction_timeout_ms,
+        transaction_start_time_ms=value.transaction_start_timestamp_ms,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        topics=[
+            TransactionEntry.Topic(topic=topic.topic, partitions=list(topic.partition_ids))
+            for topic in value.transaction_partitions or ()
+        ],
+    )
+
+
+@handles(ListTransactionsRequest)
+def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    """The transactional ids that the broker coordinates, as far as they are wanted."""
+    wanted = whole_match(request.transactional_id_pattern)
+    names = set(STATE_NAMES.values())
+    found = call.cluster.transactions.select(
+        lambda transactional_id: (
+            coordinates(call, transactional_id) and (wanted is None or wanted.fullmatch(transactional_id) is not None)
+        ),
+        states=frozenset(request.state_filters),
+        producer_ids=frozenset(request.producer_id_filters),
+        min_duration_ms=request.duration_filter,
+        now_ms=call.now_ms,
+    )
+    return ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in names],
+        transaction_states=[
+            ListTransactionsResponse.Transaction(
+                transactional_id=transactional_id,
+                producer_id=value.producer_id,
+                transaction_state=STATE_NAMES[State(value.transaction_status)],
+            )
+            for transactional_id, value in found
+        ],
+    )
+
+
+def whole_match(pattern: str | None) -> re.Pattern[str] | None:
+    """What transactional ids have to match as a whole, None for any. Raises ApiError: INVALID_REGULAR_EXPRESSION."""
+    if not pattern:
+        return None
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ApiError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION, f"expected a regular expression, got {pattern!r}: {error}"
+        ) from None

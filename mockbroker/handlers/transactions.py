@@ -1,0 +1,334 @@
+"""AddPartitionsToTxn (key 24), AddOffsetsToTxn (25), EndTxn (26), WriteTxnMarkers (27), TxnOffsetCommit (28).
+
+Read and write cluster.transactions, cluster.groups and, for WriteTxnMarkers, partitions' logs.
+Errors: INVALID_REQUEST, NOT_COORDINATOR, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH before
+v2), CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE; per partition of AddPartitionsToTxn UNKNOWN_TOPIC_OR_PARTITION,
+TOPIC_AUTHORIZATION_FAILED, OPERATION_NOT_ATTEMPTED, TRANSACTION_ABORTABLE; of WriteTxnMarkers
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
+TRANSACTION_COORDINATOR_FENCED; of TxnOffsetCommit UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_GROUP_ID,
+OFFSET_METADATA_TOO_LARGE, those of ``transactional_ids`` and what ``Groups.stage`` raises.
+Source: KIP-98, KIP-447, KIP-890, KIP-1319; KafkaApis and GroupCoordinatorService.commitTransactionalOffsets, Apache
+Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.leadership import find_partition, served_by
+from mockbroker.handlers.offset_commits import keep_offsets
+from mockbroker.handlers.transactional_ids import TransactionSupport, transaction_errors
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.coordinator import check_group_id
+from mockbroker.state.groups.offsets import Committed
+from mockbroker.state.groups.offsets_topic import OFFSETS_TOPIC, offsets_partition
+from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
+from mockbroker.state.transactions.coordinator import BUMP, NO_BUMP
+from protocol.apis.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    EndTxnRequest,
+    EndTxnResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from protocol.error_codes import ErrorCode
+
+BROKERS_VERSION = 4  # of AddPartitionsToTxn: many transactions at once, for brokers
+FENCED_VERSION = 2
+BUMPING_VERSION = 5  # of EndTxn
+TOPIC_ID_VERSION = 6  # of TxnOffsetCommit
+SUPPORT_OF_COMMITS = {4: TransactionSupport.KNOWS_ABORTABLE, 3: TransactionSupport.ADDS_BEFORE}
+REQUEST_TIMEOUT_MS = 30_000  # request.timeout.ms, for the markers' replication
+
+MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
+
+
+@handles(AddPartitionsToTxnRequest)
+def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+    """Add partitions to one transaction, since v4 to each of several, or say whether they are in it."""
+    if call.version < BROKERS_VERSION:
+        results = added(
+            call,
+            request.v3_and_below_transactional_id,
+            request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch,
+            request.v3_and_below_topics,
+        )
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResponse.Transaction(
+                transactional_id=one.transactional_id,
+                topic_results=added(
+                    call,
+                    one.transactional_id,
+                    one.producer_id,
+                    one.producer_epoch,
+                    one.topics,
+                    verify_only=one.verify_only,
+                ),
+            )
+            for one in request.transactions
+        ]
+    )
+
+
+def added(
+    call: Call,
+    transactional_id: str,
+    producer_id: int,
+    epoch: int,
+    topics: Sequence[AddPartitionsToTxnTopic],
+    *,
+    verify_only: bool = False,
+) -> list[AddPartitionsToTxnTopicResult]:
+    """The outcome for each partition; nothing is added where one of them is not there."""
+    partitions = [(topic.name, index) for topic in topics for index in topic.partitions]
+    errors: dict[TopicPartition, int] = {}
+    for one in partitions:
+        code = unfit(call, one)
+        if code is not ErrorCode.NONE:
+            errors[one] = code
+    if errors:
+        return results_of(topics, {one: errors.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions})
+    transactions = call.cluster.transactions
+    try:
+        if transactional_id:
+            check_coordinator(call, transactional_id)
+        if verify_only:
+            errors.update(transactions.verify(transactional_id, producer_id, epoch, partitions, call.now_ms))
+        else:
+            client_version = BUMP if call.version >= BROKERS_VERSION else NO_BUMP
+            transactions.add_partitions(
+                transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=client_version
+            )
+    except ApiError as error:
+        errors = dict.fromkeys(partitions, fenced_code(call, error))
+    return results_of(topics, errors)
+
+
+def unfit(call: Call, one: TopicPartition) -> ErrorCode:
+    """Why a partition cannot be in a transaction, NONE where it can."""
+    name, index = one
+    if name in INTERNAL_TOPICS and call.version < BROKERS_VERSION:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if name == OFFSETS_TOPIC:
+        known = 0 <= index < call.cluster.settings["offsets.topic.num.partitions"]
+        return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        find_partition(call, name, index)
+    except ApiError as error:
+        return ErrorCode(error.code)
+    return ErrorCode.NONE
+
+
+def results_of(
+    topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnTopicResult.Partition(
+                    partition_index=index, partition_error_code=errors.get((topic.name, index), ErrorCode.NONE)
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def fenced_code(call: Call, error: ApiError) -> int:
+    """An error's code as this version of the five requests here has it."""
+    if error.code == ErrorCode.PRODUCER_FENCED and call.version < FENCED_VERSION:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error.code
+
+
+@handles(AddOffsetsToTxnRequest)
+def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
+    """Add the partition that a group's offsets would be in."""
+    try:
+        if request.transactional_id:
+            check_coordinator(call, request.transactional_id)
+        call.cluster.transactions.add_partitions(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [offsets_of(call, request.group_id)],
+            call.now_ms,
+        )
+    except ApiError as error:
+        return AddOffsetsToTxnResponse(error_code=fenced_code(call, error))
+    return AddOffsetsToTxnResponse()
+
+
+def offsets_of(call: Call, group_id: str) -> TopicPartition:
+    return (OFFSETS_TOPIC, offsets_partition(group_id, call.cluster.settings["offsets.topic.num.partitions"]))
+
+
+@handles(EndTxnRequest)
+def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
+    """Commit or abort; since v5 the producer goes on with the id and epoch in the answer."""
+    bumps = call.version >= BUMPING_VERSION
+    try:
+        if request.transactional_id:
+            check_coordinator(call, request.transactional_id)
+        producer_id, epoch = call.cluster.transactions.end(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            call.now_ms,
+            commit=request.committed,
+            broker=call.broker,
+            client_version=BUMP if bumps else NO_BUMP,
+        )
+    except ApiError as error:
+        return EndTxnResponse(error_code=fenced_code(call, error))
+    return EndTxnResponse(producer_id=producer_id, producer_epoch=epoch) if bumps else EndTxnResponse()
+
+
+@handles(WriteTxnMarkersRequest)
+def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
+    """Write markers into the logs of partitions, as brokers and admins ask; they are to be replicated."""
+    results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once
+    written: list[tuple[Partition, int, MarkerResult]] = []
+    for marker in request.markers:
+        of_producer = results.setdefault(marker.producer_id, {})
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                result = of_producer[topic.name, index] = MarkerResult(partition_index=index)
+                try:
+                    write_marker(call, marker, topic.name, index, result, written)
+                except ApiError as error:
+                    result.error_code = error.code
+    response = WriteTxnMarkersResponse(
+        markers=[
+            WriteTxnMarkersResponse.Marker(
+                producer_id=producer_id,
+                topics=[
+                    WriteTxnMarkersResponse.Marker.Topic(name=name, partitions=[result for _, result in found])
+                    for name, found in groupby(of_producer.items(), key=lambda item: item[0][0])
+                ],
+            )
+            for producer_id, of_producer in results.items()
+        ]
+    )
+    return when_markers_replicated(call, response, written, call.now_ms + REQUEST_TIMEOUT_MS)
+
+
+def write_marker(
+    call: Call,
+    marker: WriteTxnMarkersRequest.Marker,
+    name: str,
+    index: int,
+    result: MarkerResult,
+    written: list[tuple[Partition, int, MarkerResult]],
+) -> None:
+    """Write one marker. Raises ApiError."""
+    cluster = call.cluster
+    if name == OFFSETS_TOPIC:
+        if not 0 <= index < cluster.settings["offsets.topic.num.partitions"]:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        cluster.transactions.end_offsets(marker.producer_id, (name, index), committed=marker.transaction_result)
+        return
+    partition = find_partition(call, name, index)
+    if not partition.topic.diskless and call.broker.id not in partition.replicas:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    served_by(call, partition)
+    if not partition.topic.diskless and len(partition.isr) < partition.effective_min_isr():
+        raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    deposed = call.deposed(partition)
+    end_offset = append_marker(
+        partition if deposed is None else deposed.fork,
+        cluster.clock.at(call.now_ms),
+        committed=marker.transaction_result,
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        coordinator_epoch=marker.coordinator_epoch,
+        transaction_version=marker.transaction_version,
+    )
+    if deposed is None:
+        cluster.replication.appended(partition, call.now_ms)
+        written.append((partition, end_offset, result))
+
+
+def when_markers_replicated(
+    call: Call,
+    response: WriteTxnMarkersResponse,
+    written: Sequence[tuple[Partition, int, MarkerResult]],
+    until_ms: int,
+) -> WriteTxnMarkersResponse | Wait:
+    """The response once every replica in sync has the markers, or the time is over."""
+    missing = [one for one in written if one[0].high_watermark < one[1]]
+    if missing and call.now_ms < until_ms:
+        keys = tuple(partition for partition, _, _ in missing)
+        return Wait(until_ms, keys, lambda later: when_markers_replicated(later, response, missing, until_ms))
+    for _, _, result in missing:
+        result.error_code = ErrorCode.REQUEST_TIMED_OUT
+    return response
+
+
+@handles(TxnOffsetCommitRequest)
+def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+    """Keep offsets that count once the transaction is committed; every partition has its own error."""
+    return keep_offsets(
+        call,
+        request,
+        TxnOffsetCommitResponse(),
+        lambda offsets: stage(call, request, offsets),
+        first_version_by_id=TOPIC_ID_VERSION,
+    )
+
+
+def stage(
+    call: Call, request: TxnOffsetCommitRequest, offsets: dict[TopicPartition, Committed]
+) -> dict[TopicPartition, ErrorCode]:
+    """The error of each partition; what is wrong with the producer, the member or the group is wrong for all."""
+    producer_id, epoch = request.producer_id, request.producer_epoch
+    try:
+        check_group_id(request.group_id)
+        check_coordinator(call, request.group_id)
+        place = offsets_of(call, request.group_id)
+        support = TransactionSupport.LEAVES_TO_BROKER
+        if call.version < BUMPING_VERSION:
+            support = SUPPORT_OF_COMMITS[max(call.version, min(SUPPORT_OF_COMMITS))]
+        transactions = call.cluster.transactions
+        refused = {}
+        if not transactions.has_offsets_open(producer_id, epoch, place):
+            refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], support)
+        if refused:
+            code = refused[place]
+            if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not try that again
+                code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return dict.fromkeys(offsets, code)
+        errors = call.cluster.groups.stage(
+            request.group_id,
+            producer_id,
+            request.generation_id_or_member_epoch,
+            request.member_id,
+            request.group_instance_id,
+            offsets,
+            call.now_ms,
+        )
+    except ApiError as error:
+        code = ErrorCode(error.code)
+        if code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH) and call.version < TOPIC_ID_VERSION:
+            code = ErrorCode.ILLEGAL_GENERATION
+        return dict.fromkeys(offsets, code)
+    if ErrorCode.NONE in errors.values():
+        transactions.offsets_staged(producer_id, epoch, place)
+    return errors

@@ -1,0 +1,93 @@
+"""The log directories of brokers, and which of them has a replica: ``log.dirs``, the same paths on every broker.
+
+A replica that was never moved is in the directory of its partition's number, so that they are spread evenly. The
+records of a partition are kept once, whatever directories its replicas are in.
+
+Source: KIP-113, KIP-827, KIP-858; LogManager and ReplicaManager.describeLogDirs, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import NO_LEADER, Partition
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+
+VOLUME_BYTES = 2**40
+"""How large the volume of each directory is said to be; nothing ever fills it but ``fill_disk``."""
+
+
+class ReplicaSize(NamedTuple):
+    """A replica in a directory: its partition, its bytes, and by how many records it is behind the high watermark."""
+
+    partition: Partition
+    size_bytes: int
+    lag: int
+
+
+def log_dirs(cluster: Cluster) -> list[str]:
+    """The paths of the directories that each broker has, at least one. They are names: nothing is written there."""
+    return list(cluster.configs.broker(None, "log.dirs") or cluster.configs.broker(None, "log.dir"))
+
+
+def directory_id(cluster: Cluster, broker_id: int, path: str) -> bytes:
+    """The id of a broker's directory (KIP-858), the same in every life of the cluster."""
+    return sha256(f"{cluster.id} {broker_id} {path}".encode()).digest()[:16]
+
+
+def directory_of(cluster: Cluster, partition: Partition, broker_id: int) -> str:
+    """The directory that a broker's replica is in."""
+    paths = log_dirs(cluster)
+    held = partition.registration.directory_of(broker_id)
+    for path in paths:
+        if held is not None and directory_id(cluster, broker_id, path) == held:
+            return path
+    return paths[partition.index % len(paths)]
+
+
+def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[ReplicaSize]:
+    """The replicas in one directory of a broker, by topic and partition as they were created."""
+    for partition in cluster.partitions():
+        if broker_id in partition.replicas and directory_of(cluster, partition, broker_id) == path:
+            behind = 0
+            states = partition.replica_states
+            if states is not None and broker_id in states.followers and partition.leader not in (broker_id, NO_LEADER):
+                behind = max(0, states.high_watermark - states.followers[broker_id].end_offset)
+            yield ReplicaSize(partition, partition.log.size_bytes, behind)
+
+
+def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
+    """Whether the directory with a broker's replica has failed."""
+    return partition.overrides is not None and broker_id in partition.overrides.offline
+
+
+def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:
+    """Move a broker's replica to another of its directories, at once.
+
+    Raises ApiError: LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE for a partition of which the
+        broker has no replica, KAFKA_STORAGE_ERROR where the directory that has it failed.
+    """
+    paths = log_dirs(cluster)
+    if path not in paths:
+        raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"expected a directory of {', '.join(paths)}; got {path}")
+    partition = cluster.find_partition(topic, index)
+    if broker_id not in partition.replicas:
+        raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE, f"broker {broker_id} has no replica of {topic}-{index}")
+    if is_full(cluster, partition, broker_id):
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the directory of {topic}-{index} on broker {broker_id} is full")
+    if directory_of(cluster, partition, broker_id) == path:
+        return
+    from protocol.embedded.metadata_topics import PartitionChangeRecord
+
+    directories = [
+        directory_id(cluster, replica, path if replica == broker_id else directory_of(cluster, partition, replica))
+        for replica in partition.replicas
+    ]
+    record = PartitionChangeRecord(partition_id=index, topic_id=partition.topic.id, directories=directories)
+    cluster.writer.commit([record])

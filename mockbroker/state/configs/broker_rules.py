@@ -1,0 +1,205 @@
+"""Which configs of brokers may change at run time, and to what.
+
+Source: DynamicBrokerConfig.validateConfigs, DynamicThreadPool, DynamicLogConfig, DynamicRemoteLogConfig, LogCleaner,
+KafkaConfig.validateValues, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.state.configs.definitions import (
+    BROKER,
+    definition,
+    dynamic_only_names,
+    find_definition,
+    kafka_configs,
+    topic_synonyms,
+)
+from mockbroker.state.configs.values import ConfigType, InvalidValueError
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.configs.effective import ClusterConfigs
+
+OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
+THREAD_POOLS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+    "remote.log.reader.threads",
+)
+"""They may at most double or halve at once."""
+ABOVE_ZERO = (
+    "remote.log.index.file.cache.total.size.bytes",
+    "remote.log.manager.copy.max.bytes.per.second",
+    "remote.log.manager.fetch.max.bytes.per.second",
+)
+LOCAL = (("log.local.retention.ms", "log.retention.ms"), ("log.local.retention.bytes", "log.retention.bytes"))
+LIKE_ALL, FOR_EVER = -2, -1
+AT_LEAST = {"log.roll.ms": 1, "log.roll.jitter.ms": 0, "producer.id.expiration.ms": 0}
+MEGABYTE = 1 << 20
+KAFKA_CLASSES = ("org.apache.kafka.", "java.")
+
+
+def without_listener(name: str, *, of_mechanism: bool = True) -> str:
+    """The config's name without the listener that it is for.
+
+    Args:
+        of_mechanism: whether a SASL mechanism in front stays.
+
+    >>> without_listener("listener.name.inside.scram-sha-256.sasl.jaas.config", of_mechanism=False)
+    'sasl.jaas.config'
+    """
+    found = OF_LISTENER.fullmatch(name)
+    if found is None:
+        return name
+    base = found[1]
+    if not of_mechanism:
+        base = next((one for one in kafka_configs()["of_listener_mechanisms"] if base.endswith(one)), base)
+    return base
+
+
+def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:
+    """Nothing if a broker, or by None all, may have these configs set at run time, and no others.
+
+    Raises ApiError: INVALID_REQUEST.
+    """
+    fixed = sorted(set(wanted).intersection(kafka_configs()["not_dynamic"]))
+    if fixed:
+        raise refusal(f"expected configs that may change at run time, got {', '.join(fixed)}")
+    bare = sorted(set(wanted).intersection(kafka_configs()["only_with_listener_prefix"]))
+    if bare:
+        raise refusal(f"expected listener.name.NAME. before {', '.join(bare)}")
+    for name in sorted(wanted):
+        check_type(without_listener(name), wanted[name])
+    if broker_id is None:
+        own = [name for name in sorted(wanted) if is_per_broker(name)]
+        if own:
+            raise refusal(f"expected the id of a broker to set {', '.join(own)} on, got none")
+    check_changes(Change(configs, broker_id, wanted))
+
+
+def check_type(name: str, text: str) -> None:
+    """Nothing if the text is a valid value. Raises ApiError: INVALID_REQUEST."""
+    found = find_definition(BROKER, name)
+    if found is None or (found.update_mode == "read-only" and name not in dynamic_only_names()):
+        return  # a name that Kafka does not know may be one of a plugin's
+    try:
+        value = found.parse(text, distinct=False)
+    except InvalidValueError as error:
+        raise refusal(str(error)) from None
+    if found.type is ConfigType.CLASS and value and not value.startswith(KAFKA_CLASSES):
+        raise refusal(f"{name}: expected a class that the broker can load, got {text!r}")
+
+
+def is_per_broker(name: str) -> bool:
+    """Whether a config is of one broker each, never of all."""
+    base = without_listener(name)
+    if base != name:
+        return base not in kafka_configs()["cluster_wide_of_listeners"]
+    return bool(kafka_configs()["dynamic"].get(name) == "per-broker")
+
+
+@dataclass(slots=True, frozen=True)
+class Change:
+    """What a broker, or by None all, would have."""
+
+    configs: ClusterConfigs
+    broker_id: int | None
+    wanted: Mapping[str, str]
+
+    def before(self, name: str) -> Any:
+        """The value that is in force."""
+        return self.configs.broker(self.broker_id, name)
+
+    def after(self, name: str) -> Any:
+        """The value that would be."""
+        return definition(BROKER, name).parse(self.wanted[name]) if name in self.wanted else self.before(name)
+
+
+def check_changes(change: Change) -> None:
+    """Nothing if what is in force may become this. Raises ApiError: INVALID_REQUEST."""
+    check_sizes(change)
+    check_retention(change)
+    for name, least in AT_LEAST.items():
+        value = change.after(name)
+        if value is not None and value < least:
+            raise refusal(f"{name}: expected at least {least}, got {value}")
+    threads = change.after("log.cleaner.threads")
+    if change.after("log.cleaner.dedupe.buffer.size") // threads <= MEGABYTE:
+        raise refusal(f"log.cleaner.dedupe.buffer.size: expected more than 1 MiB for each of {threads} threads")
+    if change.after("max.connections.per.ip") == 0 and not change.after("max.connections.per.ip.overrides"):
+        raise refusal("max.connections.per.ip: expected more than 0, or overrides, got 0")
+    check_cordoned(change)
+    if change.broker_id is not None and "listeners" in change.wanted:
+        names = {one.partition("://")[0].upper() for one in change.after("listeners")}
+        missing = {one.name.upper() for one in change.configs.cluster.brokers[change.broker_id].listeners} - names
+        if missing:
+            raise refusal(f"listeners: expected {', '.join(sorted(missing))} to stay, got {', '.join(sorted(names))}")
+
+
+def check_sizes(change: Change) -> None:
+    """Nothing if pools of threads do not grow or shrink too much at once. Raises ApiError: INVALID_REQUEST."""
+    for name in (*THREAD_POOLS, *ABOVE_ZERO):
+        if name not in change.wanted:
+            continue
+        before, new = change.before(name), change.after(name)
+        if new == before:
+            continue
+        if new < 1:
+            raise refusal(f"{name}: expected at least 1, got {new}")
+        if name in THREAD_POOLS and not before // 2 <= new <= before * 2:
+            raise refusal(f"{name}: expected {before // 2} to {before * 2}, as {before} may halve or double, got {new}")
+
+
+def check_retention(change: Change) -> None:
+    """Nothing if what is kept locally or copied late is no more than all. Raises ApiError: INVALID_REQUEST."""
+    retention_ms = retention(change)
+    if retention_ms == 0 or retention_ms < FOR_EVER:
+        raise refusal(f"log.retention.ms: expected -1, or at least 1, got {retention_ms}")
+    for local, whole in LOCAL:
+        kept = retention_ms if whole == "log.retention.ms" else change.after(whole)
+        here = change.after(local)
+        if kept > FOR_EVER and here != LIKE_ALL and (here == FOR_EVER or here > kept):
+            raise refusal(f"{local}: expected at most {whole} ({kept}), or -2 for the same, got {here}")
+        lag_name = local.replace("local.retention", "remote.copy.lag")
+        lag, longest = change.after(lag_name), kept if here == LIKE_ALL else here
+        if lag > 0 and 0 <= longest < lag:
+            raise refusal(f"{lag_name}: expected at most {longest}, as {local} has, got {lag}")
+
+
+def retention(change: Change) -> int:
+    """How long topics would be kept, in ms."""
+    for name, factor in topic_synonyms("retention.ms"):
+        if name in change.wanted:
+            value = int(change.after(name))
+            return value * factor if value >= 0 else FOR_EVER
+    return int(change.configs.topic_default("retention.ms", change.broker_id))
+
+
+def check_cordoned(change: Change) -> None:
+    """Nothing if these log directories are the broker's, or ``*`` stands alone. Raises ApiError: INVALID_REQUEST."""
+    wanted = change.after("cordoned.log.dirs")
+    if "*" in wanted:
+        if len(wanted) > 1:
+            raise refusal("cordoned.log.dirs: expected * alone")
+        return
+    there = change.before("log.dirs") or change.before("log.dir")
+    missing = [one for one in wanted if one not in there]
+    if missing:
+        raise refusal(f"cordoned.log.dirs: expected some of {', '.join(there)}, got {', '.join(missing)}")
+
+
+def refusal(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,213 @@
+"""A resource's configs as they are shown to whoever asks: value, where it comes from, and where else it is set.
+
+Source: ConfigHelper, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.state.configs.definitions import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    OURS,
+    TOPIC,
+    ConfigDefinition,
+    broker_synonyms,
+    definition,
+    find_definition,
+    group_synonym,
+    names,
+    topic_synonyms,
+)
+from mockbroker.state.configs.effective import ALL_BROKERS, ClusterConfigs, ConfigSource
+from mockbroker.state.configs.values import ConfigType, text_of
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+
+LISTENER_PREFIX = "listener.name."
+OUR_PREFIXES = ("replica.placer.",)
+
+Synonym = tuple[str, str | None, ConfigSource]
+
+
+@dataclass(slots=True)
+class DescribedConfig:
+    """One config of one resource; ``synonyms`` have names, values and sources, what counts most first."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    type: ConfigType
+    synonyms: list[Synonym]
+    is_sensitive: bool = False
+    is_read_only: bool = False
+    definition: ConfigDefinition | None = None
+
+    @property
+    def documentation(self) -> str | None:
+        """Kafka's own text on the config."""
+        return None if self.definition is None else self.definition.documentation
+
+
+def topic_configs(configs: ClusterConfigs, broker: Broker, topic: str) -> Iterator[DescribedConfig]:
+    """A topic's configs as a broker shows them."""
+    own = configs.own(TOPIC, topic)
+    for name in filter(partial(configs.has, TOPIC), names(TOPIC)):
+        found = definition(TOPIC, name)
+        value = configs.topic(topic, name, broker.id)
+        if found.is_internal and name not in own and value == found.default:
+            continue
+        synonyms: list[Synonym] = []
+        if name in own:
+            synonyms.append((name, text_of(value), ConfigSource.TOPIC))
+        if topic_synonyms(name):
+            nearest = topic_synonyms(name)[0][0]
+            synonyms += of_broker(configs, broker, nearest, broker_synonyms(nearest))
+        yield DescribedConfig(name, text_of(value), source_of(synonyms), found.type, synonyms, definition=found)
+
+
+def broker_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[DescribedConfig]:
+    """A broker's own configs."""
+    facts = started_with(configs, broker)
+    own = configs.own(BROKER, str(broker.id))
+    given = {*facts, *own, *configs.own(BROKER, ALL_BROKERS)}
+    for name in sorted({*filter(partial(configs.has, BROKER), names(BROKER)), *given}):
+        found = find_definition(BROKER, name)
+        if found is None or not found.is_internal or name in given:
+            yield broker_config(configs, broker, name, found)
+
+
+def shared_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[DescribedConfig]:
+    """What was set for all brokers at run time."""
+    for name, text in sorted(configs.own(BROKER, ALL_BROKERS).items()):
+        entry = broker_config(configs, broker, name, find_definition(BROKER, name))
+        entry.synonyms = [one for one in entry.synonyms if one[2] is ConfigSource.DYNAMIC_DEFAULT_BROKER]
+        entry.value = None if entry.is_sensitive else text
+        entry.source = source_of(entry.synonyms)
+        yield entry
+
+
+def group_configs(configs: ClusterConfigs, broker: Broker, group_id: str) -> Iterator[DescribedConfig]:
+    """A group's configs."""
+    own = configs.own(GROUP, group_id)
+    for name in filter(partial(configs.has, GROUP), names(GROUP)):
+        found, synonym = definition(GROUP, name), group_synonym(name)
+        if found.is_internal and name not in own:
+            continue
+        # What is shown is what was set, though brokers may keep to their bounds.
+        value = found.parse(own[name], in_range=False) if name in own else configs.group(group_id, name)
+        synonyms: list[Synonym] = []
+        if name in own:
+            synonyms.append((name, text_of(value), ConfigSource.GROUP))
+        if synonym is not None:
+            synonyms += of_broker(configs, broker, synonym, broker_synonyms(synonym))
+        elif found.default is not None:
+            synonyms.append((name, text_of(found.default), ConfigSource.DEFAULT))
+        yield DescribedConfig(name, text_of(value), source_of(synonyms), found.type, synonyms, definition=found)
+
+
+def client_metrics_configs(configs: ClusterConfigs, subscription: str) -> Iterator[DescribedConfig]:
+    """The configs of a client metrics subscription."""
+    own = configs.own(CLIENT_METRICS, subscription)
+    for name in names(CLIENT_METRICS):
+        found = definition(CLIENT_METRICS, name)
+        text = text_of(configs.client_metrics(subscription, name))
+        synonyms: list[Synonym] = [(name, text, ConfigSource.CLIENT_METRICS)] if name in own else []
+        yield DescribedConfig(name, text, source_of(synonyms), found.type, synonyms, definition=found)
+
+
+def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> Iterator[DescribedConfig]:
+    """The configs that a new topic has, as the controller shows them: its own as they were given.
+
+    Source: KafkaConfigSchema.resolveEffectiveTopicConfigs, Apache Kafka 4.4.
+    """
+    for name in filter(partial(configs.has, TOPIC), names(TOPIC)):
+        found = definition(TOPIC, name)
+        if found.is_internal and name not in own:
+            continue
+        if name in own:
+            value, source = text_of(own[name]), ConfigSource.TOPIC
+        else:
+            value = text_of(configs.topic_default(name))
+            synonyms = [synonym for synonym, _ in topic_synonyms(name)]
+            source = next((one for one, *_ in configs.layers(synonyms, None)), ConfigSource.DEFAULT)
+        yield DescribedConfig(name, value, source, found.type, [], definition=found)
+
+
+# parts
+
+
+def broker_config(
+    configs: ClusterConfigs, broker: Broker, name: str, found: ConfigDefinition | None
+) -> DescribedConfig:
+    """One config of a broker; without a definition it is one that the broker does not know, so may be a secret."""
+    ours = name in OURS[BROKER] or name.startswith(OUR_PREFIXES)
+    sensitive = not ours if found is None else found.is_sensitive
+    synonyms = of_broker(configs, broker, name, synonyms_of(name), hidden=sensitive)
+    value = next((text for at, text, _ in synonyms if at == name), None)
+    if found is not None and value is not None and not sensitive:
+        value = text_of(found.parse(value, in_range=False))
+    return DescribedConfig(
+        name,
+        value,
+        source_of(synonyms),
+        ConfigType.UNKNOWN if found is None else found.type,
+        synonyms,
+        is_sensitive=sensitive,
+        is_read_only=found is None or found.update_mode == "read-only",
+        definition=found,
+    )
+
+
+def of_broker(
+    configs: ClusterConfigs, broker: Broker, name: str, synonyms: Sequence[str], *, hidden: bool = False
+) -> list[Synonym]:
+    """Where a broker has a config, from where its own name is met: Kafka leaves out what stands before."""
+    facts = started_with(configs, broker)
+    found: list[Synonym] = [
+        (at, text, source)
+        for source, at, text in configs.layers(synonyms, broker.id)
+        if source is not ConfigSource.STATIC_BROKER
+    ]
+    found += [(at, facts[at], ConfigSource.STATIC_BROKER) for at in synonyms if at in facts]
+    for at in synonyms:
+        one = find_definition(BROKER, at)
+        if one is not None and one.default is not None:
+            found.append((at, text_of(one.default), ConfigSource.DEFAULT))
+    first = next((index for index, one in enumerate(found) if one[0] == name), len(found))
+    return [(at, None if hidden else text, source) for at, text, source in found[first:]]
+
+
+def synonyms_of(name: str) -> tuple[str, ...]:
+    """The names that a broker's config goes by, for one of a listener the listener's first."""
+    if not name.startswith(LISTENER_PREFIX):
+        return broker_synonyms(name)
+    from mockbroker.state.configs.broker_rules import without_listener
+
+    return (name, without_listener(name, of_mechanism=False))
+
+
+def source_of(synonyms: Sequence[Synonym]) -> ConfigSource:
+    return synonyms[0][2] if synonyms else ConfigSource.DEFAULT
+
+
+def started_with(configs: ClusterConfigs, broker: Broker) -> dict[str, str]:
+    """What a broker was started with: the cluster's settings, and what is its own."""
+    settings = configs.cluster.settings
+    found = {name: text for name in sorted(settings) if (text := configs.static(name)) is not None}
+    found["node.id"] = found["broker.id"] = str(broker.id)
+    if broker.rack is not None:
+        found["broker.rack"] = broker.rack
+    listeners = ",".join(f"{one.name}://{one.host}:{one.port}" for one in broker.listeners)
+    found.setdefault("listeners", listeners)
+    found["advertised.listeners"] = listeners
+    if configs.cluster.support.is_kraft:
+        found.setdefault("process.roles", "broker,controller")
+        found.setdefault("controller.listener.names", "CONTROLLER")
+    return found

@@ -1,0 +1,278 @@
+"""The values of configs that are in force, and where each comes from.
+
+Source: KafkaConfigSchema.resolveEffectiveTopicConfig, DynamicBrokerConfig, GroupConfig.evaluate, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.state.configs.values import text_of
+from mockbroker.state.image.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
+
+if TYPE_CHECKING:
+    from mockbroker.state.client_metrics import ClientMetrics
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Topic
+
+TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metrics"
+RESOURCE_TYPES = {
+    TOPIC: TOPIC_RESOURCE,
+    BROKER: BROKER_RESOURCE,
+    GROUP: GROUP_RESOURCE,
+    CLIENT_METRICS: CLIENT_METRICS_RESOURCE,
+}
+ALL_BROKERS = ""
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+
+Listener = Callable[[str, str, frozenset[str]], None]
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from, numbered as DescribeConfigs shows it."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+GROUP_BOUNDS = {
+    "consumer.assignment.interval.ms": "group.consumer.{}.assignment.interval.ms",
+    "consumer.heartbeat.interval.ms": "group.consumer.{}.heartbeat.interval.ms",
+    "consumer.session.timeout.ms": "group.consumer.{}.session.timeout.ms",
+    "share.assignment.interval.ms": "group.share.{}.assignment.interval.ms",
+    "share.delivery.count.limit": "group.share.{}.delivery.count.limit",
+    "share.heartbeat.interval.ms": "group.share.{}.heartbeat.interval.ms",
+    "share.partition.max.record.locks": "group.share.{}.partition.max.record.locks",
+    "share.record.lock.duration.ms": "group.share.{}.record.lock.duration.ms",
+    "share.session.timeout.ms": "group.share.{}.session.timeout.ms",
+    "streams.assignment.interval.ms": "group.streams.{}.assignment.interval.ms",
+    "streams.heartbeat.interval.ms": "group.streams.{}.heartbeat.interval.ms",
+    "streams.num.standby.replicas": "group.streams.{}.standby.replicas",
+    "streams.num.warmup.replicas": "group.streams.{}.warmup.replicas",
+    "streams.session.timeout.ms": "group.streams.{}.session.timeout.ms",
+    "streams.task.offset.interval.ms": "group.streams.{}.task.offset.interval.ms",
+}
+"""The brokers' configs between which a group's value has to be, with min and max put in; Kafka has not each."""
+
+
+@dataclass(slots=True, eq=False)
+class ClusterConfigs:
+    """What each config of a cluster's topics, brokers, groups and client metrics is; the package says how to use it."""
+
+    cluster: Cluster
+    listeners: list[Listener] = field(default_factory=list)
+    _reports: ClientMetrics | None = None
+    _topic_defaults: dict[tuple[int | None, str], Any] = field(default_factory=dict)
+    _broker_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
+    _group_defaults: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def reports(self) -> ClientMetrics:
+        """What clients report of themselves; loaded when first asked for."""
+        if self._reports is None:
+            from mockbroker.state.client_metrics import ClientMetrics
+
+            self._reports = ClientMetrics(self.cluster)
+        return self._reports
+
+    @property
+    def has_reports(self) -> bool:
+        """Whether any client has asked what to report."""
+        return self._reports is not None
+
+    # values in force
+
+    def topic(self, topic: str, name: str, broker_id: int | None = None) -> Any:
+        """A topic's value, as a broker has it; None for the broker is the controller's view. Raises KeyError."""
+        text = self.own(TOPIC, topic).get(name)
+        if text is None:
+            return self.topic_default(name, broker_id)
+        from mockbroker.state.configs.definitions import definition
+
+        return definition(TOPIC, name).parse(text, in_range=False)
+
+    def topic_default(self, name: str, broker_id: int | None = None) -> Any:
+        """The value of a topic that has none of its own. Raises KeyError: there is no such config."""
+        key = (broker_id, name)
+        if key not in self._topic_defaults:
+            self._topic_defaults[key] = self._topic_default(name, broker_id)
+        return self._topic_defaults[key]
+
+    def broker(self, broker_id: int | None, name: str) -> Any:
+        """A broker's value; None is what holds for all brokers. Raises KeyError: there is no such config."""
+        key = (broker_id, name)
+        if key not in self._broker_values:
+            self._broker_values[key] = self._broker(broker_id, name)
+        return self._broker_values[key]
+
+    def group(self, group_id: str, name: str) -> Any:
+        """A group's value, moved into the bounds that brokers set. Raises KeyError: there is no such config."""
+        own = self.own(GROUP, group_id)
+        if name in own:
+            from mockbroker.state.configs.definitions import definition
+
+            return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
+        if name not in self._group_defaults:
+            self._group_defaults[name] = self._group_default(name)
+        return self._group_defaults[name]
+
+    def client_metrics(self, subscription: str, name: str) -> Any:
+        """The value of a client metrics subscription. Raises KeyError: there is no such config."""
+        from mockbroker.state.configs.definitions import definition
+
+        found = definition(CLIENT_METRICS, name)
+        text = self.own(CLIENT_METRICS, subscription).get(name)
+        return found.default if text is None else found.parse(text, in_range=False)
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether brokers have such a config: those that emulate a release have none that came later."""
+        from mockbroker.state.configs.definitions import find_definition, line_of
+
+        release = self.cluster.release
+        if release is None or find_definition(kind, name) is None:
+            return find_definition(kind, name) is not None
+        from mockbroker.state.kraft_releases import is_since
+
+        line = line_of(kind, name)
+        return line == "4.0" or not self.cluster.support.is_kraft or is_since(release, line)
+
+    # where values come from
+
+    def own(self, kind: str, resource: str) -> Mapping[str, str]:
+        """What was set on a resource at run time, as text by name; for all brokers with what Kafka sets itself."""
+        found: Mapping[str, str] = self.cluster.image.configs.get((RESOURCE_TYPES[kind], resource), {})
+        if kind == BROKER and resource == ALL_BROKERS and MIN_INSYNC_REPLICAS not in found and self.keeps_min_isr:
+            return {**found, MIN_INSYNC_REPLICAS: self.static(MIN_INSYNC_REPLICAS) or "1"}
+        return found
+
+    def resources(self, kind: str) -> list[str]:
+        """The resources of a kind that configs were set on, sorted."""
+        wanted = RESOURCE_TYPES[kind]
+        return sorted(name for number, name in self.cluster.image.configs if number == wanted)
+
+    @property
+    def keeps_min_isr(self) -> bool:
+        """Whether the cluster has a ``min.insync.replicas`` for all brokers alone, as since KIP-966 (4.1)."""
+        from mockbroker.state.features import feature_level
+
+        return feature_level(self.cluster, "eligible.leader.replicas.version") > 0
+
+    def static(self, name: str) -> str | None:
+        """What brokers were started with, as text; None for what was not given."""
+        settings = self.cluster.settings
+        if name in settings.given_names or name in DIFFERENT_DEFAULTS:
+            return text_of(settings[name])
+        return None
+
+    def layers(self, names: Sequence[str], broker_id: int | None) -> Iterator[tuple[ConfigSource, str, str]]:
+        """Where a broker's config is set under any of its names: source, name and text, what counts most first."""
+        if broker_id is not None:
+            own = self.own(BROKER, str(broker_id))
+            yield from ((ConfigSource.DYNAMIC_BROKER, name, own[name]) for name in names if name in own)
+        shared = self.own(BROKER, ALL_BROKERS)
+        yield from ((ConfigSource.DYNAMIC_DEFAULT_BROKER, name, shared[name]) for name in names if name in shared)
+        for name in names:
+            text = self.static(name)
+            if text is not None:
+                yield ConfigSource.STATIC_BROKER, name, text
+
+    # changes
+
+    def on_change(self, listener: Listener) -> None:
+        """Call a listener with kind, resource and names after each change."""
+        self.listeners.append(listener)
+
+    def write(self, kind: str, resource: str, values: Mapping[str, str | None]) -> None:
+        """Set configs of a resource, or by None take them back; checks nothing."""
+        from protocol.embedded.metadata_settings import ConfigRecord
+
+        resource_type = RESOURCE_TYPES[kind]
+        self.cluster.writer.commit(
+            ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
+            for name, value in values.items()
+        )
+        names = frozenset(values)
+        self._changed(kind, resource, names)
+        for listener in self.listeners:
+            listener(kind, resource, names)
+
+    # inside
+
+    def _changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
+        topics = self.cluster.topics
+        if kind == TOPIC and resource in topics:
+            topics[resource].configs_changed(self.own(TOPIC, resource))
+            self._settle([topics[resource]], names)
+        elif kind == BROKER:
+            self._topic_defaults.clear()
+            self._broker_values.clear()
+            self._group_defaults.clear()
+            for topic in topics.values():
+                topic.configs_changed(self.own(TOPIC, topic.name))
+            self._settle(list(topics.values()), names)
+
+    def _settle(self, topics: list[Topic], names: frozenset[str]) -> None:
+        """Have partitions go by configs that decide on leaders and on what is committed."""
+        cluster = self.cluster
+        if UNCLEAN in names:
+            cluster.replication_control.elect(topics)
+            cluster.changed()
+        if MIN_INSYNC_REPLICAS in names:
+            partitions = [one for topic in topics if not topic.diskless for one in topic.partitions]
+            cluster.replication.refresh(partitions, cluster.now_ms)
+            cluster.woken.extend(partitions)
+
+    def _topic_default(self, name: str, broker_id: int | None) -> Any:
+        from mockbroker.state.configs.definitions import definition, topic_synonyms
+
+        found = definition(TOPIC, name)
+        factors = dict(topic_synonyms(name))
+        for _, synonym, text in self.layers(list(factors), broker_id):
+            value = definition(BROKER, synonym).parse(text, in_range=False)
+            if value is not None:
+                return value if factors[synonym] == 1 else max(-1, value * factors[synonym])
+        return found.default
+
+    def _broker(self, broker_id: int | None, name: str) -> Any:
+        if name in DEFAULTS and not self.cluster.image.configs:
+            return self.cluster.settings[name]
+        from mockbroker.state.configs.definitions import broker_synonyms, find_definition
+
+        found = find_definition(BROKER, name)
+        for _, synonym, text in self.layers(broker_synonyms(name), broker_id):
+            if synonym == name:
+                return text if found is None else found.parse(text, in_range=False)
+        if found is None or name in DEFAULTS:
+            return self.cluster.settings[name]
+        return found.default
+
+    def _group_default(self, name: str) -> Any:
+        from mockbroker.state.configs.definitions import definition, group_synonym
+
+        found, synonym = definition(GROUP, name), group_synonym(name)
+        if synonym is None:
+            return found.default
+        value = self.broker(None, synonym)
+        return value[0] if isinstance(value, tuple) and isinstance(found.default, (str, type(None))) else value
+
+    def _within_bounds(self, name: str, value: Any) -> Any:
+        bounds = GROUP_BOUNDS.get(name)
+        if bounds is None:
+            return value
+        from mockbroker.state.configs.definitions import find_definition
+
+        lowest, highest = bounds.format("min"), bounds.format("max")
+        if find_definition(BROKER, lowest) is not None:
+            value = max(value, self.broker(None, lowest))
+        return value if find_definition(BROKER, highest) is None else min(value, self.broker(None, highest))

@@ -1,0 +1,157 @@
+"""Which of Kafka's configs have an effect here. All others are taken, kept and shown, and change nothing.
+
+Whoever gives one an effect adds it here; docs/configs.md lists the rest from this table.
+"""
+
+from __future__ import annotations
+
+from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, names, topic_synonyms
+from mockbroker.state.settings import DEFAULTS
+
+TOPICS = frozenset(
+    {
+        "cleanup.policy",
+        "compression.type",
+        "delete.retention.ms",
+        "diskless.enable",
+        "follower.replication.throttled.replicas",
+        "index.interval.bytes",
+        "max.compaction.lag.ms",
+        "leader.replication.throttled.replicas",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    }
+)
+GROUPS = frozenset(
+    {
+        "consumer.assignment.interval.ms",
+        "consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms",
+        "share.assignment.interval.ms",
+        "share.auto.offset.reset",
+        "share.delivery.count.limit",
+        "share.heartbeat.interval.ms",
+        "share.isolation.level",
+        "share.partition.max.record.locks",
+        "share.record.lock.duration.ms",
+        "share.renew.acknowledge.enable",
+        "share.session.timeout.ms",
+        "streams.acceptable.recovery.lag",
+        "streams.assignment.interval.ms",
+        "streams.assignor.name",
+        "streams.heartbeat.interval.ms",
+        "streams.initial.rebalance.delay.ms",
+        "streams.num.standby.replicas",
+        "streams.rack.aware.assignment.tags",
+        "streams.session.timeout.ms",
+        "streams.task.offset.interval.ms",
+    }
+)
+CLIENTS = frozenset({"interval.ms", "match", "metrics"})
+BROKERS = frozenset(
+    {
+        "authorizer.class.name",
+        "follower.replication.throttled.rate",
+        "group.consumer.assignors",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.max.size",
+        "group.consumer.migration.policy",
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.regex.refresh.interval.ms",
+        "group.consumer.session.timeout.ms",
+        "group.coordinator.rebalance.protocols",
+        "leader.replication.throttled.rate",
+        "group.share.delivery.count.limit",
+        "group.share.heartbeat.interval.ms",
+        "group.share.max.assignment.interval.ms",
+        "group.share.max.delivery.count.limit",
+        "group.share.max.heartbeat.interval.ms",
+        "group.share.max.partition.max.record.locks",
+        "group.share.max.record.lock.duration.ms",
+        "group.share.max.session.timeout.ms",
+        "group.share.max.share.sessions",
+        "group.share.max.size",
+        "group.share.min.assignment.interval.ms",
+        "group.share.min.delivery.count.limit",
+        "group.share.min.heartbeat.interval.ms",
+        "group.share.min.partition.max.record.locks",
+        "group.share.min.record.lock.duration.ms",
+        "group.share.min.session.timeout.ms",
+        "group.share.partition.max.record.locks",
+        "group.share.record.lock.duration.ms",
+        "group.share.session.timeout.ms",
+        "group.streams.acceptable.recovery.lag",
+        "group.streams.assignment.interval.ms",
+        "group.streams.assignors",
+        "group.streams.heartbeat.interval.ms",
+        "group.streams.initial.rebalance.delay.ms",
+        "group.streams.max.assignment.interval.ms",
+        "group.streams.max.heartbeat.interval.ms",
+        "group.streams.max.session.timeout.ms",
+        "group.streams.max.size",
+        "group.streams.max.standby.replicas",
+        "group.streams.max.warmup.replicas",
+        "group.streams.min.assignment.interval.ms",
+        "group.streams.min.heartbeat.interval.ms",
+        "group.streams.min.session.timeout.ms",
+        "group.streams.min.task.offset.interval.ms",
+        "group.streams.num.standby.replicas",
+        "group.streams.rack.aware.assignment.tags",
+        "group.streams.session.timeout.ms",
+        "group.streams.task.offset.interval.ms",
+        "log.cleaner.backoff.ms",
+        "log.dir",
+        "log.dirs",
+        "log.initial.task.delay.ms",
+        "log.retention.check.interval.ms",
+        "process.roles",
+        "producer.id.expiration.check.interval.ms",
+        "share.coordinator.snapshot.update.records.per.snapshot",
+        "telemetry.max.bytes",
+    }
+)
+"""Those of brokers that are not in ``DEFAULTS`` of settings.py."""
+
+
+OF_A_BROKER = frozenset(
+    {
+        "advertised.listeners",
+        "broker.id",
+        "broker.rack",
+        "controller.listener.names",
+        "listener.security.protocol.map",
+        "listeners",
+        "node.id",
+        "process.roles",
+    }
+)
+"""Those that each broker's own ``server.properties`` has to give; as settings of the whole cluster they do nothing."""
+
+
+def with_effect(kind: str) -> frozenset[str]:
+    """The names of a kind's configs that have an effect; of brokers also those that a topic's falls back to."""
+    if kind != BROKER:
+        return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: CLIENTS}[kind]
+    of_topics = {synonym for name in TOPICS for synonym, _ in topic_synonyms(name)}
+    return frozenset(DEFAULTS) | of_topics | BROKERS
+
+
+def without_effect(kind: str) -> tuple[str, ...]:
+    """The names of a kind's configs that Kafka has and that change nothing here, sorted."""
+    effective = with_effect(kind) | OF_A_BROKER
+    return tuple(name for name in names(kind) if name not in effective)

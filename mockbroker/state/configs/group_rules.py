@@ -1,0 +1,119 @@
+"""What Kafka asks of the configs of groups and of client metrics subscriptions.
+
+Source: GroupConfig.validate, ClientMetricsConfigs.validate, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, find_definition, names
+from mockbroker.state.configs.effective import GROUP_BOUNDS
+from mockbroker.state.configs.topic_rules import invalid
+from mockbroker.state.configs.values import InvalidValueError
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.configs.effective import ClusterConfigs
+
+RACK_TAGS = "streams.rack.aware.assignment.tags"
+SESSIONS = ("consumer", "share", "streams")
+MATCHED = frozenset(
+    {
+        "client_id",
+        "client_instance_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
+"""What a subscription may ask of clients (KIP-714)."""
+INTERVAL_MS = range(100, 3_600_001)
+
+
+def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[str, str]) -> None:
+    """Nothing if a group may have these configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
+    if not group_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a group, got ''")
+    values = typed(GROUP, given, ErrorCode.INVALID_CONFIG)
+    later = [name for name in given if not configs.has(GROUP, name)]
+    if later:
+        raise invalid(f"unknown group config {later[0]}, as {configs.cluster.release} is emulated")
+    tags = [one.strip() for one in given.get(RACK_TAGS, "").split(",")]
+    if len(set(tags)) != len(tags):
+        raise invalid(f"{RACK_TAGS}: expected each tag once, got {given[RACK_TAGS]!r}")
+    for name, bounds in GROUP_BOUNDS.items():
+        if name not in values:
+            continue
+        for end, is_within in (("min", int.__ge__), ("max", int.__le__)):
+            bound = bounds.format(end)
+            if find_definition(BROKER, bound) is not None and not is_within(values[name], configs.broker(None, bound)):
+                what = "at least" if end == "min" else "at most"
+                raise invalid(f"{name}: expected {what} {configs.broker(None, bound)} ({bound}), got {values[name]}")
+    assignor = values.get("streams.assignor.name")
+    if assignor is not None and assignor not in configs.broker(None, "group.streams.assignors"):
+        known = ", ".join(configs.broker(None, "group.streams.assignors"))
+        raise invalid(f"streams.assignor.name: expected one of {known}, got {assignor!r}")
+    for kind in SESSIONS:
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if session in values or heartbeat in values:
+            lasts, comes = (
+                values[one] if one in values else configs.broker(None, f"group.{one}") for one in (session, heartbeat)
+            )
+            if lasts <= comes:
+                raise invalid(f"{session}: expected more than {heartbeat} ({comes}), got {lasts}")
+    if (values.get("errors.deadletterqueue.topic.name") or "").startswith("__"):
+        raise invalid("errors.deadletterqueue.topic.name: expected a name that does not begin with __")
+
+
+def check_client_metrics_configs(subscription: str, given: Mapping[str, str]) -> None:
+    """Nothing if a subscription may have these configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
+    if not subscription:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a client metrics subscription, got ''")
+    values = typed(CLIENT_METRICS, given, ErrorCode.INVALID_REQUEST)
+    interval_ms = values.get("interval.ms")
+    if interval_ms is not None and interval_ms not in INTERVAL_MS:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"interval.ms: expected 100 to 3600000, got {interval_ms}")
+    parsed_matches(values.get("match", ()))
+
+
+def parsed_matches(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+    """What a subscription asks of clients: a pattern for each of what is known of them.
+
+    Raises ApiError: INVALID_CONFIG.
+
+    >>> parsed_matches(("client_id=app-[0-9]+",))
+    {'client_id': re.compile('app-[0-9]+')}
+    """
+    patterns = {}
+    for one in match:
+        name, *values = [part.strip() for part in one.rstrip("=").split("=")]
+        if name not in MATCHED or len(values) != 1:
+            raise invalid(f"match: expected NAME=PATTERN with one of {', '.join(sorted(MATCHED))}, got {one!r}")
+        try:
+            patterns[name] = re.compile(values[0])
+        except re.error as error:
+            raise invalid(f"match: expected a regular expression for {name}, got {values[0]!r}: {error}") from None
+    return patterns
+
+
+def typed(kind: str, given: Mapping[str, str], unknown: ErrorCode) -> dict[str, Any]:
+    """Values of their types. Raises ApiError: INVALID_CONFIG for a bad value, ``unknown`` for an unknown name."""
+    values = {}
+    for name in sorted(given):
+        found = find_definition(kind, name)
+        if found is None:
+            from mockbroker.state.setting_names import nearest
+
+            near = nearest(name, names(kind))
+            what = kind.replace("_", " ")
+            raise ApiError(unknown, f"unknown {what} config {name}" + (f", did you mean {near}?" if near else ""))
+        try:
+            values[name] = found.parse(given[name])
+        except InvalidValueError as error:
+            raise invalid(str(error)) from None
+    return values

@@ -1,0 +1,235 @@
+"""Members of the classic protocol in a consumer group: their JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+
+Nobody waits: a join gives the group's epoch as the generation, a sync the member's assignment in it.
+
+Source: the methods classicGroup...ToConsumerGroup of GroupMetadataManager, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE
+from mockbroker.state.groups.classic.members import Joining, differ
+from mockbroker.state.groups.consumer import migration
+from mockbroker.state.groups.consumer.group import ConsumerGroup
+from mockbroker.state.groups.consumer.heartbeat import (
+    NOT_SAID,
+    MemberUpdate,
+    check_room,
+    new_member_id,
+    take_place,
+)
+from mockbroker.state.groups.consumer.leaving import check_static_member, fence
+from mockbroker.state.groups.consumer.members import ConsumerMember
+from mockbroker.state.groups.modern.group import Timer
+from mockbroker.state.groups.modern.members import MemberState
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from protocol.embedded.versioned import read_versioned
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
+
+
+def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    """Take a JoinGroup in.
+
+    Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    """
+    if migration.policy(group.context) == "disabled":
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    member_id = joining.member_id or new_member_id(rng)
+    check_room(group, member_id, joining.instance_id)
+    if not supports_any(group, joining):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not joining.member_id and joining.instance_id is None and joining.requires_member_id:
+        return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+    new_records: list[CoordinatorRecord] = []
+    existing = group.static_member(joining.instance_id)
+    replaced = None
+    if joining.instance_id is not None and joining.member_id:
+        member = check_static_member(group, member_id, joining.instance_id)
+    elif existing is not None:
+        member, replaced = take_place(group, existing, member_id, new_records), existing
+    else:
+        member = group.members.get(member_id) or ConsumerMember(id=member_id)
+    downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
+    subscription = subscription_of(joining)
+    update = MemberUpdate(group, member, replaced, new_records, now_ms, is_classic=True)
+    after = update.subscribe(
+        replace(
+            member,
+            instance_id=joining.instance_id if joining.instance_id is not None else member.instance_id,
+            rack=subscription.rack_id or member.rack,
+            rebalance_timeout_ms=member.rebalance_timeout_ms
+            if joining.rebalance_timeout_ms == NOT_SAID
+            else joining.rebalance_timeout_ms,
+            topics=frozenset(subscription.topics),
+            expression="",
+            client_id=joining.client_id,
+            client_host=joining.client_host,
+            classic=migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
+        )
+    )
+    topics = group.context.topics
+    owned = [
+        (topic_id, one.partitions)
+        for one in subscription.owned_partitions
+        if (topic_id := topics.id_of(one.topic)) is not None
+    ]
+    group.cancel_timer(Timer.JOIN, after.id)
+    if downgrades:
+        assert existing is not None
+        stale = group.assignment_epoch < update.epoch
+        if not stale:
+            after = update.reconcile(after, group.assignment_epoch, group.target_of(existing.id), owned)
+        migration.downgrade(group, now_ms, joining=after, rebalance=stale)
+    else:
+        after = update.reconcile(after, *update.assign(after), owned)
+        update.write(after)
+        group.put_off_session(after.id, now_ms, joining.session_timeout_ms)
+        group.set_timer(Timer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
+        update.refresh_expressions()
+    return PendingAnswer(
+        JoinAnswer(
+            after.id,
+            generation=after.epoch,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocol_name=protocol_name(after),
+        )
+    )
+
+
+def supports_any(group: ConsumerGroup, joining: Joining) -> bool:
+    """Whether the member knows an assignor that all others of the classic protocol know."""
+    if joining.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return False
+    return any(group.classic_protocols.get(name, 0) == group.classic_members for name, _ in joining.protocols)
+
+
+def subscription_of(joining: Joining) -> ConsumerProtocolSubscription:
+    """What a consumer says to its assignor. Raises ApiError: INCONSISTENT_GROUP_PROTOCOL."""
+    try:
+        found: ConsumerProtocolSubscription = read_versioned(
+            ConsumerProtocolSubscription, joining.protocols[0][1], trailing="ignore"
+        )
+    except ProtocolError:
+        problem = "Malformed embedded consumer protocol in subscription deserialization."
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, problem) from None
+    return found
+
+
+def protocol_name(member: ConsumerMember) -> str:
+    """The assignor that the member is told was chosen: the one that it likes best."""
+    assert member.classic is not None
+    name: str = member.classic.supported_protocols[0].name
+    return name
+
+
+def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
+    """A member of the classic protocol that speaks of its own epoch.
+
+    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+    """
+    if instance_id is None:
+        member = group.member(member_id)
+    else:
+        member = check_static_member(group, member_id, instance_id)
+    if member.classic is None:
+        problem = f"Member {member.id} does not use the classic protocol."
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
+    if member.epoch != generation:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+    return member
+
+
+def sync(
+    group: ConsumerGroup,
+    member_id: str,
+    instance_id: str | None,
+    generation: int,
+    protocol_type: str | None,
+    name: str | None,
+    now_ms: int,
+) -> PendingAnswer[SyncAnswer]:
+    """Take a SyncGroup in.
+
+    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
+        REBALANCE_IN_PROGRESS.
+    """
+    if not group.members:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = classic_member(group, member_id, instance_id, generation)
+    assert member.classic is not None
+    if differ(protocol_type, CONSUMER_PROTOCOL_TYPE) or differ(name, protocol_name(member)):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        await_join(group, member, now_ms)
+        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+    group.cancel_timer(Timer.SYNC, member.id)
+    group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
+    version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
+    assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
+    assignment = migration.assignment_bytes(assigned, version, group.context.topics)
+    return PendingAnswer(SyncAnswer(ErrorCode.NONE, protocol_type, name, assignment))
+
+
+def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+    """Take a sign of life.
+
+    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, which still
+        counts as a sign of life.
+    """
+    member = classic_member(group, member_id, instance_id, generation)
+    assert member.classic is not None
+    group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
+    if (
+        member.epoch < group.assignment_epoch
+        or member.state is MemberState.UNREVOKED_PARTITIONS
+        or (member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member))
+    ):
+        await_join(group, member, now_ms)
+        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def await_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    """The member is to join again within its rebalance time-out, which runs from when it was first told."""
+    if not group.has_timer(Timer.JOIN, member.id):
+        group.set_timer(Timer.JOIN, member.id, now_ms + member.rebalance_timeout_ms)
+
+
+def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether somebody else still holds what the member is to have."""
+    return any(
+        partition not in member.assigned.get(topic_id, {}) and group.holder_epoch(topic_id, partition) != -1
+        for topic_id, partitions in group.target_of(member.id).items()
+        for partition in partitions
+    )
+
+
+def leave(group: ConsumerGroup, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
+    """Remove members, each by member id or instance id or both; gives one error code each."""
+    errors: list[ErrorCode] = []
+    gone: dict[str, ConsumerMember] = {}
+    for member_id, instance_id in leaving:
+        try:
+            if instance_id is None:
+                member = group.member(member_id)
+            elif member_id:
+                member = check_static_member(group, member_id, instance_id)
+            else:
+                found = group.static_member(instance_id)
+                if found is None:
+                    raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+                member = found
+        except ApiError as error:
+            errors.append(ErrorCode(error.code))
+        else:
+            gone[member.id] = member
+            errors.append(ErrorCode.NONE)
+    fence(group, list(gone.values()), now_ms)
+    return errors

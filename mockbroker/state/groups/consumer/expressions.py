@@ -1,0 +1,142 @@
+"""Regular expressions by which members subscribe: RE2's syntax, matched by the coordinator.
+
+Source: TopicRegexResolver and GroupMetadataManager.maybeUpdateRegularExpressions, Apache Kafka 4.4, which has them
+matched in the background; here that is done when the heartbeat has its answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.consumer import records
+from mockbroker.state.groups.consumer.members import ConsumerMember
+from mockbroker.state.groups.modern.subscriptions import count_matches
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.consumer.group import ConsumerGroup, ResolvedExpression
+
+NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)  # quoted, or a class
+GROUP_NAME = re.compile(r"\(\?P?<(\w+)>")
+MIN_REFRESH_MS = 10_000  # GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
+
+
+class ExpressionChange(Enum):
+    """What a heartbeat changed about its member's expression."""
+
+    NONE = "nothing"
+    CHANGED = "it is another one, and has yet to be matched"
+    RESOLVED = "it is another one, and what it matches is known"
+
+
+def change_of(
+    group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember, new_records: list[CoordinatorRecord]
+) -> ExpressionChange:
+    """What a heartbeat changes about the expression of its member.
+
+    Raises ApiError: INVALID_REGULAR_EXPRESSION.
+    """
+    if before.expression == after.expression:
+        return ExpressionChange.NONE
+    if before.expression and group.expressions.get(before.expression) == 1:
+        new_records.append(records.no_expression(group.id, before.expression))
+    if after.expression:
+        if after.expression not in group.expressions:
+            check_expression(after.expression)
+        elif after.expression in group.resolved:
+            return ExpressionChange.RESOLVED
+    elif before.expression:
+        return ExpressionChange.RESOLVED
+    return ExpressionChange.CHANGED
+
+
+def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int) -> None:
+    """Match the group's expressions again, if that may bring something new; the group's epoch grows if it does.
+
+    Args:
+        last: what one of them matched before the heartbeat after which this is done.
+    """
+    if not group.expressions:
+        return
+    wall_ms = group.context.clock.at(now_ms)
+    if last is not None:
+        if wall_ms <= last.wall_ms + MIN_REFRESH_MS:
+            return
+        refresh_ms: int = group.context.configs.broker("group.consumer.regex.refresh.interval.ms")
+        if (
+            group.expressions.keys() == group.resolved.keys()
+            and last.version >= group.context.topics.last_creation()
+            and wall_ms <= last.wall_ms + refresh_ms
+        ):
+            return
+    resolve(group, wall_ms)
+
+
+def resolve(group: ConsumerGroup, wall_ms: int) -> None:
+    """Match all expressions of the group against the topics that there are."""
+    topics = group.context.topics
+    counts = dict(group.counts)
+    version = topics.version()
+    found: list[CoordinatorRecord] = []
+    changed = False
+    for text in sorted(group.expressions):
+        old = group.resolved[text].topics if text in group.resolved else frozenset()
+        new = matching(text, topics.by_name)
+        if old != new:
+            changed = True
+            count_matches(counts, old, -1)
+            count_matches(counts, new, 1)
+        found.append(records.expression(group.id, text, new, version, wall_ms))
+    metadata_hash = topics.hash_of(counts)
+    if changed or metadata_hash != group.metadata_hash:
+        found.append(records.group_epoch(group.id, group.epoch + 1, metadata_hash))
+        group.metadata_refreshed()
+    group.write(found)
+
+
+def matching(text: str, names: Iterable[str]) -> frozenset[str]:
+    """The names that an expression matches from end to end."""
+    pattern = compiled(text)
+    return frozenset(name for name in names if pattern.fullmatch(name))
+
+
+def check_expression(text: str) -> None:
+    """Raises ApiError: INVALID_REGULAR_EXPRESSION."""
+    import re2
+
+    try:
+        compiled(text)
+    except re2.error as error:
+        problem = description(error.args[0].decode())
+    else:
+        names = GROUP_NAME.findall(NOT_GROUPS.sub("", text))
+        if len(set(names)) == len(names):
+            return
+        problem = "duplicate capture group name"  # Kafka's RE2 refuses what this one lets pass
+    problem = f"SubscribedTopicRegex `{text}` is not a valid regular expression: {problem}."
+    raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, problem)
+
+
+@lru_cache(maxsize=256)
+def compiled(text: str) -> Any:
+    """An expression, ready to match. Raises re2.error."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(text, options)
+
+
+def description(error: str) -> str:
+    """What is wrong with an expression, without the part of it in which RE2 found that.
+
+    >>> description("missing ]: [a-")
+    'missing ]'
+    """
+    return error.split(": ", maxsplit=1)[0]

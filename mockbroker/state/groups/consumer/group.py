@@ -1,0 +1,349 @@
+"""A consumer group as it runs: its members, who holds which partition, and what its expressions match.
+
+Source: ConsumerGroup, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.consumer import records
+from mockbroker.state.groups.consumer.members import ConsumerMember
+from mockbroker.state.groups.modern.assignors import assignor_names
+from mockbroker.state.groups.modern.group import ModernGroup, Timer
+from mockbroker.state.groups.modern.members import NOBODY, STATIC_LEAVE_EPOCH, MemberState
+from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import TopicPartition
+from protocol.embedded.consumer_group_log import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.kind import CommitCheck
+
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that speak the consumer protocol
+
+
+class ResolvedExpression(NamedTuple):
+    """The topics that matched an expression, at a version of the cluster's topics and a time of the wall clock."""
+
+    topics: frozenset[str]
+    version: int
+    wall_ms: int
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroup(ModernGroup[ConsumerMember]):
+    """A group of KIP-848.
+
+    ``static_ids`` has the member id of each static member by its instance id, ``assignors`` how many members ask for
+    each assignor, ``expressions`` how many subscribe to each expression, and ``resolved`` what those match.
+    ``partition_epochs`` says in which epoch of its holder a partition is held, by topic id and partition;
+    ``classic_protocols`` how many of the members that speak the classic protocol know each assignor of theirs.
+    """
+
+    kind: ClassVar[str] = "consumer"
+    replaces_empty_classic: ClassVar[bool] = True
+    protocol_type: ClassVar[str | None] = "consumer"
+    static_ids: dict[str, str] = field(default_factory=dict)
+    assignors: dict[str, int] = field(default_factory=dict)
+    expressions: dict[str, int] = field(default_factory=dict)
+    resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
+    partition_epochs: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    classic_protocols: dict[str, int] = field(default_factory=dict)
+    classic_members: int = 0
+
+    # records
+
+    def apply(self, record: CoordinatorRecord) -> None:
+        APPLY[type(record.key)](self, record)
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        return records.no_group(self.id, self.members, self.resolved)
+
+    def put_member(self, member: ConsumerMember) -> None:
+        """A member is as this one says from now on."""
+        before = self.members.get(member.id)
+        self.members[member.id] = member
+        self._count(before, -1)
+        self._release(before)
+        self._count(member, 1)
+        for topic_id, partition, _ in member.held:
+            self.partition_epochs[topic_id, partition] = member.epoch
+        if before is not None and before.instance_id is not None:
+            self.static_ids.pop(before.instance_id, None)
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member.id
+
+    def drop_member(self, member_id: str) -> None:
+        """A member is gone."""
+        member = self.members.pop(member_id, None)
+        self._count(member, -1)
+        self._release(member)
+        if member is not None and member.instance_id is not None:
+            self.static_ids.pop(member.instance_id, None)
+
+    def put_expression(self, text: str, found: ResolvedExpression | None) -> None:
+        """An expression matches these topics from now on; None: nobody subscribes to it."""
+        before = self.resolved.pop(text, None)
+        if before is not None:
+            count_matches(self.counts, before.topics, -1)
+        if found is not None:
+            self.resolved[text] = found
+            count_matches(self.counts, found.topics, 1)
+
+    def _release(self, member: ConsumerMember | None) -> None:
+        """What a member held nobody holds, unless another has it by now."""
+        for topic_id, partition, _ in member.held if member is not None else ():
+            assert member is not None
+            if self.partition_epochs.get((topic_id, partition)) == member.epoch:
+                del self.partition_epochs[topic_id, partition]
+
+    def _count(self, member: ConsumerMember | None, by: int) -> None:
+        if member is None:
+            return
+        count_names(self.counts, member.topics, by)
+        if member.assignor is not None:
+            add(self.assignors, member.assignor, by)
+        if member.expression:
+            add(self.expressions, member.expression, by)
+        if member.classic is not None:
+            self.classic_members += by
+            for one in member.classic.supported_protocols:
+                add(self.classic_protocols, one.name, by)
+
+    # what members and their heartbeats ask
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The static member of this instance id, None if there is none."""
+        member_id = None if instance_id is None else self.static_ids.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def holder_epoch(self, topic_id: bytes, partition: int) -> int:
+        """The epoch of the member that holds a partition, -1 where nobody does."""
+        return self.partition_epochs.get((topic_id, partition), NOBODY)
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """The topics that a member subscribes to, by name and by what its expression matches."""
+        resolved = self.resolved.get(member.expression) if member.expression else None
+        return member.topics if resolved is None else member.topics | resolved.topics
+
+    def assigned_to(self, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
+        return member.assigned
+
+    @property
+    def assignor_name(self) -> str:
+        return self.preferred_assignor()
+
+    def preferred_assignor(self, before: ConsumerMember | None = None, after: ConsumerMember | None = None) -> str:
+        """The assignor that most members ask for, once one of them has changed; the first of the brokers' if none does.
+
+        Of equals the one that comes first by name; Kafka leaves that to a hash table.
+        """
+        counts = dict(self.assignors)
+        if before is not None and before.assignor is not None:
+            add(counts, before.assignor, -1)
+        if after is not None and after.assignor is not None:
+            add(counts, after.assignor, 1)
+        if not counts:
+            return assignor_names(self.context.configs)[0]
+        return max(sorted(counts), key=counts.__getitem__)
+
+    def counts_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> Counts:
+        """How many subscribe to each topic once a member has changed, come or gone."""
+        counts = dict(self.counts)
+        if before is not None:
+            count_names(counts, before.topics, -1)
+        if after is not None:
+            count_names(counts, after.topics, 1)
+        text = before.expression if before is not None else None
+        if text and (after is None or after.expression != text) and self.expressions.get(text) == 1:
+            resolved = self.resolved.get(text)
+            if resolved is not None:
+                count_matches(counts, resolved.topics, -1)
+        return counts
+
+    def expressions_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> dict[str, int]:
+        """How many subscribe to each expression once a member has changed."""
+        expressions = dict(self.expressions)
+        old, new = (one.expression if one is not None else None for one in (before, after))
+        if old != new:
+            if old:
+                add(expressions, old, -1)
+            if new:
+                add(expressions, new, 1)
+        return expressions
+
+    # offsets
+
+    def accept_commit(
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
+    ) -> CommitCheck | None:
+        """Let a member commit in its epoch; in an older one what was its own then (KIP-1251).
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, of a member of the classic protocol
+            ILLEGAL_GENERATION, UNSUPPORTED_VERSION.
+        """
+        if generation < 0 and not self.members:
+            return None
+        member = self.member(member_id)
+        if member.classic is None and version < FIRST_COMMIT_VERSION:
+            problem = "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, problem)
+        return self._check_of(member, generation)
+
+    def accept_transactional_commit(
+        self, member_id: str, instance_id: str | None, generation: int
+    ) -> CommitCheck | None:
+        """Let a transaction's offsets pass as a commit's; those of nobody always.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, of a member of the classic protocol
+            ILLEGAL_GENERATION.
+        """
+        if generation < 0 and not self.members:
+            return None
+        if generation == -1 and not member_id and instance_id is None:
+            return None
+        return self._check_of(self.member(member_id), generation)
+
+    def accept_fetch(self, member_id: str | None, generation: int) -> None:
+        """Let a member read offsets in its epoch, and anybody who does not say who he is.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, of a member of the classic protocol
+            ILLEGAL_GENERATION; UNKNOWN_SERVER_ERROR, of nobody in an epoch.
+        """
+        if member_id is None and generation < 0:
+            return
+        if member_id is None:  # Kafka looks nobody up in a table that has no place for that
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        member = self.member(member_id)
+        if generation != member.epoch:
+            said = "member epoch" if member.classic is None else "generation id"
+            problem = f"The received {said} {generation} does not match the expected member epoch {member.epoch}."
+            raise ApiError(stale_code(member), problem)
+
+    def _check_of(self, member: ConsumerMember, epoch: int) -> CommitCheck | None:
+        if epoch == member.epoch:
+            return None
+        said = "member epoch" if member.classic is None else "generation id"
+        if not self.context.rules.commits_by_assignment_epoch:
+            problem = f"The received {said} {epoch} does not match the expected member epoch {member.epoch}."
+            raise ApiError(stale_code(member), problem)
+        if epoch > member.epoch:
+            problem = f"Received {said} {epoch} is newer than current member epoch {member.epoch}."
+            raise ApiError(stale_code(member), problem)
+
+        def check(at: TopicPartition) -> None:
+            topic_id = self.context.topics.id_of(at[0]) or b""
+            given = member.assigned.get(topic_id, {}).get(at[1])
+            if given is None:
+                given = member.pending_revocation.get(topic_id, {}).get(at[1])
+            if given is None:
+                problem = f"Partition {at[0]}-{at[1]} is not assigned or pending revocation for member."
+                raise ApiError(stale_code(member), problem)
+            if epoch < given:
+                problem = (
+                    f"Received {said} {epoch} is older than assignment epoch {given} for partition {at[0]}-{at[1]}."
+                )
+                raise ApiError(stale_code(member), problem)
+
+        return check
+
+    # time
+
+    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+        """A member is too late with something: it is put out of the group."""
+        from mockbroker.state.groups.consumer.leaving import fence
+
+        member = self.members[member_id]
+        if timer is not Timer.REBALANCE or member.epoch != STATIC_LEAVE_EPOCH:
+            fence(self, [member], now_ms)
+
+    def restart_sessions(self, now_ms: int) -> None:
+        for member in self.members.values():
+            self.put_off_session(member.id, now_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                self.set_timer(Timer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+
+
+def add(counts: dict[str, int], name: str, by: int) -> None:
+    """Count by so many more, leaving out what is at nothing."""
+    total = counts.get(name, 0) + by
+    if total > 0:
+        counts[name] = total
+    else:
+        counts.pop(name, None)
+
+
+def stale_code(member: ConsumerMember) -> ErrorCode:
+    """The error of a member that speaks of another epoch than its own."""
+    return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+
+
+def _set_epoch(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    if record.value is not None:
+        group.epoch, group.metadata_hash = record.value.epoch, record.value.metadata_hash
+
+
+def _set_member(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    member_id = record.key.member_id
+    if record.value is None:
+        group.drop_member(member_id)
+    else:
+        group.put_member((group.members.get(member_id) or ConsumerMember(id=member_id)).with_metadata(record.value))
+
+
+def _set_assignment(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    member_id = record.key.member_id
+    before = group.members.get(member_id)
+    if record.value is not None:
+        group.put_member((before or ConsumerMember(id=member_id)).with_assignment(record.value))
+    elif before is not None:
+        group.put_member(replace(before, epoch=-1, previous_epoch=-1, assigned={}, pending_revocation={}))
+
+
+def _set_target(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    if record.value is None:
+        group.targets.pop(record.key.member_id, None)
+    else:
+        group.targets[record.key.member_id] = {
+            one.topic_id: frozenset(one.partitions) for one in record.value.topic_partitions
+        }
+
+
+def _set_target_epoch(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    value = record.value
+    group.assignment_epoch = -1 if value is None else value.assignment_epoch
+    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+
+
+def _set_expression(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    value = record.value
+    found = None if value is None else ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
+    group.put_expression(record.key.regular_expression, found)
+
+
+def _ignore(group: ConsumerGroup, record: CoordinatorRecord) -> None:
+    """What Kafka up to 4.0 kept of topics; a hash does now."""
+
+
+APPLY: dict[type, Callable[[ConsumerGroup, CoordinatorRecord], None]] = {
+    ConsumerGroupMetadataKey: _set_epoch,
+    ConsumerGroupMemberMetadataKey: _set_member,
+    ConsumerGroupCurrentMemberAssignmentKey: _set_assignment,
+    ConsumerGroupTargetAssignmentMemberKey: _set_target,
+    ConsumerGroupTargetAssignmentMetadataKey: _set_target_epoch,
+    ConsumerGroupRegularExpressionKey: _set_expression,
+    ConsumerGroupPartitionMetadataKey: _ignore,
+}

@@ -1,0 +1,84 @@
+"""Members leave a consumer group, of themselves or because they were too late with something.
+
+Source: GroupMetadataManager.consumerGroupLeave and consumerGroupFenceMembers, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.consumer import records
+from mockbroker.state.groups.consumer.group import ConsumerGroup, add
+from mockbroker.state.groups.consumer.members import ConsumerMember
+from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH
+from mockbroker.state.groups.modern.subscriptions import count_matches, count_names
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.error_codes import ErrorCode
+
+
+def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:
+    """A member leaves (epoch -1), or a static one goes away for a while (-2).
+
+    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    """
+    if instance_id is None:
+        fence(group, [group.member(member_id)], now_ms)
+        return
+    member = check_static_member(group, member_id, instance_id)
+    if epoch != STATIC_LEAVE_EPOCH:
+        fence(group, [member], now_ms)
+        return
+    away = replace(
+        member,
+        epoch=STATIC_LEAVE_EPOCH,
+        pending_revocation={},
+        assigned={topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()},
+    )
+    group.write([records.member_assignment(group.id, away)])
+
+
+def check_static_member(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerMember:
+    """The static member of an instance id, where it has this member id.
+
+    Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
+    """
+    member = group.static_member(instance_id)
+    if member is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if member.id != member_id:
+        problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
+        raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
+    return member
+
+
+def fence(group: ConsumerGroup, members: Sequence[ConsumerMember], now_ms: int) -> None:
+    """Put members out. If only members of the classic protocol are left, the group becomes a classic one."""
+    if not members:
+        return
+    from mockbroker.state.groups.consumer import migration
+
+    if migration.may_downgrade_without(group, members):
+        migration.downgrade(group, now_ms, leaving={member.id for member in members}, rebalance=True)
+        return
+    gone: list[CoordinatorRecord] = []
+    counts = dict(group.counts)
+    subscribers: dict[str, int] = {}
+    for member in members:
+        gone += records.no_member(group.id, member.id)
+        count_names(counts, member.topics, -1)
+        if member.expression:
+            add(subscribers, member.expression, 1)
+    for text, count in subscribers.items():
+        if group.expressions.get(text) == count:
+            gone.append(records.no_expression(group.id, text))
+            if text in group.resolved:
+                count_matches(counts, group.resolved[text].topics, -1)
+    epoch = group.epoch + 1
+    gone.append(records.group_epoch(group.id, epoch, group.context.topics.hash_of(counts)))
+    if len(group.members) == len(members) and group.context.rules.empty_groups_are_assigned:
+        gone.append(records.target_epoch(group.id, epoch, 0))
+    for member in members:
+        group.cancel_timers_of(member.id)
+    group.write(gone)

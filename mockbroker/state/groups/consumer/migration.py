@@ -1,0 +1,254 @@
+"""From the classic protocol to the consumer protocol and back, while members are there.
+
+``group.consumer.migration.policy`` says which of it may be.
+
+The first member of the consumer protocol takes a classic group of consumers over as it is; once the last one is gone,
+the group is a classic one again. Members of the classic protocol notice nothing but a rebalance.
+
+Source: GroupMetadataManager.convertToConsumerGroup and convertToClassicGroup, ConsumerGroup.fromClassicGroup,
+ClassicGroup.fromConsumerGroup, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
+from mockbroker.state.groups.classic.members import Member, vote
+from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.consumer import records
+from mockbroker.state.groups.consumer.group import ConsumerGroup
+from mockbroker.state.groups.consumer.members import ConsumerMember
+from mockbroker.state.groups.modern.group import GroupContext
+from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.modern.topics import GroupTopics
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
+from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from protocol.embedded.versioned import read_versioned, write_versioned
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.coordinator import Groups
+
+UPGRADES = frozenset({"bidirectional", "upgrade"})
+DOWNGRADES = frozenset({"bidirectional", "downgrade"})
+HIGHEST_PROTOCOL_VERSION = 3  # ConsumerProtocol.highestSupportedVersion
+
+ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
+
+
+def policy(context: GroupContext) -> str:
+    """``group.consumer.migration.policy``; what Kafka does not know counts as disabled."""
+    named = str(context.configs.broker("group.consumer.migration.policy")).lower()
+    return named if named in UPGRADES | DOWNGRADES else "disabled"
+
+
+def group_for(groups: Groups, group_id: str, *, create: bool) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
+    """The consumer group of a heartbeat, and the records that make one of a classic group with members.
+
+    Raises ApiError: GROUP_ID_NOT_FOUND, of another kind of group, and of one that may not or cannot become one.
+    """
+    found = groups.find(group_id)
+    if create and isinstance(found, ClassicGroup) and found.state is not State.EMPTY:
+        return upgraded(found, groups.context)
+    return groups.find_or_make(ConsumerGroup, group_id, create=create), []
+
+
+def upgraded(classic: ClassicGroup, context: GroupContext) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
+    """A consumer group with the members of a classic one, each holding what it had, and its records.
+
+    Raises ApiError: GROUP_ID_NOT_FOUND.
+    """
+    start = f"Cannot upgrade classic group {classic.id} to consumer group because"
+    if policy(context) not in UPGRADES:
+        raise not_found(f"{start} online upgrade is disabled.")
+    if classic.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        raise not_found(f"{start} the group does not use the consumer embedded protocol.")
+    if len(classic.members) > context.configs.broker("group.consumer.max.size"):
+        raise not_found(f"{start} the group size exceeds the consumer group maximum size.")
+    classic.answer_waiting(ErrorCode.REBALANCE_IN_PROGRESS)
+    if classic.protocol_name is None:  # its first generation has not begun
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the classic group has no protocol yet")
+    group = ConsumerGroup(classic.id, context)
+    epoch = classic.generation
+    found: list[CoordinatorRecord] = [records.target_epoch(group.id, epoch, 0)]
+    try:
+        for one in classic.members.values():
+            assigned = partitions_of(one.assignment, context.topics)
+            member = upgraded_member(one, classic.protocol_name, epoch, assigned)
+            found.append(records.member_metadata(group.id, member))
+            found.append(records.target(group.id, member.id, assigned))
+            found.append(records.member_assignment(group.id, member))
+    except ProtocolError:
+        raise not_found(f"{start} the embedded consumer protocol is malformed.") from None
+    except UserDataError:
+        raise not_found(
+            f"{start} an unsupported custom assignor is in use. Please refer to the documentation or switch to a"
+            " default assignor before re-attempting the upgrade."
+        ) from None
+    for record in found:
+        group.apply(record)
+    epoch_record = records.group_epoch(group.id, epoch, context.topics.hash_of(group.counts))
+    group.apply(epoch_record)
+    return group, [*found, epoch_record]
+
+
+def upgraded_member(one: Member, protocol_name: str, epoch: int, assigned: Partitions) -> ConsumerMember:
+    """A member of a classic group as one of a consumer group. Raises ProtocolError: its metadata cannot be read."""
+    subscription = read_versioned(ConsumerProtocolSubscription, one.metadata(protocol_name), trailing="ignore")
+    return ConsumerMember(
+        id=one.id,
+        epoch=epoch,
+        previous_epoch=epoch,
+        instance_id=one.instance_id,
+        rack=subscription.rack_id or None,
+        rebalance_timeout_ms=one.rebalance_timeout_ms,
+        client_id=one.client_id,
+        client_host=one.client_host,
+        topics=frozenset(subscription.topics),
+        assigned={topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assigned.items()},
+        classic=classic_metadata(one.session_timeout_ms, one.protocols),
+    )
+
+
+def classic_metadata(session_timeout_ms: int, protocols: Iterable[tuple[str, bytes]]) -> ClassicMetadata:
+    """What is kept of a member of the classic protocol."""
+    return ClassicMetadata(
+        session_timeout_ms=session_timeout_ms,
+        supported_protocols=[
+            ClassicMetadata.ClassicProtocol(name=name, metadata=metadata) for name, metadata in protocols
+        ],
+    )
+
+
+def start_sessions(group: ConsumerGroup, now_ms: int) -> None:
+    """Members that came with the upgrade have whole sessions, of the length that they asked for."""
+    for member in group.members.values():
+        if member.classic is not None:
+            group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
+
+
+class UserDataError(Exception):
+    """An assignment has user data, which a consumer group has no place for."""
+
+
+def partitions_of(assignment: bytes, topics: GroupTopics) -> Partitions:
+    """What a classic member's assignment gives it, of topics that there are. Raises ProtocolError, UserDataError."""
+    if not assignment:
+        return {}
+    read = read_versioned(ConsumerProtocolAssignment, assignment, trailing="ignore")
+    if read.user_data:
+        raise UserDataError
+    return {
+        topic_id: frozenset(one.partitions)
+        for one in read.assigned_partitions
+        if (topic_id := topics.id_of(one.topic)) is not None
+    }
+
+
+def not_found(problem: str) -> ApiError:
+    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, problem)
+
+
+# back
+
+
+def may_downgrade_without(group: ConsumerGroup, leaving: Collection[ConsumerMember]) -> bool:
+    """Whether the group is to become a classic one when these members leave: all others are of that protocol."""
+    stay = len(group.members) - len(leaving)
+    if group.classic_members - sum(member.classic is not None for member in leaving) != stay:
+        return False
+    return stay > 0 and _may_downgrade(group, stay)
+
+
+def may_downgrade_replacing(group: ConsumerGroup, replaced: ConsumerMember) -> bool:
+    """Whether the group is to become a classic one when a classic member takes a static member's place."""
+    if group.classic_members != len(group.members) - 1 or replaced.classic is not None:
+        return False
+    return _may_downgrade(group, len(group.members))
+
+
+def _may_downgrade(group: ConsumerGroup, members: int) -> bool:
+    limit: int = group.context.configs.broker("group.max.size")
+    return policy(group.context) in DOWNGRADES and members <= limit
+
+
+def downgrade(
+    group: ConsumerGroup,
+    now_ms: int,
+    *,
+    rebalance: bool,
+    leaving: Collection[str] = (),
+    joining: ConsumerMember | None = None,
+) -> None:
+    """Make a classic group of a consumer group whose members are of the classic protocol but for some.
+
+    Args:
+        rebalance: have the members join anew at once; else they go on with their targets.
+        leaving: the ids of members that are not to be in it.
+        joining: takes the place of the static member with its instance id.
+    """
+    context = group.context
+    replaced = None if joining is None else group.static_member(joining.instance_id)
+    staying = [one for one in group.members.values() if one.id not in leaving and one is not replaced]
+    targets = {one.id: group.target_of(one.id) for one in staying}
+    if joining is not None:
+        assert replaced is not None
+        staying.append(joining)
+        targets[joining.id] = group.target_of(replaced.id)
+    members = {one.id: classic_member(one) for one in staying}
+    classic = ClassicGroup(
+        group.id,
+        context.settings,
+        context.timers,
+        context.notify,
+        context.commit,
+        context.clock,
+        state=State.STABLE,
+        state_since_ms=context.clock.at(now_ms),
+        generation=group.epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=vote(members.values()),
+        leader_id=next(iter(members)),
+        members=members,
+        static_ids={one.instance_id: one.id for one in members.values() if one.instance_id is not None},
+    )
+    for one in members.values():
+        version = protocol_version(one.metadata(classic.protocol_name))
+        one.assignment = assignment_bytes(targets[one.id], version, context.topics)
+    context.register(classic)
+    classic.begin(now_ms, rebalance=rebalance)
+
+
+def classic_member(member: ConsumerMember) -> Member:
+    """A member that speaks the classic protocol, as a classic group has it."""
+    assert member.classic is not None
+    return Member(
+        member.id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.classic.session_timeout_ms,
+        member.rebalance_timeout_ms,
+        tuple((one.name, one.metadata) for one in member.classic.supported_protocols),
+    )
+
+
+def protocol_version(metadata: bytes) -> int:
+    """The version of the consumer protocol that a member's metadata begins with, as far as it is known here."""
+    return min(int.from_bytes(metadata[:2], "big", signed=True), HIGHEST_PROTOCOL_VERSION)
+
+
+def assignment_bytes(partitions: Partitions, version: int, topics: GroupTopics) -> bytes:
+    """An assignment as a member of the classic protocol reads it."""
+    named = sorted(
+        (name, sorted(numbers))
+        for topic_id, numbers in partitions.items()
+        if (name := topics.name_of(topic_id)) is not None
+    )
+    found = [ConsumerProtocolAssignment.TopicPartition(topic=name, partitions=numbers) for name, numbers in named]
+    return write_versioned(ConsumerProtocolAssignment(assigned_partitions=found), version)

@@ -1,0 +1,68 @@
+"""What groups keep no longer: offsets that are too old, and groups without members that have none left.
+
+Kafka looks for it every ``offsets.retention.check.interval.ms``; here too, and as soon as the wall clock has jumped.
+
+Source: GroupCoordinatorShard.cleanupGroupMetadata and OffsetMetadataManager.cleanupExpiredOffsets, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.offsets import deletions
+from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from protocol.embedded.versioned import read_versioned
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.state.groups.kind import CoordinatedGroup
+
+MINUTE_MS = 60_000
+
+
+def expire(groups: Groups, now_ms: int) -> None:
+    """Drop offsets of topics that a group does not read and that are too old, and groups that have nothing left."""
+    retention_ms = int(groups.context.configs.broker("offsets.retention.minutes")) * MINUTE_MS
+    oldest_ms = groups.clock.at(now_ms) - retention_ms
+    for group in groups.select():
+        if expire_offsets(groups, group, oldest_ms) and group.expires_without_offsets and not group.member_count:
+            groups.remove(group)
+
+
+def expire_offsets(groups: Groups, group: CoordinatedGroup, oldest_ms: int) -> bool:
+    """Drop a group's offsets that are too old; gives whether none is left, nor pending in a transaction."""
+    offsets = groups.offsets(group.id)
+    known = offsets.all_partitions()
+    committed = groups.writer.image.offsets.get(group.id, {})
+    if committed:
+        read = topics_read(group)
+        old = [
+            (topic, index)
+            for (topic, index), value in sorted(committed.items())
+            if read is not None
+            and topic not in read
+            and group.expires(value.commit_timestamp, oldest_ms)
+            and not offsets.is_unstable((topic, index))
+        ]
+        groups.writer.commit(deletions(group.id, old))
+        return len(old) == len(known)
+    return not known
+
+
+def topics_read(group: CoordinatedGroup) -> Collection[str] | None:
+    """The topics that members read, None where they are no consumers or cannot be understood."""
+    try:
+        return group.subscribed_topics(subscribed_topics)
+    except ApiError:
+        return None
+
+
+def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics in a consumer's metadata, None if it is something else."""
+    try:
+        return frozenset(read_versioned(ConsumerProtocolSubscription, metadata).topics)
+    except ProtocolError:
+        return None

@@ -1,0 +1,85 @@
+"""The coordinator's assignors, over the members of a group: what each is to read.
+
+Source: TargetAssignmentBuilder, Apache Kafka 4.4. What they do stands in ``kafka_rack.assignment``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_rack.assignment import SERVER_ASSIGNORS, Member, PartitionAssignorError, Topology, in_hash_order
+from kafka_rack.assignment.server_assignors import server_assignors
+from kafka_rack.assignment.server_uniform import assign_uniform, assign_uniform_unequal
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.modern.topics import GroupTopics
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.modern.group import GroupConfigs
+
+RACK_AWARE = frozenset({"rack-uniform"})
+"""Those for which a member's rack counts."""
+
+
+def assignor_names(configs: GroupConfigs) -> list[str]:
+    """What ``group.consumer.assignors`` names, the default first."""
+    return list(server_assignors(configs.broker("group.consumer.assignors")))
+
+
+@dataclass(slots=True, frozen=True)
+class MemberSpec:
+    """A member as an assignor meets it: the names of its topics, and its present target."""
+
+    topics: frozenset[str]
+    target: Partitions
+    rack: str | None = None
+    instance_id: str | None = None
+
+
+def assign_targets(
+    assignor: str, epoch: int, specs: Mapping[str, MemberSpec], topics: GroupTopics, *, alike: bool = True
+) -> dict[str, Partitions]:
+    """What each member is to read; every member is there.
+
+    Topics that do not exist are left out. ``alike``: by counting subscriptions all members have the same; where they
+    have not, uniform goes another way, even if all come to the same topics.
+
+    Raises ApiError: UNKNOWN_SERVER_ERROR, the assignor cannot do it.
+    """
+    by_name = topics.by_name
+    wanted = sorted(frozenset().union(*(spec.topics for spec in specs.values())).intersection(by_name))
+    topology = Topology(
+        topics.racks(),
+        {name: [partition.replicas for partition in by_name[name].partitions] for name in wanted},
+        {name: by_name[name].id for name in wanted},
+    )
+    existing: dict[frozenset[str], list[str]] = {}
+    members = []
+    for member_id, spec in specs.items():
+        names = existing.get(spec.topics)
+        if names is None:
+            names = existing[spec.topics] = sorted(spec.topics.intersection(by_name))
+        owned = [
+            (name, sorted(partitions))
+            for topic_id, partitions in spec.target.items()
+            if (name := topics.name_of(topic_id)) is not None and name in topology.replicas
+        ]
+        members.append(Member(member_id, names, spec.rack, spec.instance_id, owned))
+    try:
+        assign = SERVER_ASSIGNORS[assignor]
+        if assign is assign_uniform and not alike:
+            assign = assign_uniform_unequal
+        found = assign(topology, in_hash_order(members))
+    except PartitionAssignorError as error:
+        problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from None
+    targets: dict[str, Partitions] = {}
+    for member_id in specs:
+        by_topic: dict[bytes, set[int]] = {}
+        for name, partition in found[member_id]:
+            by_topic.setdefault(by_name[name].id, set()).add(partition)
+        targets[member_id] = {topic_id: frozenset(partitions) for topic_id, partitions in by_topic.items()}
+    return targets

@@ -1,0 +1,89 @@
+"""What groups know of topics: names, ids, partitions and the racks of their replicas, and a hash that tells a change.
+
+Source: KIP-1101; CoordinatorMetadataImage and Utils.computeTopicHash, Apache Kafka 4.4, whose hash is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.state.topics.topic import Topic
+
+HASH_BYTES = 8
+
+
+def no_version() -> int:
+    return 0
+
+
+@dataclass(slots=True, eq=False)
+class GroupTopics:
+    """The cluster's topics, as coordinators of groups look at them.
+
+    ``version`` grows whenever something about topics may have changed; ``racks`` are brokers' racks by id.
+
+    >>> GroupTopics().hash_of(["orders"])
+    0
+    """
+
+    by_name: Mapping[str, Topic] = field(default_factory=dict)
+    by_id: Mapping[bytes, Topic] = field(default_factory=dict)
+    racks: Callable[[], Mapping[int, str | None]] = dict
+    version: Callable[[], int] = no_version
+    _hashes: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # of topics, with the version that they are of
+    _seen: tuple[int, frozenset[bytes]] | None = None  # the version at which ``last_creation`` was asked, and the ids
+    _last_creation: int = 0
+
+    def id_of(self, name: str) -> bytes | None:
+        """A topic's id, None where there is no topic of this name."""
+        topic = self.by_name.get(name)
+        return None if topic is None else topic.id
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """A topic's name, None where there is no topic of this id."""
+        topic = self.by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def ids_of(self, names: Iterable[str]) -> set[bytes]:
+        """The ids of those topics that there are."""
+        return {topic.id for name in names if (topic := self.by_name.get(name)) is not None}
+
+    def last_creation(self) -> int:
+        """The version at which a topic was last seen that had not been there before."""
+        version = self.version()
+        if self._seen is None or self._seen[0] != version:
+            if self._seen is None or not self._seen[1].issuperset(self.by_id):
+                self._last_creation = version
+            self._seen = (version, frozenset(self.by_id))
+        return self._last_creation
+
+    def hash_of(self, names: Iterable[str]) -> int:
+        """A signed number of 64 bits that changes when any of these topics does; 0 if there is none of them."""
+        there = sorted(name for name in names if name in self.by_name)
+        if not there:
+            return 0
+        digest = blake2b(digest_size=HASH_BYTES)
+        for name in there:
+            digest.update(self._topic_hash(name))
+        return int.from_bytes(digest.digest(), "big", signed=True)
+
+    def _topic_hash(self, name: str) -> bytes:
+        version = self.version()
+        known = self._hashes.get(name)
+        if known is not None and known[0] == version:
+            return known[1]
+        topic, racks = self.by_name[name], self.racks()
+        digest = blake2b(topic.id, digest_size=HASH_BYTES)
+        digest.update(name.encode())
+        for partition in topic.partitions:
+            there = sorted(racks.get(replica) or "" for replica in partition.replicas)
+            digest.update(repr(there).encode())
+        found = digest.digest()
+        if len(self._hashes) > 2 * len(self.by_name):  # many of them are of topics that are gone
+            self._hashes.clear()
+        self._hashes[name] = (version, found)
+        return found

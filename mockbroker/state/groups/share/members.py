@@ -1,0 +1,38 @@
+"""A member of a share group, as it is in one epoch.
+
+Source: ShareGroupMember, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mockbroker.state.groups.modern.members import MemberState, ModernMember, Partitions
+from protocol.embedded.share_group_log import ShareGroupCurrentMemberAssignmentValue, ShareGroupMemberMetadataValue
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class ShareMember(ModernMember):
+    """``assigned`` are the partitions that it reads."""
+
+    assigned: Partitions = field(default_factory=dict)
+
+    def with_metadata(self, value: ShareGroupMemberMetadataValue) -> ShareMember:
+        """The same member, of whom a record says this."""
+        return replace(
+            self,
+            rack=value.rack_id,
+            client_id=value.client_id,
+            client_host=value.client_host,
+            topics=frozenset(value.subscribed_topic_names),
+        )
+
+    def with_assignment(self, value: ShareGroupCurrentMemberAssignmentValue) -> ShareMember:
+        """The same member, which a record says to be so far."""
+        return replace(
+            self,
+            epoch=value.member_epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=MemberState(value.state),
+            assigned={one.topic_id: frozenset(one.partitions) for one in value.assigned_partitions},
+        )

@@ -1,0 +1,111 @@
+"""The share partitions of a group: they begin when a member first subscribes to a topic, and end with topic or group.
+
+The group's coordinator has the share coordinator keep each of them before any member is to read it.
+Source: GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and its like, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.share import records
+from mockbroker.state.groups.share.group import ShareGroup
+from mockbroker.state.groups.share.records import StatePartitions, TopicState
+from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey
+from mockbroker.state.share.share_partitions import SharePartitions
+
+Offsets = Mapping[bytes, Mapping[int, int]]
+"""Where share partitions begin, by topic id and partition."""
+
+
+def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
+    """Begin the share partitions of all topics that members subscribe to, as far as they have not begun.
+
+    Those of partitions that came to a known topic begin at its start, others where the group's settings say.
+    """
+    topics = group.context.topics
+    known = joined(group.partitions.initialized, group.partitions.initializing)
+    offsets: dict[bytes, dict[int, int]] = {}
+    for name in sorted(group.counts):
+        topic = topics.by_name.get(name)
+        if topic is None:
+            continue
+        begun = known[topic.id].partitions if topic.id in known else frozenset()
+        start = 0 if topic.id in known else NO_OFFSET
+        missing = {index: start for index in range(len(topic.partitions)) if index not in begun}
+        if missing:
+            offsets[topic.id] = missing
+    if offsets:
+        begin(group, share, offsets)
+
+
+def begin(group: ShareGroup, share: SharePartitions, offsets: Offsets) -> dict[tuple[bytes, int], ApiError]:
+    """Begin share partitions at these offsets; gives the errors of those that could not."""
+    topics = group.context.topics
+    states = {
+        topic_id: TopicState(topics.name_of(topic_id) or "", frozenset(numbers))
+        for topic_id, numbers in offsets.items()
+    }
+    before = group.partitions
+    deleting = {topic_id: name for topic_id, name in before.deleting.items() if topic_id not in states}
+    put(group, StatePartitions(joined(before.initializing, states), before.initialized, deleting))
+    errors: dict[tuple[bytes, int], ApiError] = {}
+    for topic_id, numbers in sorted(offsets.items()):
+        for index, offset in sorted(numbers.items()):
+            try:
+                share.begin(SharePartitionKey(group.id, topic_id, index), group.epoch, offset)
+            except ApiError as error:
+                errors[topic_id, index] = error
+    begun = {} if errors else states
+    present = group.partitions
+    put(
+        group,
+        StatePartitions(without(present.initializing, states), joined(present.initialized, begun), present.deleting),
+    )
+    return errors
+
+
+def forget_topic(group: ShareGroup, topic_id: bytes) -> None:
+    """A topic was deleted."""
+    before = group.partitions
+    initializing, initialized, deleting = dict(before.initializing), dict(before.initialized), dict(before.deleting)
+    if topic_id in initializing or topic_id in initialized or topic_id in deleting:
+        initializing.pop(topic_id, None)
+        initialized.pop(topic_id, None)
+        deleting.pop(topic_id, None)
+        put(group, StatePartitions(initializing, initialized, deleting))
+
+
+def delete_topics(group: ShareGroup, share: SharePartitions, topic_ids: Iterable[bytes]) -> None:
+    """Have the group forget how far it is in topics, whose share partitions end."""
+    for topic_id in topic_ids:
+        numbers = group.partitions.initialized[topic_id].partitions
+        share.forget_group(group.id, [SharePartitionKey(group.id, topic_id, index) for index in sorted(numbers)])
+    gone = set(topic_ids)
+    before = group.partitions
+    initialized = {topic_id: topic for topic_id, topic in before.initialized.items() if topic_id not in gone}
+    put(group, StatePartitions(before.initializing, initialized, before.deleting))
+
+
+def put(group: ShareGroup, found: StatePartitions) -> None:
+    group.write([records.state_partitions(group.id, found)])
+
+
+def joined(first: Mapping[bytes, TopicState], second: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:
+    """Topics with the partitions of both."""
+    result = dict(first)
+    for topic_id, topic in second.items():
+        known = result.get(topic_id)
+        result[topic_id] = topic if known is None else TopicState(topic.name, known.partitions | topic.partitions)
+    return result
+
+
+def without(topics: Mapping[bytes, TopicState], gone: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:
+    """Topics without the partitions of others."""
+    result: dict[bytes, TopicState] = {}
+    for topic_id, topic in topics.items():
+        left = topic.partitions - gone[topic_id].partitions if topic_id in gone else topic.partitions
+        if left:
+            result[topic_id] = TopicState(topic.name, left)
+    return result

@@ -1,0 +1,144 @@
+"""A share group as ``__consumer_offsets`` keeps it.
+
+Source: GroupCoordinatorRecordHelpers, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.share.members import ShareMember
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.embedded.share_group_log import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+
+
+class TopicState(NamedTuple):
+    """Partitions of a topic whose share partitions have begun, or are about to."""
+
+    name: str
+    partitions: frozenset[int]
+
+
+class StatePartitions(NamedTuple):
+    """The topics, by id, whose share partitions are about to begin, have begun, or are about to be deleted."""
+
+    initializing: Mapping[bytes, TopicState] = {}
+    initialized: Mapping[bytes, TopicState] = {}
+    deleting: Mapping[bytes, str] = {}
+
+
+def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+    """A group has reached an epoch."""
+    value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+    return CoordinatorRecord(ShareGroupMetadataKey(group_id=group_id), value)
+
+
+def member_metadata(group_id: str, member: ShareMember) -> CoordinatorRecord:
+    """What a member has said of itself."""
+    value = ShareGroupMemberMetadataValue(
+        rack_id=member.rack,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topics),
+    )
+    return CoordinatorRecord(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.id), value)
+
+
+def member_assignment(group_id: str, member: ShareMember) -> CoordinatorRecord:
+    """How far a member is."""
+    value = ShareGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        assigned_partitions=[
+            ShareGroupCurrentMemberAssignmentValue.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+            for topic_id, partitions in sorted(member.assigned.items())
+        ],
+    )
+    return CoordinatorRecord(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id), value)
+
+
+def target(group_id: str, member_id: str, partitions: Partitions) -> CoordinatorRecord:
+    """What a member is to read."""
+    value = ShareGroupTargetAssignmentMemberValue(
+        topic_partitions=[
+            ShareGroupTargetAssignmentMemberValue.TopicPartition(topic_id=topic_id, partitions=sorted(numbers))
+            for topic_id, numbers in sorted(partitions.items())
+        ]
+    )
+    return CoordinatorRecord(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+
+
+def target_epoch(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
+    """For which epoch of the group the targets were worked out, and when by the wall clock."""
+    value = ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=wall_ms)
+    return CoordinatorRecord(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+
+
+def state_partitions(group_id: str, found: StatePartitions) -> CoordinatorRecord:
+    """Which share partitions the group has."""
+    value = ShareGroupStatePartitionMetadataValue(
+        initializing_topics=partition_infos(found.initializing),
+        initialized_topics=partition_infos(found.initialized),
+        deleting_topics=[
+            ShareGroupStatePartitionMetadataValue.TopicInfo(topic_id=topic_id, topic_name=name)
+            for topic_id, name in sorted(found.deleting.items())
+        ],
+    )
+    return CoordinatorRecord(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+
+
+def partition_infos(
+    topics: Mapping[bytes, TopicState],
+) -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
+    return [
+        ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo(
+            topic_id=topic_id, topic_name=topic.name, partitions=sorted(topic.partitions)
+        )
+        for topic_id, topic in sorted(topics.items())
+    ]
+
+
+def recorded_partitions(value: ShareGroupStatePartitionMetadataValue | None) -> StatePartitions:
+    """Which share partitions a record says that a group has."""
+    if value is None:
+        return StatePartitions()
+    initializing, initialized = (
+        {one.topic_id: TopicState(one.topic_name, frozenset(one.partitions)) for one in infos}
+        for infos in (value.initializing_topics, value.initialized_topics)
+    )
+    return StatePartitions(initializing, initialized, {one.topic_id: one.topic_name for one in value.deleting_topics})
+
+
+def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
+    """A member is gone."""
+    names = {"group_id": group_id, "member_id": member_id}
+    return [
+        CoordinatorRecord(ShareGroupCurrentMemberAssignmentKey(**names), None),
+        CoordinatorRecord(ShareGroupTargetAssignmentMemberKey(**names), None),
+        CoordinatorRecord(ShareGroupMemberMetadataKey(**names), None),
+    ]
+
+
+def no_group(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
+    """A group is gone, with all its members."""
+    found = [record for member_id in member_ids for record in no_member(group_id, member_id)]
+    found.append(CoordinatorRecord(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None))
+    found.append(CoordinatorRecord(ShareGroupStatePartitionMetadataKey(group_id=group_id), None))
+    found.append(CoordinatorRecord(ShareGroupMetadataKey(group_id=group_id), None))
+    return found

@@ -1,0 +1,101 @@
+"""Who of a share group's members reads which partitions: each partition is read by as few as all can be busy with.
+
+With more members than partitions several members share one; nobody has more than one partition more than another, and
+who has a partition keeps it as far as that goes. Members that subscribe to different topics are looked at one topic
+after another.
+
+Source: SimpleHomogeneousAssignmentBuilder and SimpleHeterogeneousAssignmentBuilder, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mockbroker.state.groups.modern.members import Partitions
+
+TopicPartition = tuple[bytes, int]
+
+
+def assign(
+    subscriptions: Mapping[str, frozenset[bytes]], assignable: Partitions, before: Mapping[str, Partitions]
+) -> dict[str, Partitions]:
+    """What each member is to read.
+
+    Args:
+        subscriptions: the ids of each member's topics, in the order in which members are served.
+        assignable: the partitions of each topic that may be read.
+        before: what each member is to read now.
+
+    >>> assign({"one": frozenset({b"t"}), "two": frozenset({b"t"})}, {b"t": frozenset({0, 1})}, {})
+    {'one': {b't': frozenset({0})}, 'two': {b't': frozenset({1})}}
+    """
+    held = {
+        member: {(topic_id, number) for topic_id, numbers in before.get(member, {}).items() for number in numbers}
+        for member in subscriptions
+    }
+    if len(set(subscriptions.values())) == 1:
+        topics = next(iter(subscriptions.values()))
+        held = {member: {one for one in found if one[0] in topics} for member, found in held.items()}
+        share_out(held, partitions_of(sorted(topics), assignable))
+    else:
+        everything: frozenset[bytes] = frozenset().union(*subscriptions.values())
+        held = {member: {one for one in found if one[0] in everything} for member, found in held.items()}
+        for topic_id in sorted(everything):
+            readers = [member for member, topics in subscriptions.items() if topic_id in topics]
+            parts = {member: {one for one in held[member] if one[0] == topic_id} for member in readers}
+            share_out(parts, partitions_of([topic_id], assignable))
+            held = {
+                member: {one for one in found if one[0] != topic_id} | parts.get(member, set())
+                for member, found in held.items()
+            }
+    result: dict[str, Partitions] = {}
+    for member, found in held.items():
+        by_topic: dict[bytes, set[int]] = {}
+        for topic_id, number in sorted(found):
+            by_topic.setdefault(topic_id, set()).add(number)
+        result[member] = {topic_id: frozenset(numbers) for topic_id, numbers in by_topic.items()}
+    return result
+
+
+def partitions_of(topics: Sequence[bytes], assignable: Partitions) -> list[TopicPartition]:
+    return [(topic_id, number) for topic_id in topics for number in sorted(assignable.get(topic_id, ()))]
+
+
+def share_out(held: dict[str, set[TopicPartition]], partitions: Sequence[TopicPartition]) -> None:
+    """Give members partitions and take others from them, until each has as many as it is to have."""
+    members = list(held)
+    sharing = -(-len(members) // len(partitions)) if partitions else 0
+    total = sharing * len(partitions)
+    wanted = {
+        member: -(-total * (index + 1) // len(members)) - -(-total * index // len(members))
+        for index, member in enumerate(members)
+    }
+    holders: dict[TopicPartition, list[str]] = {}
+    for member in members:
+        for one in sorted(held[member])[: max(0, len(held[member]) - wanted[member])]:
+            held[member].remove(one)
+        for one in sorted(held[member]):
+            holders.setdefault(one, []).append(member)
+    for one, readers in holders.items():
+        while len(readers) > sharing:
+            held[readers.pop(0)].remove(one)
+    turns = [member for member in members if len(held[member]) < wanted[member]]
+    turn, was_given = 0, False
+    for one in partitions:
+        readers = holders.setdefault(one, [])
+        while turns and len(readers) < sharing:
+            if turn >= len(turns):
+                if not was_given:
+                    break
+                turn, was_given = 0, False
+            member = turns[turn]
+            if member in readers:
+                turn += 1
+                continue
+            readers.append(member)
+            held[member].add(one)
+            was_given = True
+            if len(held[member]) >= wanted[member]:
+                turns.pop(turn)
+            else:
+                turn += 1

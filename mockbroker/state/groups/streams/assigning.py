@@ -1,0 +1,108 @@
+"""The coordinator works out who is to have which task, at once or once the first members have been waited for.
+
+Source: GroupMetadataManager.maybeUpdateStreamsTargetAssignment and computeDelayedTargetAssignment, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockbroker.state.groups.modern.group import Timer
+from mockbroker.state.groups.streams import records
+from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup
+from mockbroker.state.groups.streams.members import StreamsMember
+from mockbroker.state.groups.streams.sticky_assignor import AssignableMember, assign_tasks
+from mockbroker.state.groups.streams.tasks import TaskSet
+from mockbroker.state.groups.streams.topology import ConfiguredTopology, Status, StatusCode
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+
+STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"
+
+
+def assignment_configs(group: StreamsGroup) -> dict[str, str]:
+    """What is in force of the assignor's configs, as records keep it."""
+    configs = group.context.configs
+    found = {STANDBYS: str(configs.group(group.id, f"streams.{STANDBYS}"))}
+    tags = configs.group(group.id, f"streams.{RACK_TAGS}")
+    if tags:
+        found[RACK_TAGS] = ",".join(tags)
+    return found
+
+
+def new_targets(
+    group: StreamsGroup,
+    epoch: int,
+    members: Mapping[str, StreamsMember],
+    targets: Mapping[str, TaskSet],
+    topology: ConfiguredTopology,
+    assignor_configs: Mapping[str, str],
+    written: list[CoordinatorRecord],
+    statuses: list[Status],
+    now_ms: int,
+    *,
+    keeps_target: bool,
+) -> tuple[int, Mapping[str, TaskSet]]:
+    """The targets in force by member and the epoch that they are of; worked out anew where it is time.
+
+    Args:
+        members, targets: of the group as it is with this heartbeat.
+        written, statuses: take what is to be kept, and what the member is to be told.
+        keeps_target: the epoch was raised for members that are not at their targets, which stay as they are.
+    """
+    if group.has_timer(Timer.INITIAL_REBALANCE, ""):
+        statuses.append(delayed("Assignment delayed due to the configured initial rebalance delay."))
+        return group.assignment_epoch, {}
+    if group.assignment_epoch >= epoch:
+        return group.assignment_epoch, targets
+    if keeps_target and group.assignment_epoch >= group.epoch:
+        written.append(records.target_epoch(group.id, epoch, group.assignment_timestamp_ms))
+        return epoch, targets
+    if not group.may_assign(now_ms):
+        statuses.append(delayed("Assignment delayed due to the configured assignment interval."))
+        return group.assignment_epoch, targets
+    found = dict.fromkeys(members, NO_TASKS)
+    if topology.is_ready:
+        found = assign_tasks(
+            topology.assignable,
+            {
+                member_id: AssignableMember(
+                    member.process_id,
+                    member.assigned.without_epochs.active,
+                    member.assigned.standby,
+                    group.task_offsets.get(member_id, {}),
+                )
+                for member_id, member in members.items()
+            },
+            int(assignor_configs[STANDBYS]),
+        )
+    written += [
+        records.target(group.id, member_id, tasks)
+        for member_id, tasks in sorted(found.items())
+        if targets.get(member_id) != tasks
+    ]
+    written.append(records.target_epoch(group.id, epoch, group.context.clock.at(now_ms)))
+    return epoch, found
+
+
+def assign_after_delay(group: StreamsGroup, now_ms: int) -> None:
+    """The first members have been waited for. Where nobody has been heard of since, that waits for the next one."""
+    if not group.members or group.configured is None or group.epoch <= group.assignment_epoch:
+        return
+    written: list[CoordinatorRecord] = []
+    new_targets(
+        group,
+        group.epoch,
+        group.members,
+        group.task_targets,
+        group.configured,
+        {STANDBYS: "0"} | dict(group.metadata.assignment_configs),
+        written,
+        [],
+        now_ms,
+        keeps_target=False,
+    )
+    group.write(written)
+
+
+def delayed(detail: str) -> Status:
+    return Status(StatusCode.ASSIGNMENT_DELAYED, detail)

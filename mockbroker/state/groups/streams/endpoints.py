@@ -1,0 +1,68 @@
+"""Which member answers interactive queries for which partitions, by the endpoint that it gave.
+
+Source: StreamsGroup.buildEndpointToPartitions and EndpointToPartitionsManager, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka_rack.java import hash_order, string_hash
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.streams.group import StreamsGroup
+from mockbroker.state.groups.streams.members import Endpoint, StreamsMember
+from mockbroker.state.groups.streams.topology import ConfiguredTopology
+from protocol.error_codes import ErrorCode
+
+TopicNumbers = tuple[str, list[int]]
+
+
+class EndpointPartitions(NamedTuple):
+    """The partitions behind one endpoint, by topic: those of active tasks, and those of their standbys."""
+
+    endpoint: Endpoint
+    active: list[TopicNumbers]
+    standby: list[TopicNumbers]
+
+
+def partitions_by_endpoint(
+    group: StreamsGroup, configured: ConfiguredTopology, member: StreamsMember, replaced: StreamsMember | None
+) -> list[EndpointPartitions]:
+    """All endpoints of a group with a member as it is now, which comes last.
+
+    Raises ApiError: UNKNOWN_SERVER_ERROR, where a topology whose numbers are open has an endpoint; so does Kafka.
+    """
+    gone = {member.id, replaced.id if replaced is not None else member.id}
+    members = [group.members[one] for one in hash_order(group.members, string_hash) if one not in gone]
+    return [of_member(group, configured, one) for one in (*members, member) if one.endpoint is not None]
+
+
+def of_member(group: StreamsGroup, configured: ConfiguredTopology, member: StreamsMember) -> EndpointPartitions:
+    assert member.endpoint is not None
+    if configured.subtopologies is None:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    held = member.assigned
+    others: dict[str, set[int]] = {}
+    for tasks in (held.standby, held.warmup):
+        for name, numbers in tasks.items():
+            others.setdefault(name, set()).update(numbers)
+    active, standby = (topic_numbers(group, configured, tasks) for tasks in (held.active, others))
+    return EndpointPartitions(member.endpoint, active, standby)
+
+
+def topic_numbers(
+    group: StreamsGroup, configured: ConfiguredTopology, tasks: Mapping[str, Iterable[int]]
+) -> list[TopicNumbers]:
+    """The partitions that tasks read."""
+    assert configured.subtopologies is not None
+    found: list[TopicNumbers] = []
+    for name in hash_order(tasks, string_hash):
+        for topic in configured.subtopologies[name].inputs:
+            known = group.context.topics.by_name.get(topic)
+            if known is None:
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            numbers = [number for number in sorted(tasks[name]) if number < len(known.partitions)]
+            if numbers:
+                found.append((topic, numbers))
+    return found

@@ -1,0 +1,346 @@
+"""A Streams group as it runs: its topology, its members, and which process holds which task.
+
+Source: StreamsGroup, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.kind import TopicsOf
+from mockbroker.state.groups.modern.group import ModernGroup, Timer
+from mockbroker.state.groups.modern.members import MemberState
+from mockbroker.state.groups.streams import records
+from mockbroker.state.groups.streams.members import StreamsMember
+from mockbroker.state.groups.streams.records import GroupMetadata
+from mockbroker.state.groups.streams.tasks import HeldTasks, Task, Tasks, TaskSet, tasks_of
+from mockbroker.state.groups.streams.topology import ConfiguredTopology, Topology, readers_of_topics
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import TopicPartition
+from protocol.embedded.streams_group_log import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMetadataKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTopologyKey,
+)
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.kind import CommitCheck
+
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that speak the streams protocol
+NO_TASKS = TaskSet()
+TaskOffsets = Mapping[str, Mapping[int, int]]
+
+
+@dataclass(slots=True, eq=False)
+class StreamsGroup(ModernGroup[StreamsMember]):
+    """A group of KIP-1071.
+
+    ``topology`` is what its first member brought. ``task_targets`` has what each member is to work on,
+    ``active_holders`` the process of each active task, ``standby_holders`` and ``warmup_holders`` those of the others.
+
+    A restart forgets what follows: ``configured``, the topology against the topics; ``task_offsets`` and
+    ``task_end_offsets``, how far members' stores are; ``shutdown_by``, the member that asked all to end;
+    ``endpoint_epoch``, which grows as tasks move between endpoints; ``creation_errors``, why a topic of the group
+    could not be made, and until when that is told.
+    """
+
+    kind: ClassVar[str] = "streams"
+    replaces_empty_classic: ClassVar[bool] = True
+    protocol_type: ClassVar[str | None] = "streams"
+    topology: Topology | None = None
+    metadata: GroupMetadata = field(default_factory=GroupMetadata)
+    task_targets: dict[str, TaskSet] = field(default_factory=dict)
+    static_ids: dict[str, str] = field(default_factory=dict)
+    active_holders: dict[Task, str] = field(default_factory=dict)
+    standby_holders: dict[Task, set[str]] = field(default_factory=dict)
+    warmup_holders: dict[Task, set[str]] = field(default_factory=dict)
+    configured: ConfiguredTopology | None = None
+    task_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
+    task_end_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
+    shutdown_by: str | None = None
+    endpoint_epoch: int = 0
+    creation_errors: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    # records
+
+    def apply(self, record: CoordinatorRecord) -> None:
+        APPLY[type(record.key)](self, record)
+        if not self.members:
+            self.shutdown_by = None
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        return records.no_group(self.id, sorted(self.members))
+
+    def put_member(self, member: StreamsMember) -> None:
+        """A member is as this one says from now on."""
+        before = self.members.get(member.id)
+        self.members[member.id] = member
+        self._release(before)
+        if before is not None and before.instance_id is not None:
+            self.static_ids.pop(before.instance_id, None)
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member.id
+        for held in (member.assigned, member.pending_revocation):
+            for task in tasks_in(held.active):
+                self.active_holders[task] = member.process_id
+            for tasks, holders in ((held.standby, self.standby_holders), (held.warmup, self.warmup_holders)):
+                for task in tasks_in(tasks):
+                    holders.setdefault(task, set()).add(member.process_id)
+
+    def drop_member(self, member_id: str) -> None:
+        """A member is gone."""
+        member = self.members.pop(member_id, None)
+        self._release(member)
+        self.task_offsets.pop(member_id, None)
+        self.task_end_offsets.pop(member_id, None)
+        if member is not None and member.instance_id is not None:
+            self.static_ids.pop(member.instance_id, None)
+
+    def _release(self, member: StreamsMember | None) -> None:
+        """What a member held nobody holds, unless another process has it by now."""
+        if member is None:
+            return
+        for held in (member.assigned, member.pending_revocation):
+            for task in tasks_in(held.active):
+                if self.active_holders.get(task) == member.process_id:
+                    del self.active_holders[task]
+            for tasks, holders in ((held.standby, self.standby_holders), (held.warmup, self.warmup_holders)):
+                for task in tasks_in(tasks):
+                    processes = holders.get(task, set())
+                    processes.discard(member.process_id)
+                    if not processes:
+                        holders.pop(task, None)
+
+    def forget_what_is_not_kept(self) -> None:
+        """Be as a group is that was read from its records: what else was known of it is gone."""
+        self.configured = None
+        self.task_offsets, self.task_end_offsets = {}, {}
+        self.shutdown_by = None
+        self.endpoint_epoch = 0
+        self._metadata_version = None
+
+    # what members and admins ask
+
+    def static_member(self, instance_id: str | None) -> StreamsMember | None:
+        """The static member of this instance id, None if there is none."""
+        member_id = None if instance_id is None else self.static_ids.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    @property
+    def assignor_name(self) -> str:
+        """The only one there is."""
+        return "sticky"
+
+    @property
+    def state_name(self) -> str:
+        """Empty, NotReady until the topology's topics are all there, Assigning, Reconciling or Stable."""
+        if not self.members:
+            return "Empty"
+        if self.topology is None or self.topology.epoch != self.metadata.validated_topology_epoch:
+            return "NotReady"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(member.is_reconciled(self.assignment_epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    def topics_of(self, member: StreamsMember) -> frozenset[str]:
+        """The topics that the topology reads: any member may be given tasks of each."""
+        return frozenset() if self.topology is None else frozenset(readers_of_topics(self.topology))
+
+    def assigned_to(self, member: StreamsMember) -> Mapping[bytes, Collection[int]]:
+        """The partitions that a member's active tasks read, by topic id."""
+        found: dict[bytes, Collection[int]] = {}
+        for topic, subtopology in readers_of_topics(self.topology).items() if self.topology is not None else ():
+            tasks = member.assigned.active.get(subtopology)
+            known = self.context.topics.by_name.get(topic)
+            if tasks and known is not None:
+                found[known.id] = [number for number in sorted(tasks) if number < len(known.partitions)]
+        return found
+
+    def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str]:
+        """The topics that the topology reads, while there are members."""
+        if self.topology is None or not self.members:
+            return ()
+        return readers_of_topics(self.topology).keys()
+
+    # offsets
+
+    def accept_commit(
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
+    ) -> CommitCheck | None:
+        """Let a member commit in its epoch; in an older one of tasks that were its own then.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        """
+        if generation < 0 and not self.members:
+            return None
+        member = self.member(member_id)
+        if version < FIRST_COMMIT_VERSION:
+            problem = "OffsetCommit version 9 or above must be used by members using the streams group protocol"
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, problem)
+        return self._check_of(member, generation)
+
+    def accept_transactional_commit(
+        self, member_id: str, instance_id: str | None, generation: int
+    ) -> CommitCheck | None:
+        """Let a transaction's offsets pass as a commit's; those of nobody always.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+        """
+        if generation < 0 and not self.members:
+            return None
+        if generation == -1 and not member_id and instance_id is None:
+            return None
+        return self._check_of(self.member(member_id), generation)
+
+    def accept_fetch(self, member_id: str | None, generation: int) -> None:
+        """Let a member read offsets in its epoch, and anybody who does not say who he is.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH; UNKNOWN_SERVER_ERROR, of nobody in an epoch.
+        """
+        if member_id is None and generation < 0:
+            return
+        if member_id is None:  # Kafka looks nobody up in a table that has no place for that
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        member = self.member(member_id)
+        if generation != member.epoch:
+            problem = f"The received member epoch {generation} does not match the expected member epoch {member.epoch}."
+            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH, problem)
+
+    def _check_of(self, member: StreamsMember, epoch: int) -> CommitCheck | None:
+        if epoch == member.epoch:
+            return None
+        if epoch > member.epoch:
+            raise stale(f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
+        if self.topology is None:
+            raise stale("Topology is not available for offset commit validation.")
+        readers = readers_of_topics(self.topology)
+
+        def check(at: TopicPartition) -> None:
+            topic, partition = at
+            subtopology = readers.get(topic)
+            if subtopology is None:
+                raise stale(f"Topic {topic} is not in the topology.")
+            given = member.assigned.active.get(subtopology, {}).get(partition)
+            if given is None:
+                given = member.pending_revocation.active.get(subtopology, {}).get(partition)
+            if given is None:
+                raise stale(f"Task {subtopology}-{partition} is not assigned or pending revocation for member.")
+            if epoch < given:
+                raise stale(
+                    f"Received member epoch {epoch} is older than assignment epoch {given}"
+                    f" for task {subtopology}-{partition}."
+                )
+
+        return check
+
+    # time
+
+    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+        """A member is too late with something and is put out; or the first members have been waited for."""
+        if timer is Timer.INITIAL_REBALANCE:
+            from mockbroker.state.groups.streams.assigning import assign_after_delay
+
+            assign_after_delay(self, now_ms)
+            return
+        member = self.members[member_id]
+        if timer is not Timer.REBALANCE or member.state is MemberState.UNREVOKED_PARTITIONS:
+            self.fence(member)
+
+    def restart_sessions(self, now_ms: int) -> None:
+        """Give every member a whole session; a coordinator that takes over knows no more than records say."""
+        self.forget_what_is_not_kept()
+        self.cancel_timer(Timer.INITIAL_REBALANCE, "")
+        for member in self.members.values():
+            self.put_off_session(member.id, now_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                self.set_timer(Timer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+
+    def cancel_timers(self) -> None:
+        ModernGroup.cancel_timers(self)
+        self.cancel_timer(Timer.INITIAL_REBALANCE, "")
+
+    def fence(self, member: StreamsMember) -> None:
+        """Put a member out."""
+        self.cancel_timers_of(member.id)
+        epoch = self.epoch + 1
+        gone = records.no_member(self.id, member.id)
+        gone.append(records.group_epoch(self.id, epoch, self.metadata))
+        if len(self.members) == 1:
+            gone.append(records.target_epoch(self.id, epoch, 0))
+        self.write(gone)
+
+
+def tasks_in(tasks: Mapping[str, Iterable[int]]) -> list[Task]:
+    return [(name, number) for name, numbers in tasks.items() for number in numbers]
+
+
+def stale(problem: str) -> ApiError:
+    return ApiError(ErrorCode.STALE_MEMBER_EPOCH, problem)
+
+
+def recorded_tasks(recorded: Iterable[records.TargetTaskIds]) -> Tasks:
+    return tasks_of((one.subtopology_id, one.partitions) for one in recorded)
+
+
+def _set_epoch(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    if record.value is not None:
+        group.epoch = record.value.epoch
+        group.metadata = records.recorded_metadata(record.value)
+        group.metadata_hash = record.value.metadata_hash
+
+
+def _set_topology(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    group.topology = record.value
+
+
+def _set_member(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    member_id = record.key.member_id
+    if record.value is None:
+        group.drop_member(member_id)
+    else:
+        group.put_member((group.members.get(member_id) or StreamsMember(id=member_id)).with_metadata(record.value))
+
+
+def _set_assignment(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    member_id = record.key.member_id
+    before = group.members.get(member_id)
+    if record.value is not None:
+        group.put_member((before or StreamsMember(id=member_id)).with_assignment(record.value))
+    elif before is not None:
+        gone = replace(before, epoch=-1, previous_epoch=-1, assigned=HeldTasks(), pending_revocation=HeldTasks())
+        group.put_member(gone)
+
+
+def _set_target(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    if record.value is None:
+        group.task_targets.pop(record.key.member_id, None)
+    else:
+        value = record.value
+        group.task_targets[record.key.member_id] = TaskSet(
+            recorded_tasks(value.active_tasks), recorded_tasks(value.standby_tasks), recorded_tasks(value.warmup_tasks)
+        )
+
+
+def _set_target_epoch(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    value = record.value
+    group.assignment_epoch = -1 if value is None else value.assignment_epoch
+    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+
+
+APPLY: dict[type, Callable[[StreamsGroup, CoordinatorRecord], None]] = {
+    StreamsGroupMetadataKey: _set_epoch,
+    StreamsGroupTopologyKey: _set_topology,
+    StreamsGroupMemberMetadataKey: _set_member,
+    StreamsGroupCurrentMemberAssignmentKey: _set_assignment,
+    StreamsGroupTargetAssignmentMemberKey: _set_target,
+    StreamsGroupTargetAssignmentMetadataKey: _set_target_epoch,
+}

@@ -1,0 +1,175 @@
+"""A Streams group as ``__consumer_offsets`` keeps it.
+
+Source: StreamsCoordinatorRecordHelpers, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mockbroker.state.groups.streams.members import StreamsMember
+from mockbroker.state.groups.streams.tasks import ActiveTasks, Tasks, TaskSet
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.embedded.streams_group_log import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
+)
+
+HeldTaskIds = StreamsGroupCurrentMemberAssignmentValue.TaskIds
+TargetTaskIds = StreamsGroupTargetAssignmentMemberValue.TaskIds
+UNKNOWN_EPOCH = -1
+
+
+@dataclass(slots=True, frozen=True)
+class GroupMetadata:
+    """What is kept of a group as a whole, beside its epoch.
+
+    Attributes:
+        validated_topology_epoch: of the topology whose topics are all there; -1: not yet.
+        assignment_configs: those of the assignor by which the last target was worked out.
+        stored_description_epoch, failed_description_epoch: of the topology's description (KIP-1331);
+            we have none.
+    """
+
+    metadata_hash: int = 0
+    validated_topology_epoch: int = UNKNOWN_EPOCH
+    assignment_configs: Mapping[str, str] = field(default_factory=dict)
+    stored_description_epoch: int = UNKNOWN_EPOCH
+    failed_description_epoch: int = UNKNOWN_EPOCH
+
+
+def group_epoch(group_id: str, epoch: int, metadata: GroupMetadata) -> CoordinatorRecord:
+    """A group has reached an epoch."""
+    value = StreamsGroupMetadataValue(
+        epoch=epoch,
+        metadata_hash=metadata.metadata_hash,
+        validated_topology_epoch=metadata.validated_topology_epoch,
+        last_assignment_configs=[
+            StreamsGroupMetadataValue.LastAssignmentConfig(key=key, value=value)
+            for key, value in sorted(metadata.assignment_configs.items())
+        ],
+        stored_description_topology_epoch=metadata.stored_description_epoch,
+        failed_description_topology_epoch=metadata.failed_description_epoch,
+    )
+    return CoordinatorRecord(StreamsGroupMetadataKey(group_id=group_id), value)
+
+
+def recorded_metadata(value: StreamsGroupMetadataValue) -> GroupMetadata:
+    """What a record says of a group as a whole."""
+    return GroupMetadata(
+        value.metadata_hash,
+        value.validated_topology_epoch,
+        {one.key: one.value for one in value.last_assignment_configs or ()},
+        value.stored_description_topology_epoch,
+        value.failed_description_topology_epoch,
+    )
+
+
+def topology(group_id: str, value: StreamsGroupTopologyValue) -> CoordinatorRecord:
+    """What a group works on."""
+    return CoordinatorRecord(StreamsGroupTopologyKey(group_id=group_id), value)
+
+
+def member_metadata(group_id: str, member: StreamsMember) -> CoordinatorRecord:
+    """What a member has said of itself."""
+    value = StreamsGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        client_tags=[
+            StreamsGroupMemberMetadataValue.KeyValue(key=key, value=value)
+            for key, value in sorted(member.client_tags.items())
+        ],
+    )
+    if member.endpoint is not None:
+        host, port = member.endpoint
+        value.user_endpoint = StreamsGroupMemberMetadataValue.Endpoint(host=host, port=port)
+    return CoordinatorRecord(StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.id), value)
+
+
+def member_assignment(group_id: str, member: StreamsMember) -> CoordinatorRecord:
+    """How far a member is."""
+    held, lost = member.assigned, member.pending_revocation
+    value = StreamsGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        active_tasks=with_epochs(held.active),
+        standby_tasks=without_epochs(held.standby),
+        warmup_tasks=without_epochs(held.warmup),
+        active_tasks_pending_revocation=with_epochs(lost.active),
+        standby_tasks_pending_revocation=without_epochs(lost.standby),
+        warmup_tasks_pending_revocation=without_epochs(lost.warmup),
+    )
+    return CoordinatorRecord(StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id), value)
+
+
+def with_epochs(tasks: ActiveTasks) -> list[HeldTaskIds]:
+    return [
+        HeldTaskIds(
+            subtopology_id=subtopology,
+            partitions=sorted(partitions),
+            assignment_epochs=[partitions[partition] for partition in sorted(partitions)],
+        )
+        for subtopology, partitions in sorted(tasks.items())
+    ]
+
+
+def without_epochs(tasks: Tasks) -> list[HeldTaskIds]:
+    return [
+        HeldTaskIds(subtopology_id=subtopology, partitions=sorted(partitions))
+        for subtopology, partitions in sorted(tasks.items())
+    ]
+
+
+def target(group_id: str, member_id: str, tasks: TaskSet) -> CoordinatorRecord:
+    """What a member is to work on."""
+    active, standby, warmup = (
+        [
+            TargetTaskIds(subtopology_id=subtopology, partitions=sorted(partitions))
+            for subtopology, partitions in sorted(of_role.items())
+        ]
+        for of_role in tasks
+    )
+    value = StreamsGroupTargetAssignmentMemberValue(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
+    return CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+
+
+def target_epoch(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
+    """For which epoch of the group the targets were worked out, and when by the wall clock."""
+    value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=wall_ms)
+    return CoordinatorRecord(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+
+
+def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
+    """A member is gone."""
+    names = {"group_id": group_id, "member_id": member_id}
+    return [
+        CoordinatorRecord(StreamsGroupCurrentMemberAssignmentKey(**names), None),
+        CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(**names), None),
+        CoordinatorRecord(StreamsGroupMemberMetadataKey(**names), None),
+    ]
+
+
+def no_group(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
+    """A group is gone, with all its members."""
+    found = [record for member_id in member_ids for record in no_member(group_id, member_id)]
+    found.append(CoordinatorRecord(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None))
+    found.append(CoordinatorRecord(StreamsGroupMetadataKey(group_id=group_id), None))
+    found.append(CoordinatorRecord(StreamsGroupTopologyKey(group_id=group_id), None))
+    return found

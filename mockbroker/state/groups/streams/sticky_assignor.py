@@ -1,0 +1,311 @@
+"""Kafka's ``sticky`` assignor of tasks: balanced, and each task where it was as far as that allows.
+
+Active tasks first go to who has them, then to who has a standby of them, then to the process with the least tasks for
+its threads. Standbys of tasks with state go to processes that do not have the task.
+
+Source: StickyTaskAssignor and ProcessState, Apache Kafka 4.4, whose choices among equals hang on Java's hash tables
+and heaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from kafka_rack.java import HashTable, hash_order, string_hash
+from mockbroker.state.groups.streams.tasks import NONE, Task, Tasks, TaskSet
+
+Item = TypeVar("Item")
+
+
+class AssignableSubtopology(NamedTuple):
+    """How many tasks a subtopology has, and whether they keep state."""
+
+    tasks: int
+    is_stateful: bool
+
+
+class AssignableMember(NamedTuple):
+    """A member as the assignor meets it: its process, what it has now, and how far its stores are, by task."""
+
+    process_id: str
+    active: Tasks = NONE
+    standby: Tasks = NONE
+    offsets: Mapping[str, Mapping[int, int]] = {}
+
+
+def assign_tasks(
+    subtopologies: Mapping[str, AssignableSubtopology], members: Mapping[str, AssignableMember], standby_replicas: int
+) -> dict[str, TaskSet]:
+    """The tasks of each member by its id; every member is there.
+
+    >>> members = {"one": AssignableMember("p"), "two": AssignableMember("q")}
+    >>> found = assign_tasks({"0": AssignableSubtopology(3, True)}, members, standby_replicas=0)
+    >>> sorted(found["one"].active["0"]), sorted(found["two"].active["0"])
+    ([0, 2], [1])
+    """
+    if not members:
+        return {}
+    ids = sorted(subtopologies)
+    assignment = _Assignment(subtopologies, members, standby_replicas)
+    assignment.assign_active([(name, number) for name in ids for number in range(subtopologies[name].tasks)])
+    if standby_replicas:
+        assignment.assign_standbys(
+            [
+                (name, number)
+                for name in ids
+                if subtopologies[name].is_stateful
+                for number in range(subtopologies[name].tasks)
+            ]
+        )
+    return {member_id: assignment.of_member(member_id) for member_id in members}
+
+
+class JavaHeap(Generic[Item]):
+    """``java.util.PriorityQueue``: which of equals comes first depends on how the heap has grown.
+
+    >>> heap = JavaHeap(len)
+    >>> for text in ("aa", "b", "c"):
+    ...     heap.add(text)
+    >>> heap.poll(), heap.poll(), heap.poll(), heap.poll()
+    ('b', 'c', 'aa', None)
+    """
+
+    def __init__(self, key: Callable[[Item], float]) -> None:
+        self.key = key
+        self.items: list[Item] = []
+
+    def add(self, item: Item) -> None:
+        items, at = self.items, len(self.items)
+        items.append(item)
+        while at:
+            parent = (at - 1) // 2
+            if self.key(item) >= self.key(items[parent]):
+                break
+            items[at] = items[parent]
+            at = parent
+        items[at] = item
+
+    def poll(self) -> Item | None:
+        """Take the least out, None if there is none."""
+        items = self.items
+        if not items:
+            return None
+        least, last = items[0], items.pop()
+        at, count = 0, len(items)
+        if not count:
+            return least
+        while at < count // 2:
+            child = 2 * at + 1
+            if child + 1 < count and self.key(items[child]) > self.key(items[child + 1]):
+                child += 1
+            if self.key(last) <= self.key(items[child]):
+                break
+            items[at] = items[child]
+            at = child
+        items[at] = last
+        return least
+
+
+@dataclass(slots=True)
+class _MemberLoad:
+    id: str
+    tasks: int
+
+
+@dataclass(slots=True, eq=False)
+class _Process:
+    """The members of one process, and how many tasks each was given."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    tasks: set[Task] = field(default_factory=set)
+    by_load: JavaHeap[_MemberLoad] | None = None
+
+    @property
+    def load(self) -> float:
+        return sum(self.counts.values()) / len(self.counts)
+
+
+@dataclass(slots=True, eq=False)
+class _Quota:
+    """How many tasks a member gets at most; what is left over goes to those that have not reached it yet."""
+
+    tasks: int
+    members: int
+    each: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._divide()
+
+    def reached(self, tasks: int) -> None:
+        """A member has so many tasks now."""
+        if tasks == self.each:
+            self.members -= 1
+            self.tasks -= tasks
+            self._divide()
+
+    def _divide(self) -> None:
+        self.each = -(-self.tasks // self.members) if self.members else 0
+
+
+class _Assignment:
+    """What is given so far."""
+
+    def __init__(
+        self,
+        subtopologies: Mapping[str, AssignableSubtopology],
+        members: Mapping[str, AssignableMember],
+        standby_replicas: int,
+    ) -> None:
+        self.members, self.standby_replicas = members, standby_replicas
+        active = sum(one.tasks for one in subtopologies.values())
+        standbys = sum(one.tasks for one in subtopologies.values() if one.is_stateful) * standby_replicas
+        self.active_quota = _Quota(active, len(members))
+        self.quota = _Quota(active + standbys, len(members))
+        self.active: dict[str, dict[str, set[int]]] = {}
+        self.standby: dict[str, dict[str, set[int]]] = {}
+        self.processes: dict[str, _Process] = {}
+        self.had_active: dict[Task, str] = {}
+        in_order: HashTable[str] = HashTable(string_hash, len(members))
+        candidates: dict[Task, list[tuple[int, int, str]]] = {}
+        for member_id in hash_order(members, string_hash):
+            member = members[member_id]
+            in_order.add_first(member.process_id)
+            self.processes.setdefault(member.process_id, _Process()).counts[member_id] = 0
+            for name, numbers in member.active.items():
+                self.had_active.update({(name, number): member_id for number in numbers})
+            for name, numbers in member.standby.items():
+                for number in sorted(numbers):
+                    offset = member.offsets.get(name, {}).get(number, 0)
+                    candidates.setdefault((name, number), []).append((0, -offset, member_id))
+            for name, offsets in member.offsets.items():
+                for number, offset in sorted(offsets.items()):
+                    if number not in member.standby.get(name, frozenset()):
+                        candidates.setdefault((name, number), []).append((1, -offset, member_id))
+        self.process_order = [self.processes[process_id] for process_id in in_order]
+        for process in self.processes.values():
+            process.counts = dict.fromkeys(hash_order(process.counts, string_hash), 0)
+        self.had_standby = {
+            task: [member_id for _, _, member_id in sorted(found, key=lambda one: one[:2])]
+            for task, found in candidates.items()
+        }
+
+    def of_member(self, member_id: str) -> TaskSet:
+        active, standby = (
+            {name: frozenset(numbers) for name, numbers in of_role.get(member_id, {}).items()}
+            for of_role in (self.active, self.standby)
+        )
+        return TaskSet(active, standby)
+
+    def assign_active(self, tasks: list[Task]) -> None:
+        tasks.sort(key=lambda task: (task[1], task[0]))
+        rest = [task for task in tasks if not self._give_back(task, self.had_active.get(task))]
+        rest = [task for task in rest if not self._give_back(task, self._least_loaded(self.had_standby.get(task, ())))]
+        queue = self._by_load()
+        for task in sorted(rest):
+            process = queue.poll()
+            assert process is not None, "there are members, so there is a process"
+            count = self._give_to_process(process, task, is_active=True)
+            self.active_quota.reached(count)
+            self.quota.reached(count)
+            queue.add(process)
+
+    def assign_standbys(self, tasks: list[Task]) -> None:
+        rest: list[tuple[Task, int]] = []
+        for task in sorted(tasks, key=lambda task: (task[1], task[0]), reverse=True):
+            given = 0
+            while given < self.standby_replicas and self._keep_standby(task):
+                given += 1
+            if given < self.standby_replicas:
+                rest.append((task, self.standby_replicas - given))
+        queue = self._by_load()
+        for task, missing in sorted(rest, key=lambda one: one[0], reverse=True):
+            for _ in range(missing):
+                if not self._give_standby(queue, task):
+                    break
+
+    def _by_load(self) -> JavaHeap[_Process]:
+        queue: JavaHeap[_Process] = JavaHeap(lambda process: process.load)
+        for process in self.process_order:
+            queue.add(process)
+        return queue
+
+    def _process_of(self, member_id: str) -> _Process:
+        return self.processes[self.members[member_id].process_id]
+
+    def _give_back(self, task: Task, member_id: str | None) -> bool:
+        """Give an active task to a member that is used to it, if that has not its share already."""
+        if member_id is None or self._process_of(member_id).counts[member_id] >= self.active_quota.each:
+            return False
+        count = self._give(member_id, task, is_active=True)
+        self.active_quota.reached(count)
+        self.quota.reached(count)
+        return True
+
+    def _keep_standby(self, task: Task) -> bool:
+        """Give a standby to who had the task before, or else a standby of it."""
+        member_id = self.had_active.get(task)
+        if member_id is None or not self._may_keep(member_id, task):
+            others = [one for one in self.had_standby.get(task, ()) if task not in self._process_of(one).tasks]
+            member_id = self._least_loaded(others)
+            if member_id is None or not self._may_keep(member_id, task):
+                return False
+        self.quota.reached(self._give(member_id, task, is_active=False))
+        return True
+
+    def _may_keep(self, member_id: str, task: Task) -> bool:
+        process = self._process_of(member_id)
+        return task not in process.tasks and process.counts[member_id] < self.quota.each
+
+    def _least_loaded(self, member_ids: list[str] | tuple[str, ...]) -> str | None:
+        """The first, unless another has less to do, by its process and by itself."""
+        best: str | None = None
+        best_load = (0.0, 0)
+        for member_id in member_ids:
+            process = self._process_of(member_id)
+            load = (process.load, process.counts[member_id])
+            if best is None or (load[0] < best_load[0] and load[1] < best_load[1]):
+                best, best_load = member_id, load
+        return best
+
+    def _give(self, member_id: str, task: Task, *, is_active: bool) -> int:
+        """Give a task to a member; gives how many that has now."""
+        process = self._process_of(member_id)
+        process.by_load = None
+        return self._add(process, member_id, task, is_active=is_active)
+
+    def _add(self, process: _Process, member_id: str, task: Task, *, is_active: bool) -> int:
+        process.tasks.add(task)
+        given = self.active if is_active else self.standby
+        given.setdefault(member_id, {}).setdefault(task[0], set()).add(task[1])
+        process.counts[member_id] += 1
+        return process.counts[member_id]
+
+    def _give_to_process(self, process: _Process, task: Task, *, is_active: bool) -> int:
+        """Give a task to the member of a process that has least to do."""
+        if len(process.counts) == 1:
+            return self._add(process, next(iter(process.counts)), task, is_active=is_active)
+        if process.by_load is None:
+            process.by_load = JavaHeap(lambda load: load.tasks)
+            for member_id, count in process.counts.items():
+                process.by_load.add(_MemberLoad(member_id, count))
+        load = process.by_load.poll()
+        assert load is not None, "there are members"
+        load.tasks = self._add(process, load.id, task, is_active=is_active)
+        process.by_load.add(load)
+        return load.tasks
+
+    def _give_standby(self, queue: JavaHeap[_Process], task: Task) -> bool:
+        """Give a standby to the process with the least load that does not have the task; False if all have it."""
+        passed: list[_Process] = []
+        process = queue.poll()
+        while process is not None and task in process.tasks:
+            passed.append(process)
+            process = queue.poll()
+        if process is not None:
+            self.quota.reached(self._give_to_process(process, task, is_active=False))
+            passed.append(process)
+        for one in reversed(passed):
+            queue.add(one)
+        return process is not None

@@ -1,0 +1,88 @@
+"""Tasks of a Streams topology: a subtopology's id with the partitions of its input.
+
+Source: TasksTuple, TasksTupleWithEpochs, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Task = tuple[str, int]
+Tasks = Mapping[str, frozenset[int]]
+"""Partitions by subtopology."""
+ActiveTasks = Mapping[str, Mapping[int, int]]
+"""Partitions by subtopology, each with the epoch in which it was given."""
+OwnedTasks = Sequence[tuple[str, Sequence[int]]]
+"""Tasks of one role as a member tells them."""
+NONE: Mapping[str, Any] = {}
+
+
+class TaskSet(NamedTuple):
+    """The tasks that a member is to have, by role."""
+
+    active: Tasks = NONE
+    standby: Tasks = NONE
+    warmup: Tasks = NONE
+
+
+class HeldTasks(NamedTuple):
+    """The tasks that a member has, by role."""
+
+    active: ActiveTasks = NONE
+    standby: Tasks = NONE
+    warmup: Tasks = NONE
+
+    @property
+    def without_epochs(self) -> TaskSet:
+        active = {subtopology: frozenset(partitions) for subtopology, partitions in self.active.items()}
+        return TaskSet(active, self.standby, self.warmup)
+
+    @property
+    def are_none(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+
+HOLDS_NOTHING = HeldTasks()
+
+
+class OwnedByRole(NamedTuple):
+    """What a member says it has; None of a role that it does not speak of."""
+
+    active: OwnedTasks | None = None
+    standby: OwnedTasks | None = None
+    warmup: OwnedTasks | None = None
+
+    @property
+    def told(self) -> TaskSet | None:
+        """What the member has, None if it does not say that of each role."""
+        if self.active is None or self.standby is None or self.warmup is None:
+            return None
+        return TaskSet(tasks_of(self.active), tasks_of(self.standby), tasks_of(self.warmup))
+
+
+NOTHING_TOLD = OwnedByRole()
+
+
+def tasks_of(told: Iterable[tuple[str, Iterable[int]]]) -> Tasks:
+    return {subtopology: frozenset(partitions) for subtopology, partitions in told}
+
+
+def any_of(tasks: TaskSet, others: TaskSet) -> bool:
+    """Whether two have a task of the same role in common.
+
+    >>> any_of(TaskSet(active={"0": frozenset({1})}), TaskSet(standby={"0": frozenset({1})}))
+    False
+    """
+    return any(
+        partitions & theirs.get(subtopology, frozenset())
+        for mine, theirs in zip(tasks, others, strict=True)
+        for subtopology, partitions in mine.items()
+    )
+
+
+def holds_all(owned: OwnedTasks | None, held: Mapping[str, Iterable[int]]) -> bool:
+    """Whether all that a member says it has is what it was given; not if it does not say."""
+    if owned is None:
+        return False
+    return all(subtopology in held and set(partitions).issubset(held[subtopology]) for subtopology, partitions in owned)

@@ -1,0 +1,328 @@
+"""A topology against the topics that there are: which are missing, how many partitions its own topics need.
+
+Source: InternalTopicManager, RepartitionTopics, ChangelogTopics, CopartitionedTopicsEnforcer and StreamsTopology,
+Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafka_rack.java import HashTable, hash_order, string_hash
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.modern.topics import GroupTopics
+from mockbroker.state.groups.streams.sticky_assignor import AssignableSubtopology
+from protocol.embedded.streams_group_log import StreamsGroupTopologyValue
+from protocol.error_codes import ErrorCode
+
+Topology = StreamsGroupTopologyValue
+Subtopology = Topology.Subtopology
+TopicInfo = Subtopology.TopicInfo
+SHOWN_TOPICS = 3
+
+
+class StatusCode(IntEnum):
+    """What a member is told beside its tasks."""
+
+    STALE_TOPOLOGY = 0
+    MISSING_SOURCE_TOPICS = 1
+    INCORRECTLY_PARTITIONED_TOPICS = 2
+    MISSING_INTERNAL_TOPICS = 3
+    SHUTDOWN_APPLICATION = 4
+    ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
+
+
+class Status(NamedTuple):
+    """One thing that a member is told, and what about it."""
+
+    code: StatusCode
+    detail: str
+
+
+class InternalTopic(NamedTuple):
+    """A topic that the group has for itself; a replication factor of 0 leaves it to the brokers."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+class ConfiguredSubtopology(NamedTuple):
+    """A subtopology whose numbers are known; the topics of it that are the group's own are by name."""
+
+    tasks: int
+    source_topics: frozenset[str]
+    sink_topics: frozenset[str]
+    repartition: Mapping[str, InternalTopic]
+    changelog: Mapping[str, InternalTopic]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The topics that its tasks read, in Kafka's order."""
+        return hash_order([*sorted(self.source_topics), *sorted(self.repartition)], string_hash)
+
+
+@dataclass(slots=True, frozen=True)
+class ConfiguredTopology:
+    """A topology as the topics let it be; None of subtopologies: they leave its numbers open.
+
+    ``missing`` are the group's own topics that are still to be made; ``problem`` is what stands in the way.
+    """
+
+    epoch: int
+    subtopologies: Mapping[str, ConfiguredSubtopology] | None = None
+    missing: Mapping[str, InternalTopic] = field(default_factory=dict)
+    problem: Status | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.problem is None
+
+    @property
+    def assignable(self) -> dict[str, AssignableSubtopology]:
+        """Subtopologies as the assignor meets them."""
+        return {
+            name: AssignableSubtopology(one.tasks, bool(one.changelog))
+            for name, one in sorted((self.subtopologies or {}).items())
+        }
+
+
+class _TopicProblemError(Exception):
+    """Topics are not as the topology needs them."""
+
+    def __init__(self, code: StatusCode, detail: str) -> None:
+        super().__init__(code, detail)
+        self.status = Status(code, detail)
+
+
+def by_id(topology: Topology) -> dict[str, Subtopology]:
+    """Its subtopologies in the order in which Kafka walks them."""
+    found = {one.subtopology_id: one for one in topology.subtopologies}
+    return {name: found[name] for name in hash_order(found, string_hash)}
+
+
+def are_equal(one: Topology, other: Topology) -> bool:
+    """Whether two topologies are the same, in whatever order they name their subtopologies."""
+    return one.epoch == other.epoch and by_id(one) == by_id(other)
+
+
+def required_topics(topology: Topology) -> list[str]:
+    """All topics of a topology but those that it only writes, in the order in which Kafka walks them."""
+    names = [
+        name
+        for one in by_id(topology).values()
+        for name in (
+            *one.source_topics,
+            *(topic.name for topic in one.repartition_source_topics),
+            *(topic.name for topic in one.state_changelog_topics),
+        )
+    ]
+    return hash_order(names, string_hash)
+
+
+def readers_of_topics(topology: Topology) -> dict[str, str]:
+    """Which subtopology reads a topic, by the topic's name."""
+    found: dict[str, str] = {}
+    for name, one in by_id(topology).items():
+        found.update(
+            dict.fromkeys((*one.source_topics, *(topic.name for topic in one.repartition_source_topics)), name)
+        )
+    return found
+
+
+def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
+    """Work out a topology's numbers from the topics that there are.
+
+    Raises ApiError: STREAMS_INVALID_TOPOLOGY, the numbers cannot be worked out whatever the topics.
+    """
+    try:
+        return _Numbers(topology, topics).configured()
+    except _TopicProblemError as error:
+        return ConfiguredTopology(topology.epoch, problem=error.status)
+
+
+def shown(names: Iterable[str]) -> str:
+    """A few names, and how many more there are.
+
+    >>> shown(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 additional topics'
+    """
+    listed = list(names)
+    more = f" and {len(listed) - SHOWN_TOPICS} additional topics" if len(listed) > SHOWN_TOPICS else ""
+    return ", ".join(listed[:SHOWN_TOPICS]) + more
+
+
+def invalid(problem: str) -> ApiError:
+    return ApiError(ErrorCode.STREAMS_INVALID_TOPOLOGY, problem)
+
+
+def badly_partitioned(problem: str) -> _TopicProblemError:
+    return _TopicProblemError(StatusCode.INCORRECTLY_PARTITIONED_TOPICS, problem)
+
+
+class _Numbers:
+    """How many partitions the topics of one topology have, or need."""
+
+    def __init__(self, topology: Topology, topics: GroupTopics) -> None:
+        self.topology, self.topics = topology, topics
+        self.subtopologies = by_id(topology)
+        self.decided: dict[str, int] = {}
+
+    def configured(self) -> ConfiguredTopology:
+        missing = sorted(
+            {
+                name
+                for one in self.subtopologies.values()
+                for name in one.source_topics
+                if name not in self.topics.by_name
+            }
+        )
+        if missing:
+            raise _TopicProblemError(StatusCode.MISSING_SOURCE_TOPICS, f"Source topics {shown(missing)} are missing.")
+        self.decided.update(self._repartition_counts())
+        self._enforce_copartitioning()
+        self.decided.update(self._changelog_counts())
+        found = {name: self._configured(self.subtopologies[name]) for name in sorted(self.subtopologies)}
+        to_make = self._to_make(found)
+        problem = None
+        if to_make:
+            problem = Status(StatusCode.MISSING_INTERNAL_TOPICS, f"Internal topics are missing: {shown(to_make)}")
+        return ConfiguredTopology(self.topology.epoch, found, to_make, problem)
+
+    def count(self, name: str) -> int | None:
+        """The partitions of a topic: those that it has, or else those that were decided on."""
+        topic = self.topics.by_name.get(name)
+        return self.decided.get(name) if topic is None else len(topic.partitions)
+
+    def known_count(self, name: str) -> int:
+        """Raises ApiError: UNKNOWN_SERVER_ERROR, as of what Kafka thinks cannot be."""
+        count = self.count(name)
+        if count is None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return count
+
+    def _repartition_counts(self) -> dict[str, int]:
+        """Partitions of the topics between subtopologies: as many as the one that writes them has tasks."""
+        counts = {
+            topic.name: topic.partitions
+            for one in self.subtopologies.values()
+            for topic in one.repartition_source_topics
+            if topic.partitions
+        }
+        is_open = True
+        while is_open:
+            is_open = has_moved = False
+            for one in self.subtopologies.values():
+                for sink in one.repartition_sink_topics:
+                    if sink in counts:
+                        continue
+                    known = [counts.get(topic.name) for topic in one.repartition_source_topics]
+                    known += [self.count(name) for name in one.source_topics]
+                    most = max((count for count in known if count is not None), default=None)
+                    if most is None:
+                        is_open = True
+                    else:
+                        counts[sink] = most
+                        has_moved = True
+            if is_open and not has_moved:
+                raise invalid(
+                    "Failed to compute number of partitions for all repartition topics."
+                    " There may be loops in the topology that cannot be resolved."
+                )
+        for one in self.subtopologies.values():
+            if any(topic.name not in counts for topic in one.repartition_source_topics):
+                raise invalid(
+                    "Failed to compute number of partitions for all repartition topics,"
+                    " because a repartition source topic is never used as a sink topic."
+                )
+        return counts
+
+    def _enforce_copartitioning(self) -> None:
+        infos = [topic for one in self.subtopologies.values() for topic in one.repartition_source_topics]
+        fixed = {topic.name for topic in infos if topic.partitions}
+        flexible = {topic.name for topic in infos if not topic.partitions}
+        for one in self.subtopologies.values():
+            for group in one.copartition_groups:
+                names = {one.source_topics[at] for at in group.source_topics}
+                names |= {one.repartition_source_topics[at].name for at in group.repartition_source_topics}
+                if names:
+                    self.decided.update(self._copartitioned(sorted(names), fixed, flexible))
+
+    def _copartitioned(self, names: list[str], fixed: set[str], flexible: set[str]) -> dict[str, int]:
+        """The partitions that the repartition topics among these get: all of them have equally many."""
+        own = {name: self.known_count(name) for name in names if name in fixed or name in flexible}
+        others = {name: self.known_count(name) for name in names if name not in own}
+        if others:
+            if len(set(others.values())) > 1:
+                raise unequal(others)
+            count = next(iter(others.values()))
+        elif fixed:
+            if len({self.known_count(name) for name in fixed}) > 1:
+                raise unequal(own)
+            count = self.known_count(min(fixed))
+        else:
+            count = max(own.values())
+        for name in hash_order(own, string_hash):
+            if name in fixed and own[name] != count:
+                raise badly_partitioned(
+                    f"Number of partitions [{own[name]}] of repartition topic [{name}] doesn't match number of"
+                    f" partitions [{count}] of the source topic."
+                )
+        return dict.fromkeys(own, count)
+
+    def _changelog_counts(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for one in self.subtopologies.values():
+            inputs = self._inputs(one)
+            if not inputs:
+                raise invalid(f"No source topics found for subtopology {one.subtopology_id}")
+            tasks = max(self.known_count(name) for name in inputs)
+            counts.update({topic.name: tasks for topic in one.state_changelog_topics})
+        return counts
+
+    def _inputs(self, one: Subtopology) -> list[str]:
+        return [*one.source_topics, *(topic.name for topic in one.repartition_source_topics)]
+
+    def _configured(self, one: Subtopology) -> ConfiguredSubtopology:
+        return ConfiguredSubtopology(
+            max(self.known_count(name) for name in self._inputs(one)),
+            frozenset(one.source_topics),
+            frozenset(one.repartition_sink_topics),
+            {topic.name: self._internal(topic) for topic in one.repartition_source_topics},
+            {topic.name: self._internal(topic) for topic in one.state_changelog_topics},
+        )
+
+    def _internal(self, topic: TopicInfo) -> InternalTopic:
+        partitions = topic.partitions or self.decided[topic.name]
+        configs = {one.key: one.value for one in topic.topic_configs}
+        return InternalTopic(topic.name, partitions, topic.replication_factor, configs)
+
+    def _to_make(self, found: Mapping[str, ConfiguredSubtopology]) -> dict[str, InternalTopic]:
+        """The group's own topics that do not exist, in Kafka's order; those that do have the right partitions."""
+        wanted = {
+            name: topic for one in found.values() for name, topic in (*one.repartition.items(), *one.changelog.items())
+        }
+        order: HashTable[str] = HashTable(string_hash)
+        for name in wanted:
+            order.add(name)
+        for name in required_topics(self.topology):
+            there = self.topics.by_name.get(name)
+            if there is None or name not in wanted:
+                continue
+            order.remove(name)
+            if len(there.partitions) != wanted[name].partitions:
+                raise badly_partitioned(
+                    f"Existing topic {name} has different number of partitions:"
+                    f" expected {wanted[name].partitions}, found {len(there.partitions)}"
+                )
+        return {name: wanted[name] for name in order}
+
+
+def unequal(counts: Mapping[str, int]) -> _TopicProblemError:
+    listed = ", ".join(f"{name}={count}" for name, count in sorted(counts.items()))
+    return badly_partitioned(f"Following topics do not have the same number of partitions: [{{{listed}}}]")

@@ -1,0 +1,148 @@
+"""Share partitions' states, as ``__share_group_state`` has them.
+
+Source: ShareCoordinatorShard.replay, PersisterStateBatchCombiner and ShareGroupOffset, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Apply, Image
+
+NO_OFFSET = -1
+NO_EPOCH = -1
+
+
+class SharePartitionKey(NamedTuple):
+    """Which share partition: a group's view of one partition of a topic."""
+
+    group_id: str
+    topic_id: bytes
+    partition: int
+
+
+class StateBatch(NamedTuple):
+    """What the share coordinator keeps of records: offsets, both ends counted, their state and deliveries."""
+
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+
+@dataclass(slots=True, frozen=True)
+class ShareState:
+    """What the share coordinator keeps of a share partition.
+
+    ``updates`` counts the updates since the last snapshot, whose number is ``snapshot_epoch``. Leaders and groups at
+    older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, also once it was begun anew.
+    """
+
+    snapshot_epoch: int
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    state_batches: tuple[StateBatch, ...] = ()
+    updates: int = 0
+    newest_leader_epoch: int = 0
+    newest_state_epoch: int = 0
+
+
+def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
+    key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
+    value: ShareSnapshotValue | None = record.value
+    if value is None:
+        image.share_states.pop(key, None)
+        return
+    before = image.share_states.get(key)
+    image.share_states[key] = ShareState(
+        value.snapshot_epoch,
+        value.state_epoch,
+        value.leader_epoch,
+        value.start_offset,
+        value.delivery_complete_count,
+        tuple(state_batches(value)),
+        newest_leader_epoch=max(value.leader_epoch, before.newest_leader_epoch if before is not None else 0),
+        newest_state_epoch=max(value.state_epoch, before.newest_state_epoch if before is not None else 0),
+    )
+
+
+def add_update(image: Image, record: CoordinatorRecord) -> None:
+    key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
+    value: Any = record.value  # a ShareUpdateValue: updates are never deleted
+    before = image.share_states[key]
+    start_offset = before.start_offset if value.start_offset == NO_OFFSET else value.start_offset
+    image.share_states[key] = replace(
+        before,
+        leader_epoch=before.leader_epoch if value.leader_epoch == NO_EPOCH else value.leader_epoch,
+        start_offset=start_offset,
+        delivery_complete_count=value.delivery_complete_count,
+        state_batches=tuple(combined([*before.state_batches, *state_batches(value)], start_offset)),
+        updates=before.updates + 1,
+        newest_leader_epoch=max(value.leader_epoch, before.newest_leader_epoch),
+    )
+
+
+def state_batches(value: ShareSnapshotValue | ShareUpdateValue) -> list[StateBatch]:
+    return [
+        StateBatch(one.first_offset, one.last_offset, one.delivery_state, one.delivery_count)
+        for one in value.state_batches
+    ]
+
+
+def combined(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
+    """Batches that may overlap as ones that do not, without what lies before the start.
+
+    Of several that hold an offset the one with the most deliveries counts, of equal ones that with the higher state.
+
+    >>> combined([StateBatch(0, 9, 0, 1), StateBatch(3, 4, 2, 1), StateBatch(5, 5, 2, 1)], 2)
+    [StateBatch(first_offset=2, last_offset=2, delivery_state=0, delivery_count=1), \
+StateBatch(first_offset=3, last_offset=5, delivery_state=2, delivery_count=1), \
+StateBatch(first_offset=6, last_offset=9, delivery_state=0, delivery_count=1)]
+    """
+    pruned = [
+        one._replace(first_offset=max(one.first_offset, start_offset))
+        for one in batches
+        if start_offset == NO_OFFSET or one.last_offset >= start_offset
+    ]
+    if len(pruned) < 2:
+        return pruned
+    changes: dict[int, list[tuple[int, tuple[int, int]]]] = {}  # by offset: how many more of which priority
+    for one in pruned:
+        priority = (one.delivery_count, one.delivery_state)
+        changes.setdefault(one.first_offset, []).append((1, priority))
+        changes.setdefault(one.last_offset + 1, []).append((-1, priority))
+    result: list[StateBatch] = []
+    open_batches: dict[tuple[int, int], int] = {}
+    winner: tuple[int, int] | None = None
+    since = NO_OFFSET
+    for offset in sorted(changes):
+        if winner is not None:
+            append(result, StateBatch(since, offset - 1, winner[1], winner[0]))
+        for change, priority in changes[offset]:
+            left = open_batches.get(priority, 0) + change
+            if left:
+                open_batches[priority] = left
+            else:
+                del open_batches[priority]
+        winner, since = max(open_batches, default=None), offset
+    return result
+
+
+def append(result: list[StateBatch], batch: StateBatch) -> None:
+    """Append a batch, to the last one where both are alike and touch."""
+    before = result[-1] if result else None
+    if before is not None and before[1:] == (batch.first_offset - 1, *batch[2:]):
+        result[-1] = before._replace(last_offset=batch.last_offset)
+    else:
+        result.append(batch)
+
+
+APPLY: dict[type, Apply] = {ShareSnapshotKey: set_snapshot, ShareUpdateKey: add_update}

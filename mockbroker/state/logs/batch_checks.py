@@ -1,0 +1,285 @@
+"""What a leader asks of a producer's batch of magic 2, and the batch as it keeps it.
+
+Kafka walks the records of each batch. Here that is done where it may change the answer: in small batches, which is
+what somebody writes by hand to see what is refused, in topics whose settings judge single records, and where the
+batch's header gives cause. Of a large batch of a known producer in an ordinary topic header and checksum are read.
+
+Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator and DefaultRecordBatch,
+Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.logs.refusals import BadBatchError
+from protocol.error_codes import ErrorCode
+from protocol.records import Codec, CorruptRecordError, RecordError
+from protocol.records.batches import (
+    BATCH_HEADER,
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CRC_COVERS_FROM,
+    LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    BatchHeader,
+    check_crc,
+)
+from protocol.records.checksum import crc32c
+
+if TYPE_CHECKING:
+    from mockbroker.state.topics.topic import Topic
+    from protocol.records import Record
+
+WALKED_RECORDS = 8
+"""Batches of so many records at most are walked whatever their topic."""
+NO_BOUND = 9223372036854775807
+FIRST_REAL_MS = 10**12
+"""Before this a clock is not the world's: a simulation's begins at 0, and records of today are not from its future."""
+UP_TO_MAGIC, SMALLEST_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
+UP_TO_LAST_OFFSET = 27
+LOG_APPEND_TIME = "LogAppendTime"
+PRODUCER, UNCOMPRESSED = "producer", "uncompressed"
+CODEC_BY_NAME = {UNCOMPRESSED: Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
+KNOWN_FLAGS = 0x7F
+_LENGTH = struct.Struct(">i")
+_ATTRIBUTES = struct.Struct(">h")
+_MAX_TIMESTAMP = struct.Struct(">q")
+_MAX_TIMESTAMP_AT, _ATTRIBUTES_FROM = 35, 21
+
+
+class CheckedBatch(NamedTuple):
+    """A batch that a log takes: its bytes, which may be others than the producer's, and their header."""
+
+    data: bytes
+    header: BatchHeader
+
+
+class AppendRules(NamedTuple):
+    """What a topic's configs say of records that come.
+
+    ``codec`` is what they are compressed with, None for what the producer has chosen; times are in ms, and None for no
+    bound; ``segment_ms`` is how old a segment becomes before a new one begins.
+    """
+
+    needs_keys: bool
+    by_append_time: bool
+    before_ms: int | None
+    after_ms: int | None
+    codec: Codec | None
+    max_bytes: int
+    segment_bytes: int
+    segment_ms: int
+
+
+class Bounds(NamedTuple):
+    """Between which times records have to be; None: any time will do."""
+
+    oldest_ms: int | None
+    newest_ms: int | None
+
+
+ANY_TIME = Bounds(None, None)
+
+
+def append_rules(topic: Topic) -> AppendRules:
+    """The rules in force, kept until a config changes. Source: LogConfig, Apache Kafka 4.4."""
+    rules = topic.append_rules
+    if rules is None:
+        config = topic.config
+        compacts = "compact" in config("cleanup.policy")
+        before_ms, after_ms = config("message.timestamp.before.max.ms"), config("message.timestamp.after.max.ms")
+        segment_ms, lag_ms = config("segment.ms"), config("max.compaction.lag.ms")
+        wanted = config("compression.type")
+        rules = topic.append_rules = AppendRules(
+            needs_keys=compacts,
+            by_append_time=config("message.timestamp.type") == LOG_APPEND_TIME,
+            before_ms=None if before_ms == NO_BOUND else before_ms,
+            after_ms=None if after_ms == NO_BOUND else after_ms,
+            codec=None if wanted == PRODUCER else CODEC_BY_NAME[wanted],
+            max_bytes=config("max.message.bytes"),
+            segment_bytes=config("segment.bytes"),
+            segment_ms=min(lag_ms, segment_ms) if compacts and lag_ms > 0 else segment_ms,
+        )
+    return rules
+
+
+def batch_size(records: bytes, position: int) -> int | None:
+    """Bytes of the batch at a position, None where it is cut off. Raises BadBatchError: CORRUPT_MESSAGE.
+
+    Source: ByteBufferLogInputStream.nextBatchSize.
+    """
+    left = len(records) - position
+    if left < LOG_OVERHEAD:
+        return None
+    (length,) = _LENGTH.unpack_from(records, position + 8)
+    if length < SMALLEST_LENGTH:
+        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"expected a length from {SMALLEST_LENGTH} on, got {length}")
+    if left < UP_TO_MAGIC:
+        return None
+    magic = records[position + MAGIC_AT]
+    if magic > 2:
+        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"expected magic 0 to 2, got {magic}")
+    size = int(length) + LOG_OVERHEAD
+    return size if size <= left else None
+
+
+def only_batch(records: bytes, *, allow_zstd: bool) -> int:
+    """Bytes of the one batch of magic 2 that a partition's records are; a batch cut off behind it is passed over.
+
+    Raises BadBatchError: CORRUPT_MESSAGE, INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE.
+    """
+    size = batch_size(records, 0)
+    if size is None:
+        raise BadBatchError(ErrorCode.INVALID_RECORD, "expected a batch, got none that is whole")
+    if records[MAGIC_AT] != 2:
+        raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected magic 2, got {records[MAGIC_AT]}")
+    if not allow_zstd and records[ATTRIBUTES_AT] & CODEC_MASK == Codec.ZSTD:
+        raise BadBatchError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Produce v7")
+    if size != len(records) and batch_size(records, size) is not None:
+        raise BadBatchError(ErrorCode.INVALID_RECORD, "expected one batch, got more")
+    return size
+
+
+def check_batch(records: bytes, size: int, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> CheckedBatch:
+    """The batch as the log keeps it but for its offsets and leader epoch.
+
+    Args:
+        size: what ``only_batch`` gave.
+        now_ms: by the wall clock.
+        clock_jumped: whether a command has moved that clock, which then is taken for the world's.
+
+    Raises BadBatchError.
+    """
+    header = read_checked_header(records, size, rules.max_bytes)
+    data = records if size == len(records) else records[:size]
+    attributes = header.attributes
+    codec = attributes & CODEC_MASK
+    target = codec if rules.codec is None else rules.codec
+    bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
+    if (
+        header.record_count > WALKED_RECORDS
+        and target == codec
+        and not rules.needs_keys
+        and bounds.oldest_ms is None
+        and (bounds.newest_ms is None or header.max_timestamp <= bounds.newest_ms)
+        and not attributes & LOG_APPEND_TIME_FLAG
+    ):
+        return CheckedBatch(data, header)
+    from mockbroker.state.logs.record_checks import read_records
+
+    found = read_records(data, header, whole=target != codec)
+    check_records(found, header, bounds, rules)
+    in_order = not codec | target or all(one.offset == place for place, one in enumerate(found))
+    if target != codec or not in_order:
+        if target == codec:
+            raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, "offsets within the batch do not count from 0")
+        return recompressed(found, header, Codec(target), rules, now_ms)
+    if rules.by_append_time:
+        return CheckedBatch(data, header)
+    newest = max(one.timestamp for one in found)
+    if newest == header.max_timestamp and not header.attributes & LOG_APPEND_TIME_FLAG:
+        return CheckedBatch(data, header)
+    return with_time(data, header, newest)
+
+
+def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeader:
+    """The header of a batch that is sound as a whole. Raises BadBatchError, of several reasons Kafka's first."""
+    (base_offset,) = _MAX_TIMESTAMP.unpack_from(records)
+    if base_offset != 0:
+        raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected base offset 0, got {base_offset}")
+    if size < UP_TO_LAST_OFFSET:
+        raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, f"a batch of {size} bytes has no last offset")
+    if size > max_bytes:
+        raise BadBatchError(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {size} bytes, but the topic takes {max_bytes}")
+    if size < BATCH_HEADER_SIZE:
+        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"a batch takes {BATCH_HEADER_SIZE} bytes, got {size}")
+    header = BatchHeader(0, *BATCH_HEADER.unpack_from(records, 0))
+    try:
+        check_crc(records, header)
+    except CorruptRecordError as error:
+        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    if header.attributes & CODEC_MASK > Codec.ZSTD:
+        raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, f"unknown codec {header.attributes & CODEC_MASK}")
+    count = header.record_count
+    if header.last_offset_delta < 0 or count <= 0 or header.last_offset_delta + 1 != count:
+        raise BadBatchError(
+            ErrorCode.INVALID_RECORD, f"expected one offset a record, got {header.last_offset_delta + 1} for {count}"
+        )
+    if header.is_control:
+        raise BadBatchError(ErrorCode.INVALID_RECORD, "expected records, got a control batch from a producer")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise BadBatchError(
+            ErrorCode.INVALID_RECORD,
+            f"expected a sequence of producer {header.producer_id}, got {header.base_sequence}",
+        )
+    return header
+
+
+def bounds_of(rules: AppendRules, now_ms: int, *, clock_is_real: bool) -> Bounds:
+    """Between which times records have to be at this time."""
+    if rules.by_append_time:
+        return ANY_TIME
+    before_ms, after_ms = rules.before_ms, rules.after_ms
+    return Bounds(
+        None if before_ms is None else now_ms - before_ms,
+        None if after_ms is None or not clock_is_real else now_ms + after_ms,
+    )
+
+
+def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rules: AppendRules) -> None:
+    """Raises BadBatchError: INVALID_RECORD, INVALID_TIMESTAMP, with what is wrong with which record."""
+    needs_keys, by_append_time = rules.needs_keys, rules.by_append_time
+    oldest, newest = bounds
+    claims_append_time = header.attributes & LOG_APPEND_TIME_FLAG != 0
+    errors: list[tuple[int, str]] = []
+    code = ErrorCode.INVALID_RECORD
+    for place, one in enumerate(found):
+        if needs_keys and one.key is None:
+            errors.append((place, "expected a record with a key in a topic that is compacted"))
+        elif not by_append_time and one.timestamp != NO_TIMESTAMP:
+            if (oldest is not None and one.timestamp < oldest) or (newest is not None and one.timestamp > newest):
+                code = ErrorCode.INVALID_TIMESTAMP
+                errors.append((place, f"expected a timestamp from {oldest} to {newest}, got {one.timestamp}"))
+        elif claims_append_time:
+            code = ErrorCode.INVALID_TIMESTAMP
+            errors.append((place, "expected a timestamp of the producer's, got one that claims to be the log's"))
+    if errors:
+        raise BadBatchError(code, f"{len(errors)} of {len(found)} records refused: {errors[0][1]}", tuple(errors))
+
+
+def recompressed(
+    found: list[Record], header: BatchHeader, target: Codec, rules: AppendRules, now_ms: int
+) -> CheckedBatch:
+    """The same records in a batch compressed as the topic wants it."""
+    from protocol.records import Record, build_batch
+
+    try:
+        data = build_batch(
+            [Record(place, one.timestamp, one.key, one.value, one.headers) for place, one in enumerate(found)],
+            codec=target,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            base_sequence=header.base_sequence,
+            transactional=header.is_transactional,
+            log_append_time_ms=now_ms if rules.by_append_time else None,
+        )
+    except RecordError as error:
+        raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
+    if len(data) > rules.max_bytes:
+        raise BadBatchError(
+            ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, but the topic takes {rules.max_bytes}"
+        )
+    return CheckedBatch(data, BatchHeader(0, *BATCH_HEADER.unpack_from(data, 0)))
+
+
+def with_time(data: bytes, header: BatchHeader, newest_ms: int) -> CheckedBatch:
+    """The batch with the newest timestamp that its records really have, set by the producer."""
+    changed = bytearray(data)
+    _ATTRIBUTES.pack_into(changed, _ATTRIBUTES_FROM, header.attributes & KNOWN_FLAGS & ~LOG_APPEND_TIME_FLAG)
+    _MAX_TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, newest_ms)
+    changed[17:21] = crc32c(bytes(memoryview(changed)[CRC_COVERS_FROM:])).to_bytes(4, "big")
+    result = bytes(changed)
+    return CheckedBatch(result, BatchHeader(0, *BATCH_HEADER.unpack_from(result, 0)))

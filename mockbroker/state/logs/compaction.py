@@ -1,0 +1,277 @@
+"""Compaction: of the records with one key the last one stays, and where it is. Nothing here changes a log.
+
+What may be cleaned are whole segments, never the one that is written to. Tombstones and transactions' markers get a
+delete horizon when they are cleaned for the first time, and go with the first cleaning after it. Records of aborted
+transactions go at once. The last batch of each producer stays, without records if need be, for its sequence numbers.
+
+Source: LogCleanerManager.cleanableOffsets, Cleaner, CleanedTransactionMetadata and MemoryRecords.filterTo, Apache Kafka
+4.4; KIP-58, KIP-354, KIP-534.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mockbroker.state.logs.log import Batch
+from mockbroker.state.logs.log_transactions import AbortedTransaction
+from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment
+from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
+from protocol.records.batches import (
+    BATCH_HEADER,
+    BATCH_HEADER_SIZE,
+    CONTROL_FLAG,
+    CRC_COVERS_FROM,
+    LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_FLAG,
+)
+from protocol.records.checksum import crc32c
+
+_CRC = struct.Struct(">I")
+_ATTRIBUTES = struct.Struct(">h")
+NEVER = None
+
+
+class CleaningRules(NamedTuple):
+    """What a topic's configs say of compaction: min.cleanable.dirty.ratio, min. and max.compaction.lag.ms."""
+
+    min_dirty_ratio: float
+    min_lag_ms: int
+    max_lag_ms: int
+
+
+class CleanableRange(NamedTuple):
+    """The dirty part of a log that may be cleaned, and whether it is to be cleaned now."""
+
+    first_dirty_offset: int
+    end_offset: int
+    is_due: bool
+
+
+def cleanable_range(
+    segments: Sequence[Segment], dirty_offset: int, stable_offset: int, now_ms: int, rules: CleaningRules
+) -> CleanableRange:
+    """What of a log may be cleaned.
+
+    Args:
+        segments: all of the log's, the one that is written to at the end.
+        dirty_offset: where the part begins that was not cleaned yet.
+        stable_offset: nothing from here on is cleaned, as it may still be aborted.
+        now_ms: by the wall clock.
+    """
+    inactive = segments[:-1]
+    dirty = [one for one in inactive if one.base_offset >= dirty_offset]
+    end_offset = min(stable_offset, segments[-1].base_offset)
+    if rules.min_lag_ms > 0:
+        young = (one.base_offset for one in dirty if one.largest_timestamp > now_ms - rules.min_lag_ms)
+        end_offset = min(end_offset, next(young, end_offset))
+    end_offset = max(dirty_offset, end_offset)
+    until = next((one.base_offset for one in inactive if one.base_offset >= end_offset), segments[-1].base_offset)
+    clean_bytes = sum(one.size_bytes for one in segments if one.base_offset < dirty_offset)
+    dirty_bytes = sum(one.size_bytes for one in segments if dirty_offset <= one.base_offset < until)
+    oldest = min((one.first_timestamp for one in dirty if one.first_timestamp > 0), default=None)
+    overdue = oldest is not None and oldest < now_ms - max(0, rules.max_lag_ms)
+    total = clean_bytes + dirty_bytes
+    is_due = dirty_bytes > 0 and (overdue or dirty_bytes / total > rules.min_dirty_ratio)
+    return CleanableRange(dirty_offset, end_offset, is_due)
+
+
+@dataclass(slots=True)
+class TransactionsSeen:
+    """The transactions among the batches that are gone through in their order."""
+
+    aborted: list[AbortedTransaction]
+    ongoing_aborted: dict[int, bool] = field(default_factory=dict)
+    """By producer id; whether a batch of it was seen."""
+    ongoing_committed: set[int] = field(default_factory=set)
+    needed_markers: set[int] = field(default_factory=set)
+    """The offsets of markers that ended an aborted transaction of which batches were seen."""
+
+    def is_discarded(self, header: BatchHeader, kind: ControlType | None) -> bool:
+        """Whether a batch is of an aborted transaction, or a marker of a transaction of which nothing is left."""
+        while self.aborted and self.aborted[0].first_offset <= header.last_offset:
+            self.ongoing_aborted.setdefault(self.aborted.pop(0).producer_id, False)
+        producer_id = header.producer_id
+        if header.is_control:
+            if kind is ControlType.ABORT:
+                was_seen = self.ongoing_aborted.pop(producer_id, False)
+                if was_seen:
+                    self.needed_markers.add(header.last_offset)
+                return not was_seen
+            if kind is ControlType.COMMIT:
+                was_there = producer_id in self.ongoing_committed
+                self.ongoing_committed.discard(producer_id)
+                return not was_there
+            return kind is None
+        if not header.is_transactional:
+            return False
+        if producer_id in self.ongoing_aborted:
+            self.ongoing_aborted[producer_id] = True
+            return True
+        self.ongoing_committed.add(producer_id)
+        return False
+
+
+@dataclass(slots=True, frozen=True)
+class Cleaning:
+    """One cleaning of one log.
+
+    Args:
+        last_offsets: the last offset of each key in the dirty part.
+        latest_offset: the last offset that this was made from.
+        now_ms: by the wall clock.
+        delete_retention_ms: how long tombstones and markers stay after they were cleaned for the first time.
+        high_watermark: the batch that ends here stays, if only without records.
+        is_last_of_producer: whether a batch tells where its producer is.
+    """
+
+    last_offsets: dict[bytes, int]
+    latest_offset: int
+    now_ms: int
+    delete_retention_ms: int
+    high_watermark: int
+    is_last_of_producer: Callable[[BatchHeader], bool]
+
+    def clean(self, batches: Iterable[Batch], aborted: Sequence[AbortedTransaction]) -> tuple[list[Batch], set[int]]:
+        """What is left of the batches, and the markers of aborted transactions that had batches among them."""
+        seen = TransactionsSeen(in_order(aborted))
+        kept = []
+        for batch in batches:
+            cleaned = self._cleaned(batch, seen)
+            if cleaned is not None:
+                kept.append(cleaned)
+        return kept, seen.needed_markers
+
+    def _cleaned(self, batch: Batch, seen: TransactionsSeen) -> Batch | None:
+        header = next(iter_batches(batch.data))
+        if header.magic < 2:
+            return batch
+        records = list(iter_records(batch.data, crc=False))
+        kind = control_type(records[0]) if header.is_control and records else None
+        discarded = seen.is_discarded(header, kind)
+        horizon_ms = header.delete_horizon_ms
+        over = horizon_ms is not None and horizon_ms <= self.now_ms
+        drop_all = discarded and (over or not header.is_control)
+        stays_empty = (header.producer_id >= 0 and self.is_last_of_producer(header)) or (
+            header.last_offset + 1 == self.high_watermark
+        )
+        if drop_all:
+            return emptied(batch, header) if stays_empty else None
+        kept = records if header.is_control else [one for one in records if self._stays(one, horizon_ms)]
+        if not kept:
+            return emptied(batch, header) if stays_empty else None
+        needs_horizon = horizon_ms is None and (
+            (header.is_control and discarded) or (not header.is_control and any(one.value is None for one in kept))
+        )
+        if len(kept) == len(records) and not needs_horizon:
+            return batch
+        return rebuilt(batch, header, kept, self.now_ms + self.delete_retention_ms if needs_horizon else horizon_ms)
+
+    def _stays(self, record: Record, horizon_ms: int | None) -> bool:
+        if record.offset > self.latest_offset:
+            return True
+        if record.key is None:
+            return False
+        if record.offset < self.last_offsets.get(record.key, -1):
+            return False
+        return record.value is not None or horizon_ms is None or self.now_ms < horizon_ms
+
+
+def last_offsets(
+    batches: Iterable[Batch], start: int, end: int, aborted: Sequence[AbortedTransaction]
+) -> dict[bytes, int]:
+    """The last offset of each key among the records from ``start`` on and before ``end``, but for those aborted."""
+    seen = TransactionsSeen(in_order(aborted))
+    found: dict[bytes, int] = {}
+    for batch in batches:
+        if batch.base_offset >= end:
+            break
+        header = next(iter_batches(batch.data))
+        records = list(iter_records(batch.data, crc=False))
+        kind = control_type(records[0]) if header.is_control and records else None
+        if seen.is_discarded(header, kind) or header.is_control:
+            continue
+        found.update((one.key, one.offset) for one in records if one.key is not None and one.offset >= start)
+    return found
+
+
+def in_order(aborted: Sequence[AbortedTransaction]) -> list[AbortedTransaction]:
+    return sorted(aborted, key=lambda one: one.first_offset)
+
+
+def rebuilt(batch: Batch, header: BatchHeader, kept: list[Record], horizon_ms: int | None) -> Batch:
+    """The batch with fewer records, or with a delete horizon; its offsets stay."""
+    appended = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else None
+    data = build_batch(
+        kept,
+        codec=header.codec,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        log_append_time_ms=appended,
+        leader_epoch=header.partition_leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        delete_horizon_ms=horizon_ms,
+    )
+    if header.is_control:
+        data = with_flag(data, CONTROL_FLAG)
+    (made,) = iter_batches(data)
+    return Batch(batch.base_offset, batch.last_offset, made.max_timestamp, batch.leader_epoch, data)
+
+
+def emptied(batch: Batch, header: BatchHeader) -> Batch:
+    """The batch without records, of which producer, sequence numbers and offsets are left."""
+    kept_flags = header.attributes & (LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG)
+    data = with_crc(
+        BATCH_HEADER.pack(
+            header.base_offset,
+            BATCH_HEADER_SIZE - LOG_OVERHEAD,
+            header.partition_leader_epoch,
+            2,
+            0,
+            kept_flags,
+            header.last_offset_delta,
+            NO_TIMESTAMP,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            0,
+        )
+    )
+    return Batch(batch.base_offset, batch.last_offset, header.max_timestamp, batch.leader_epoch, data)
+
+
+def with_flag(data: bytes, flag: int) -> bytes:
+    """A batch with one more flag among its attributes."""
+    changed = bytearray(data)
+    (attributes,) = _ATTRIBUTES.unpack_from(changed, CRC_COVERS_FROM)
+    _ATTRIBUTES.pack_into(changed, CRC_COVERS_FROM, attributes | flag)
+    return with_crc(bytes(changed))
+
+
+def with_crc(data: bytes) -> bytes:
+    changed = bytearray(data)
+    _CRC.pack_into(changed, 17, crc32c(data[CRC_COVERS_FROM:]))
+    return bytes(changed)
+
+
+def segments_of(groups: Sequence[Sequence[Segment]], cleaned: Sequence[Batch]) -> list[Segment]:
+    """The segments that groups of segments become, with what is left in each."""
+    made = []
+    place = 0
+    for number, group in enumerate(groups):
+        following = groups[number + 1][0].base_offset if number + 1 < len(groups) else None
+        segment = Segment(group[0].base_offset, group[0].created_ms)
+        while place < len(cleaned) and (following is None or cleaned[place].base_offset < following):
+            batch = cleaned[place]
+            segment.written(len(batch.data), batch.max_timestamp, 0)
+            place += 1
+        segment.modified_ms = group[-1].modified_ms
+        made.append(segment)
+    return made

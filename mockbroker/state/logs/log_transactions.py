@@ -1,0 +1,92 @@
+"""The transactions in one partition's log: which are open, how far readers of committed records see, what was aborted.
+
+All of it follows from the log. Source: ProducerStateManager and TransactionIndex, Apache Kafka 4.4; KIP-98.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
+
+NO_OFFSET = -1
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction that was aborted: its first offset, its marker's, and the last stable offset once it had ended."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class EndedTransaction(NamedTuple):
+    """A transaction whose marker not every replica may have, by the marker's offset."""
+
+    last_offset: int
+    first_offset: int
+
+
+@dataclass(slots=True, eq=False)
+class LogTransactions:
+    """``open`` has the first offset of each open transaction by producer id, the oldest first.
+
+    ``ended`` has those that ended while replicas were behind, ``aborted`` all that were aborted; both by their markers.
+
+    >>> transactions = LogTransactions()
+    >>> transactions.begin(producer_id=7, first_offset=3)
+    >>> transactions.last_stable_offset(10)
+    3
+    >>> transactions.end(producer_id=7, marker_offset=10, committed=False)
+    >>> transactions.last_stable_offset(10), transactions.last_stable_offset(11)
+    (3, 11)
+    >>> [(one.producer_id, one.first_offset) for one in transactions.aborted_between(0, 11)]
+    [(7, 3)]
+    """
+
+    open: dict[int, int] = field(default_factory=dict)
+    ended: list[EndedTransaction] = field(default_factory=list)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+
+    def copy(self) -> LogTransactions:
+        return LogTransactions(self.open.copy(), self.ended.copy(), self.aborted.copy())
+
+    def begin(self, producer_id: int, first_offset: int) -> None:
+        """A producer writes the first record of a transaction."""
+        self.open[producer_id] = first_offset
+
+    def end(self, producer_id: int, marker_offset: int, *, committed: bool) -> None:
+        """A marker was written; it ends the producer's transaction, if one is open."""
+        first_offset = self.open.pop(producer_id, None)
+        if first_offset is None:
+            return
+        self.ended.append(EndedTransaction(marker_offset, first_offset))
+        if not committed:
+            stable = next(iter(self.open.values()), marker_offset + 1)
+            self.aborted.append(AbortedTransaction(producer_id, first_offset, marker_offset, stable))
+
+    def last_stable_offset(self, end_offset: int) -> int:
+        """Up to where readers of committed records see, where a replica shows readers what is before ``end_offset``."""
+        stable = end_offset
+        for first_offset in self.open.values():
+            stable = min(stable, first_offset)
+            break
+        for one in self.ended[bisect_left(self.ended, (end_offset, NO_OFFSET)) :]:
+            stable = min(stable, one.first_offset)
+        return stable
+
+    def aborted_between(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions that have records from ``offset`` on and before ``upper_bound``."""
+        found = []
+        for one in self.aborted[bisect_left(self.aborted, offset, key=attrgetter("last_offset")) :]:
+            if one.first_offset < upper_bound:
+                found.append(one)
+            if one.last_stable_offset >= upper_bound:
+                break
+        return found
+
+    def forget_before(self, offset: int) -> None:
+        """Forget the aborted transactions whose markers are no longer in the log."""
+        del self.aborted[: bisect_left(self.aborted, offset, key=attrgetter("last_offset"))]

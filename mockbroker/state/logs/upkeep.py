@@ -1,0 +1,257 @@
+"""The upkeep of logs: old segments go, keyed records are compacted, producers who wrote nothing for long are forgotten.
+
+Kafka looks through all logs every ``log.retention.check.interval.ms``, at compacted ones every
+``log.cleaner.backoff.ms``, and at producers every ``producer.id.expiration.check.interval.ms``. Here each partition
+that has anything to lose has the deadline of the first such look that will find something; nobody looks at the others.
+Age goes by the wall clock, and what is overdue after a jump goes at once.
+
+Source: LogManager.cleanupLogs, LogCleaner and ProducerStateManager.removeExpiredProducers, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mockbroker.state.logs.compaction import (
+    Cleaning,
+    CleaningRules,
+    cleanable_range,
+    last_offsets,
+    segments_of,
+)
+from mockbroker.state.logs.segments import grouped
+from mockbroker.state.timers import Timers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Partition
+    from protocol.records import BatchHeader
+
+TOPIC, BROKER = "topic", "broker"
+PREFIXES = ("log.", "producer.id.")
+UNBOUNDED = 2**63 - 1
+
+
+@dataclass(slots=True, eq=False)
+class LogUpkeep:
+    """Deadlines by partition: ``looks`` at its segments, ``expiries`` of its producers."""
+
+    cluster: Cluster
+    looks: Timers[Partition] = field(init=False)
+    expiries: Timers[Partition] = field(init=False)
+
+    def __post_init__(self) -> None:
+        timers = self.cluster.timers
+        self.looks = timers.subsystem("log upkeep", self.look)
+        self.expiries = timers.subsystem("producer expiry", self.expire_producers)
+        self.cluster.configs.on_change(self._config_changed)
+
+    def appended(self, partition: Partition, now_ms: int) -> None:
+        """Records were appended to a partition's log."""
+        if partition not in self.looks or len(partition.log.segments) > 1:
+            self.schedule(partition, now_ms)
+        if partition not in self.expiries and partition.producers.by_id:
+            self._schedule_expiry(partition, now_ms)
+
+    def watch(self, partitions: Iterable[Partition], now_ms: int) -> None:
+        """Begin with partitions that have records already, or whose configs have changed."""
+        for partition in partitions:
+            self.looks.cancel(partition)
+            self.schedule(partition, now_ms)
+            if partition.producers.by_id:
+                self._schedule_expiry(partition, now_ms)
+
+    def watch_all(self, now_ms: int) -> None:
+        """Begin with all partitions that have records, after a restart."""
+        topics = self.cluster.topic_by_id
+        filled = self.cluster.log_store.filled()
+        self.watch([topics[topic_id].partitions[index] for topic_id, index in filled if topic_id in topics], now_ms)
+
+    def _config_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
+        """What is to go has changed, of one topic or of all."""
+        if kind == TOPIC and resource in self.cluster.topics:
+            partitions = self.cluster.topics[resource].partitions
+            self.watch([one for one in partitions if one in self.looks or one.log.segments], self.cluster.now_ms)
+        elif kind == BROKER and any(name.startswith(PREFIXES) for name in names):
+            self.watch_all(self.cluster.now_ms)
+
+    def forget(self, partitions: Iterable[Partition]) -> None:
+        """These partitions are gone."""
+        for partition in partitions:
+            self.looks.cancel(partition)
+            self.expiries.cancel(partition)
+
+    def clock_jumped(self, now_ms: int) -> None:
+        """The wall clock shows another time: do at once what is overdue."""
+        for partition in list(self.looks):
+            self.look(partition, now_ms)
+        for partition in list(self.expiries):
+            self.expire_producers(partition, now_ms)
+
+    # segments
+
+    def look(self, partition: Partition, now_ms: int) -> None:
+        """Delete and compact what is to go by now, and set the next deadline."""
+        self.cluster.now_ms = now_ms
+        self.looks.cancel(partition)
+        log, topic = partition.log, partition.topic
+        if not log.segments:
+            return
+        wall_ms = self.cluster.clock.at(now_ms)
+        policy = topic.config("cleanup.policy")
+        changed = "compact" in policy and self._compact(partition, wall_ms)
+        size_bytes, retention_ms = self._limits(partition)
+        changed = (
+            log.delete_old_segments(
+                before=partition.high_watermark,
+                now_ms=wall_ms,
+                size_bytes=size_bytes,
+                oldest_ms=None if retention_ms is None else wall_ms - retention_ms,
+            )
+            or changed
+        )
+        if changed:
+            partition.producers.transactions.forget_before(log.start_offset)
+            self.cluster.notify(partition)
+        self.schedule(partition, now_ms)
+
+    def schedule(self, partition: Partition, now_ms: int) -> None:
+        """Set the deadline of the first look that will find something to do, if there will be one."""
+        log = partition.log
+        segments = log.segments
+        if not segments:
+            return
+        size_bytes, retention_ms = self._limits(partition)
+        ahead_ms = self.cluster.clock.offset_ms
+        compacts = "compact" in partition.topic.config("cleanup.policy")
+        due: list[int] = []
+        if len(segments) > 1 and segments[1].base_offset <= min(log.start_offset, partition.high_watermark):
+            due.append(now_ms)
+        if size_bytes is not None and log.size_bytes - segments[0].size_bytes >= size_bytes and segments[0].size_bytes:
+            due.append(now_ms)
+        if retention_ms is not None and segments[0].size_bytes:
+            due.append(segments[0].largest_timestamp + retention_ms + 1 - ahead_ms)
+        if compacts and len(segments) > 1:
+            cleaning_ms = self._cleaning_due(partition, now_ms)
+            if cleaning_ms is not None:
+                due.append(cleaning_ms)
+        if due:
+            self.looks.set(partition, self._next_look(max(min(due), now_ms), now_ms, compacts=compacts))
+
+    def _next_look(self, due_ms: int, now_ms: int, *, compacts: bool) -> int:
+        """The time of the first look from then on, and after now."""
+        configs = self.cluster.configs
+        interval_ms = configs.broker(None, "log.cleaner.backoff.ms" if compacts else "log.retention.check.interval.ms")
+        interval_ms = max(1, int(interval_ms))
+        first_ms = 0 if compacts else int(configs.broker(None, "log.initial.task.delay.ms"))
+        looks = max(0, -(-(due_ms - first_ms) // interval_ms))
+        at_ms = first_ms + looks * interval_ms
+        return at_ms if at_ms > now_ms else at_ms + interval_ms
+
+    def _limits(self, partition: Partition) -> tuple[int | None, int | None]:
+        """retention.bytes and retention.ms of a partition, None where there is no limit."""
+        topic = partition.topic
+        if "delete" not in topic.config("cleanup.policy"):
+            return None, None
+        size_bytes, retention_ms = int(topic.config("retention.bytes")), int(topic.config("retention.ms"))
+        return (None if size_bytes < 0 else size_bytes, None if retention_ms < 0 else retention_ms)
+
+    # compaction
+
+    def _rules(self, partition: Partition) -> CleaningRules:
+        topic = partition.topic
+        return CleaningRules(
+            float(topic.config("min.cleanable.dirty.ratio")),
+            int(topic.config("min.compaction.lag.ms")),
+            int(topic.config("max.compaction.lag.ms")),
+        )
+
+    def _dirty_offset(self, partition: Partition) -> int:
+        log = partition.log
+        return max(log.cleaned_offset, log.start_offset)
+
+    def _cleaning_due(self, partition: Partition, now_ms: int) -> int | None:
+        """When a log is to be cleaned, as far as that is known by now."""
+        log, rules = partition.log, self._rules(partition)
+        wall_ms = self.cluster.clock.at(now_ms)
+        ahead_ms = wall_ms - now_ms
+        stable = partition.last_stable_offset(partition.high_watermark)
+        dirty_offset = self._dirty_offset(partition)
+        if cleanable_range(log.segments, dirty_offset, stable, wall_ms, rules).is_due:
+            return now_ms
+        dirty = [one for one in log.segments[:-1] if one.base_offset >= dirty_offset and one.size_bytes]
+        if not dirty:
+            return None
+        times = []
+        if rules.min_lag_ms > 0:
+            times += [one.largest_timestamp + rules.min_lag_ms for one in dirty]
+        if rules.max_lag_ms < UNBOUNDED:
+            times += [one.first_timestamp + rules.max_lag_ms + 1 for one in dirty if one.first_timestamp > 0]
+        return min((one - ahead_ms for one in times if one > wall_ms), default=None)
+
+    def _compact(self, partition: Partition, wall_ms: int) -> bool:
+        """Clean a log if that is due; gives whether it was."""
+        log = partition.log
+        stable = partition.last_stable_offset(partition.high_watermark)
+        found = cleanable_range(log.segments, self._dirty_offset(partition), stable, wall_ms, self._rules(partition))
+        if not found.is_due:
+            return False
+        start, end = found.first_dirty_offset, found.end_offset
+        whole = [one for one in log.segments[:-1] if one.base_offset < end]
+        place = len(whole)
+        end_of_segments = log.segments[place].base_offset
+        aborted = partition.producers.transactions.aborted
+        keys = last_offsets(log.batches(start), start, end, aborted)
+        cleaning = Cleaning(
+            keys,
+            end - 1,
+            wall_ms,
+            int(partition.topic.config("delete.retention.ms")),
+            partition.high_watermark,
+            self._last_of_producer(partition),
+        )
+        first = log.segments[0].base_offset
+        batches = [one for one in log.batches(first) if one.base_offset < end_of_segments]
+        cleaned, needed = cleaning.clean(batches, aborted)
+        aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
+        groups = grouped(whole, int(partition.topic.config("segment.bytes")))
+        log.compact(cleaned, segments_of(groups, cleaned), end_of_segments)
+        log.cleaned_offset = end
+        return True
+
+    def _last_of_producer(self, partition: Partition) -> Callable[[BatchHeader], bool]:
+        """What tells whether a batch is the last that a producer wrote, by which its sequence numbers are known."""
+        producers = partition.producers.by_id
+
+        def is_last(header: BatchHeader) -> bool:
+            producer = producers.get(header.producer_id)
+            if producer is None:
+                return False
+            if producer.batches:
+                return producer.batches[-1].end_offset - 1 == header.last_offset
+            return header.is_control and header.producer_epoch == producer.epoch
+
+        return is_last
+
+    # producers
+
+    def expire_producers(self, partition: Partition, now_ms: int) -> None:
+        """Forget the producers who wrote nothing for producer.id.expiration.ms."""
+        self.expiries.cancel(partition)
+        partition.producers.expire(self.cluster.clock.at(now_ms) - self._producer_expiration_ms)
+        if partition.producers.by_id:
+            self._schedule_expiry(partition, now_ms)
+
+    @property
+    def _producer_expiration_ms(self) -> int:
+        return int(self.cluster.configs.broker(None, "producer.id.expiration.ms"))
+
+    def _schedule_expiry(self, partition: Partition, now_ms: int) -> None:
+        oldest_ms = min(one.last_ms for one in partition.producers.by_id.values())
+        due_ms = max(now_ms, oldest_ms + self._producer_expiration_ms - self.cluster.clock.offset_ms)
+        interval_ms = max(1, int(self.cluster.configs.broker(None, "producer.id.expiration.check.interval.ms")))
+        at_ms = -(-due_ms // interval_ms) * interval_ms
+        self.expiries.set(partition, at_ms if at_ms > now_ms else at_ms + interval_ms)

@@ -1,0 +1,1 @@
+"""Limits for users, clients and addresses."""

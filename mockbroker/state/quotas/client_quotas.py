@@ -1,0 +1,196 @@
+"""Limits of users, clients and addresses: set, removed and found again (KIP-546, KIP-599, KIP-612).
+
+Source: ClientQuotaControlManager, ClientQuotasImage and QuotaConfig, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Image, QuotaEntity
+    from mockbroker.state.image.writer import ImageWriter
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # how a component of a filter matches
+MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
+LEAST_FRACTION = 1e-6
+
+USER_AND_CLIENT_KEYS: dict[str, int | None] = {
+    "consumer_byte_rate": MAX_LONG,
+    "controller_mutation_rate": None,
+    "producer_byte_rate": MAX_LONG,
+    "request_percentage": None,
+}
+"""The largest whole number that a limit may be, by key; None where fractions will do."""
+IP_KEYS: dict[str, int | None] = {"connection_creation_rate": MAX_INT}
+
+Entity = dict[str, str | None]  # name by type; None for the default entity
+
+
+class Alteration(NamedTuple):
+    """What changes of one entity's limits: the new limit by key, None to remove it. A key may stand there twice."""
+
+    entity: Entity
+    limits: list[tuple[str, float | None]]
+
+
+class Component(NamedTuple):
+    """Entities with a part of this type: of one name (0), the default one (1), or of any name (2)."""
+
+    entity_type: str
+    match_type: int
+    name: str | None
+
+
+def key_of(entity: Mapping[str, str | None]) -> QuotaEntity:
+    """An entity as the image has it."""
+    return tuple(sorted(entity.items(), key=str))
+
+
+def describe_quotas(
+    image: Image, components: Iterable[Component], *, strict: bool
+) -> list[tuple[QuotaEntity, dict[str, float]]]:
+    """The limits of the entities that have all parts that are asked for, and of ``strict`` no other part, in order.
+
+    Raises ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION for a type of entity that nobody knows.
+    """
+    wanted: dict[str, Component] = {}
+    for component in components:
+        check_component(component, wanted)
+        wanted[component.entity_type] = component
+    if IP in wanted and len(wanted) > 1:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {IP} alone, got {', '.join(sorted(wanted))}")
+    found = []
+    for entity, limits in image.client_quotas.items():
+        parts = dict(entity)
+        if strict and len(parts) != len(wanted):
+            continue
+        if all(name in parts and is_meant(one, parts[name]) for name, one in wanted.items()) and (wanted or not strict):
+            found.append((entity, dict(sorted(limits.items()))))
+    return sorted(found, key=str)
+
+
+def check_component(component: Component, others: Mapping[str, Component]) -> None:
+    """Raises ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION."""
+    entity_type, match_type, name = component
+    if not entity_type:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected a type of entity, got ''")
+    if entity_type in others:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each type of entity once, got {entity_type} again")
+    if entity_type not in (USER, CLIENT_ID, IP):
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"expected {USER}, {CLIENT_ID} or {IP} as a type of entity, got {entity_type}",
+        )
+    if match_type not in (EXACT, DEFAULT, SPECIFIED):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected match type 0, 1 or 2, got {match_type}")
+    if (name is None) is (match_type == EXACT):
+        expected = "a name" if match_type == EXACT else "no name"
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {expected} for match type {match_type}, got {name!r}")
+
+
+def is_meant(component: Component, name: str | None) -> bool:
+    """Whether a part of the component's type is meant. Any name includes the default one, as in Kafka."""
+    return component.match_type == SPECIFIED or component.name == name
+
+
+def alter_quotas(
+    writer: ImageWriter, alterations: Iterable[Alteration], *, validate_only: bool = False
+) -> list[tuple[Entity, ApiError | None]]:
+    """Set and remove limits; gives what is wrong with each entity, None where its limits are as asked for now.
+
+    An entity that comes again is refused, though what came first stands.
+    """
+    from protocol.embedded.metadata_settings import ClientQuotaRecord
+
+    records: list[ClientQuotaRecord] = []
+    results: dict[QuotaEntity, tuple[Entity, ApiError | None]] = {}
+    for entity, limits in alterations:
+        key = key_of(entity)
+        try:
+            if key in results or len({name for name, _ in limits}) < len(limits):
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST, f"expected each entity and each of its keys once, got {entity}"
+                )
+            changed = changed_limits(writer.image, entity, limits)
+        except ApiError as error:
+            results[key] = (entity, error)
+            continue
+        results[key] = (entity, None)
+        parts = [ClientQuotaRecord.Entity(entity_type=kind, entity_name=name) for kind, name in key]
+        records += [
+            ClientQuotaRecord(entity=parts, key=name, value=limit or 0.0, remove=limit is None)
+            for name, limit in changed.items()
+        ]
+    if not validate_only:
+        writer.commit(records)
+    return list(results.values())
+
+
+def changed_limits(image: Image, entity: Entity, limits: Iterable[tuple[str, float | None]]) -> dict[str, float | None]:
+    """Those of the limits that are not so already. Raises ApiError: INVALID_REQUEST."""
+    keys = keys_for(entity)
+    present = image.client_quotas.get(key_of(entity), {})
+    changed: dict[str, float | None] = {}
+    for name, limit in limits:
+        if limit is not None:
+            check_limit(keys, name, limit)
+        if present.get(name) != limit:
+            changed[name] = limit
+    return changed
+
+
+def keys_for(entity: Entity) -> Mapping[str, int | None]:
+    """The keys that an entity may have limits for. Raises ApiError: INVALID_REQUEST, there is no such entity."""
+    if not entity:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected an entity with parts, got none")
+    for kind, name in entity.items():
+        if kind not in (USER, CLIENT_ID, IP):
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {USER}, {CLIENT_ID} or {IP} as a type, got {kind!r}")
+        if name == "":
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a name for {kind}, or null for the default, got ''")
+    if IP not in entity:
+        return USER_AND_CLIENT_KEYS
+    if len(entity) > 1:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {IP} alone, got {', '.join(sorted(entity))}")
+    address = entity[IP]
+    if address is not None and not is_address(address):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected an address as 10.0.0.1, got {address!r}")
+    return IP_KEYS
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address. Of host names only localhost is one: nothing is looked up here."""
+    if text == "localhost":
+        return True
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def check_limit(keys: Mapping[str, int | None], key: str, limit: float) -> None:
+    """Raises ApiError: INVALID_REQUEST, there is no such key, or a limit of it may not be this."""
+    problem = None
+    if key not in keys:
+        problem = f"expected one of {', '.join(sorted(keys))}, got {key}"
+    elif not math.isfinite(limit):
+        problem = f"expected a finite number for {key}, got {limit}"
+    elif limit <= 0:
+        problem = f"expected more than 0 for {key}, got {limit}"
+    else:
+        largest = keys[key]
+        if largest is not None and limit > largest:
+            problem = f"expected at most {largest} for {key}, got {limit}"
+        elif largest is not None and limit % 1 > LEAST_FRACTION:
+            problem = f"expected a whole number for {key}, got {limit}"
+    if problem is not None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, problem)

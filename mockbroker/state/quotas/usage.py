@@ -1,0 +1,112 @@
+"""What clients have used of their limits, and for how long they are to be quiet once it is too much (KIP-13, KIP-219).
+
+Each broker counts by itself, in samples of a second over the last eleven. A limit is met at any rate that has its
+average over the window: a client may spend ten seconds' worth at once, and is throttled from there on.
+
+Source: ClientQuotaManager, ClientQuotaManagerConfig, Rate and SampledStat, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import QuotaEntity
+
+SAMPLE_MS = 1000
+SAMPLES = 11
+WINDOW_MS = SAMPLE_MS * (SAMPLES - 1)
+MAX_USAGES = 10_000  # of all clients and brokers: whoever names itself anew each time is counted anew
+USER, CLIENT_ID = "user", "client-id"
+
+Limits = dict["QuotaEntity", dict[str, float]]
+Tags = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Usage:
+    """Bytes by the second in which they were counted, the oldest first.
+
+    >>> usage = Usage()
+    >>> usage.record(20_000, now_ms=0), usage.throttle_ms(1000, now_ms=0)
+    (None, 10000)
+    >>> usage.throttle_ms(1000, now_ms=11_000)
+    0
+    """
+
+    samples: deque[tuple[int, int]] = field(default_factory=deque)  # when it began, and how many bytes
+
+    def record(self, size_bytes: int, now_ms: int) -> None:
+        """Count bytes."""
+        if self.samples and now_ms - self.samples[-1][0] < SAMPLE_MS:
+            begun_ms, before = self.samples.pop()
+            self.samples.append((begun_ms, before + size_bytes))
+        else:
+            self.samples.append((now_ms, size_bytes))
+
+    def throttle_ms(self, limit: float, now_ms: int) -> int:
+        """How long nothing more may come for the rate to be the limit again, in bytes a second; 0 below it."""
+        while self.samples and now_ms - self.samples[0][0] >= SAMPLE_MS * SAMPLES:
+            self.samples.popleft()
+        if not self.samples:
+            return 0
+        elapsed_ms = now_ms - self.samples[0][0]
+        window_ms = elapsed_ms + max(0, SAMPLES - 1 - elapsed_ms // SAMPLE_MS) * SAMPLE_MS
+        rate = sum(size_bytes for _, size_bytes in self.samples) * 1000 / window_ms
+        return round((rate - limit) / limit * window_ms) if rate > limit else 0
+
+
+@dataclass(slots=True, eq=False)
+class Usages:
+    """The usage of a cluster's brokers, by broker, limit and whoever shares it."""
+
+    _by_key: dict[tuple[int, str, Tags], Usage] = field(default_factory=dict)
+
+    def throttle_ms(
+        self, broker_id: int, key: str, who: tuple[str, str], limits: Limits, size_bytes: int, now_ms: int
+    ) -> int:
+        """Count bytes of a user's client at a broker; gives for how long it is to be quiet.
+
+        Args:
+            key: which limit, as ``producer_byte_rate``.
+            who: the user and the client id.
+        """
+        found = limit_of(limits, key, *who)
+        if found is None:
+            return 0
+        tags, limit = found
+        usage = self._by_key.get((broker_id, key, tags))
+        if usage is None:
+            if len(self._by_key) >= MAX_USAGES:
+                self._by_key.clear()
+            usage = self._by_key[broker_id, key, tags] = Usage()
+        usage.record(size_bytes, now_ms)
+        return usage.throttle_ms(limit, now_ms)
+
+
+def limit_of(limits: Limits, key: str, user: str, client_id: str) -> tuple[Tags, float] | None:
+    """Who shares the limit that counts for a user's client, and the limit; None where there is none.
+
+    A limit for user and client counts before one for the user, that before one for the client; of each by name before
+    the default one.
+
+    >>> limit_of({(("user", None),): {"producer_byte_rate": 5.0}}, "producer_byte_rate", "ann", "app")
+    ((('user', 'ann'),), 5.0)
+    """
+    both: Tags = ((CLIENT_ID, client_id), (USER, user))
+    for entity, tags in (
+        (((CLIENT_ID, client_id), (USER, user)), both),
+        (((CLIENT_ID, None), (USER, user)), both),
+        (((USER, user),), ((USER, user),)),
+        (((CLIENT_ID, client_id), (USER, None)), both),
+        (((CLIENT_ID, None), (USER, None)), both),
+        (((USER, None),), ((USER, user),)),
+        (((CLIENT_ID, client_id),), ((CLIENT_ID, client_id),)),
+        (((CLIENT_ID, None),), ((CLIENT_ID, client_id),)),
+    ):
+        limit = limits.get(entity, {}).get(key)
+        if limit is not None:
+            return (tags, limit)
+    return None

@@ -1,0 +1,282 @@
+"""Access control: entries, what a filter matches, and whether somebody may do something, as functions of entries.
+
+The numbers are those of Kafka's enums ResourceType, PatternType, AclOperation and AclPermissionType.
+
+Source: KIP-140, KIP-290, KIP-801; AclControlManager, StandardAuthorizerData, ResourcePatternFilter,
+AccessControlEntryFilter and CidrUtils, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from ipaddress import ip_address, ip_network
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import random_uuid
+from protocol.embedded.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Image
+    from mockbroker.state.image.writer import ImageWriter
+
+UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
+TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER = 2, 3, 4, 5, 6, 7
+MATCH, LITERAL, PREFIXED = 2, 3, 4
+ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 2, 3, 4, 5, 6, 7, 8
+CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12
+CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT = 13, 14, 15
+DENY, ALLOW = 2, 3
+
+RESOURCE_TYPES = range(TOPIC, USER + 1)
+PATTERN_TYPES = range(LITERAL, PREFIXED + 1)
+OPERATIONS = range(ALL, TWO_PHASE_COMMIT + 1)
+PERMISSIONS = range(DENY, ALLOW + 1)
+
+CLUSTER_NAME = "kafka-cluster"
+WILDCARD = "*"
+WILDCARD_PRINCIPAL = "User:*"
+IMPLY_DESCRIBE = frozenset({DESCRIBE, READ, WRITE, DELETE, ALTER})
+IMPLY_DESCRIBE_CONFIGS = frozenset({DESCRIBE_CONFIGS, ALTER_CONFIGS})
+IPV4_NETWORK = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}")
+
+
+class Acl(NamedTuple):
+    """Somebody may, or may not, do something from somewhere with what a pattern names."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class AclFilter(NamedTuple):
+    """Fields that match what they are equal to; None and 1 match anything.
+
+    Of pattern types 2, "match", finds the entries that concern a resource of this name, by whatever pattern.
+    """
+
+    resource_type: int = ANY
+    resource_name: str | None = None
+    pattern_type: int = ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: int = ANY
+    permission_type: int = ANY
+
+    def is_known(self) -> bool:
+        """Whether each of its numbers means something."""
+        return (
+            (self.resource_type == ANY or self.resource_type in RESOURCE_TYPES)
+            and (self.pattern_type in (ANY, MATCH) or self.pattern_type in PATTERN_TYPES)
+            and (self.operation == ANY or self.operation in OPERATIONS)
+            and (self.permission_type == ANY or self.permission_type in PERMISSIONS)
+        )
+
+    def matches(self, acl: Acl) -> bool:
+        """Whether an entry is meant.
+
+        >>> orders = Acl(TOPIC, "ord", PREFIXED, "User:a", "*", READ, ALLOW)
+        >>> AclFilter(resource_name="orders", pattern_type=MATCH).matches(orders)
+        True
+        >>> AclFilter(resource_name="orders").matches(orders)
+        False
+        """
+        return (
+            self.resource_type in (ANY, acl.resource_type)
+            and self.pattern_type in (ANY, MATCH, acl.pattern_type)
+            and self._matches_name(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (ANY, acl.operation)
+            and self.permission_type in (ANY, acl.permission_type)
+        )
+
+    def _matches_name(self, acl: Acl) -> bool:
+        if self.resource_name is None:
+            return True
+        if self.pattern_type == MATCH:
+            return concerns(acl, self.resource_name)
+        return self.resource_name == acl.resource_name
+
+
+class Action(NamedTuple):
+    """Something that somebody is about to do with one resource."""
+
+    operation: int
+    resource_type: int
+    resource_name: str
+
+
+def concerns(acl: Acl, name: str) -> bool:
+    """Whether an entry's pattern covers a resource of this name."""
+    if acl.pattern_type == PREFIXED:
+        return name.startswith(acl.resource_name)
+    return acl.resource_name in (name, WILDCARD)
+
+
+def is_allowed(
+    acls: Iterable[Acl],
+    principal: str,
+    host: str,
+    action: Action,
+    *,
+    default: bool = False,
+    super_users: Collection[str] = (),
+) -> bool:
+    """Whether somebody may do something: no entry denies it, and one allows it.
+
+    Args:
+        default: the answer where no entry concerns the resource, ``allow.everyone.if.no.acl.found``.
+        super_users: who may do everything.
+
+    >>> read = Acl(TOPIC, "orders", LITERAL, "User:a", "*", READ, ALLOW)
+    >>> is_allowed([read], "User:a", "10.0.0.1", Action(DESCRIBE, TOPIC, "orders"))
+    True
+    >>> is_allowed([read], "User:a", "10.0.0.1", Action(WRITE, TOPIC, "orders"), default=True)
+    False
+    """
+    if principal in super_users:
+        return True
+    found = allowed = False
+    for acl in acls:
+        if acl.resource_type != action.resource_type or not concerns(acl, action.resource_name):
+            continue
+        found = True
+        if applies(acl, principal, host, action.operation):
+            if acl.permission_type == DENY:
+                return False
+            allowed = True
+    return allowed if found else default
+
+
+def applies(acl: Acl, principal: str, host: str, operation: int) -> bool:
+    """Whether an entry speaks of this operation of somebody's; what is allowed may imply that one may look."""
+    if acl.principal not in (principal, WILDCARD_PRINCIPAL) or not is_from(host, acl.host):
+        return False
+    if acl.operation in (ALL, operation):
+        return True
+    if acl.permission_type != ALLOW:
+        return False
+    if operation == DESCRIBE:
+        return acl.operation in IMPLY_DESCRIBE
+    return operation == DESCRIBE_CONFIGS and acl.operation in IMPLY_DESCRIBE_CONFIGS
+
+
+def is_from(host: str, pattern: str) -> bool:
+    """Whether an address is this one, or in this network.
+
+    >>> is_from("10.1.2.3", "10.1.0.0/16"), is_from("10.2.2.3", "10.1.0.0/16"), is_from("::1", "*")
+    (True, False, True)
+    """
+    if pattern in (WILDCARD, host):
+        return True
+    if "/" not in pattern or not is_network(pattern):
+        return False
+    try:
+        return ip_address(host) in ip_network(pattern, strict=False)
+    except ValueError:
+        return False
+
+
+def is_network(pattern: str) -> bool:
+    """Whether a text is a network: an address, and how many bits of it count."""
+    if ":" not in pattern and not IPV4_NETWORK.fullmatch(pattern):
+        return False
+    try:
+        ip_network(pattern, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+# the commands
+
+
+def acl_of(record: AccessControlEntryRecord) -> Acl:
+    """An entry, as a record has it."""
+    return Acl(
+        record.resource_type,
+        record.resource_name,
+        record.pattern_type,
+        record.principal,
+        record.host,
+        record.operation,
+        record.permission_type,
+    )
+
+
+def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:
+    """The entries that a filter matches, in order."""
+    return sorted(acl for acl in map(acl_of, image.acls.values()) if filter_.matches(acl))
+
+
+def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[ApiError | None]:
+    """Add entries; gives what is wrong with each, None where it is there now. One that was there stays as it is."""
+    present = set(map(acl_of, writer.image.acls.values()))
+    records: list[AccessControlEntryRecord] = []
+    results: list[ApiError | None] = []
+    for acl in acls:
+        problem = problem_with(acl)
+        results.append(problem)
+        if problem is None and acl not in present:
+            present.add(acl)
+            records.append(AccessControlEntryRecord(id=new_id(writer.image, rng), **acl._asdict()))
+    writer.commit(records)
+    return results
+
+
+def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[Acl] | ApiError]:
+    """Remove what any filter matches; gives the entries of each filter, or what is wrong with it."""
+    gone: dict[bytes, None] = {}
+    results: list[list[Acl] | ApiError] = []
+    for filter_ in filters:
+        if not filter_.is_known():
+            results.append(
+                ApiError(ErrorCode.INVALID_REQUEST, f"expected a filter of known numbers, got {tuple(filter_)}")
+            )
+            continue
+        matched = [
+            (acl_of(record), id_) for id_, record in writer.image.acls.items() if filter_.matches(acl_of(record))
+        ]
+        gone.update(dict.fromkeys(id_ for _, id_ in matched))
+        results.append(sorted(acl for acl, _ in matched))
+    writer.commit([RemoveAccessControlEntryRecord(id=id_) for id_ in gone])
+    return results
+
+
+def problem_with(acl: Acl) -> ApiError | None:
+    """What stands against an entry, in the order in which Kafka looks; None if nothing does."""
+    problem = None
+    if acl.resource_type == CLUSTER and acl.resource_name != CLUSTER_NAME:
+        problem = f"expected the name {CLUSTER_NAME} for the cluster, got {acl.resource_name!r}"
+    elif not acl.resource_name:
+        problem = "expected the name of a resource, got ''"
+    elif acl.resource_type not in RESOURCE_TYPES:
+        problem = f"expected a resource type from 2 to 7, got {acl.resource_type}"
+    elif acl.pattern_type not in PATTERN_TYPES:
+        problem = f"expected pattern type 3 or 4, got {acl.pattern_type}"
+    elif acl.operation not in OPERATIONS:
+        problem = f"expected an operation from 2 to 15, got {acl.operation}"
+    elif acl.permission_type not in PERMISSIONS:
+        problem = f"expected permission type 2 or 3, got {acl.permission_type}"
+    elif ":" not in acl.principal:
+        problem = f"expected a principal as User:name, got {acl.principal!r}"
+    elif not acl.host:
+        problem = "expected a host, a network or '*', got ''"
+    elif "/" in acl.host and not is_network(acl.host):
+        problem = f"expected a network as 10.0.0.0/8, got {acl.host!r}"
+    return None if problem is None else ApiError(ErrorCode.INVALID_REQUEST, problem)
+
+
+def new_id(image: Image, rng: Random) -> bytes:
+    """An id that no entry has."""
+    while (id_ := random_uuid(rng)) in image.acls:
+        pass
+    return id_

@@ -1,0 +1,137 @@
+"""The passwords of users, as SCRAM keeps them: salted, and only what is needed to check one (KIP-554, KIP-900).
+
+Source: ScramControlManager, ScramImage and ScramMechanism, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from protocol.embedded.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.image.image import Image
+    from mockbroker.state.image.writer import ImageWriter
+
+HASHES = {1: "sha256", 2: "sha512"}
+"""The hash of each mechanism: SCRAM-SHA-256 and SCRAM-SHA-512."""
+MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+
+
+class Upsertion(NamedTuple):
+    """A password to set, salted and hashed so many times by the client."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+Deletion = tuple[str, int]  # user and mechanism
+Change = RemoveUserScramCredentialRecord | UserScramCredentialRecord
+Outcome = tuple[str, ApiError | None]  # user, and what went wrong
+
+
+def describe_credentials(
+    image: Image, users: Iterable[str] | None
+) -> list[tuple[str, list[tuple[int, int]] | ApiError]]:
+    """The mechanisms and iterations of users, or what is wrong with asking for one; of all who have any for none."""
+    asked = Counter(users or ())
+    if not asked:
+        asked = Counter(dict.fromkeys(sorted({user for user, _ in image.scram_credentials}), 1))
+    found: list[tuple[str, list[tuple[int, int]] | ApiError]] = []
+    for user, times in asked.items():
+        held = [
+            (mechanism, image.scram_credentials[user, mechanism].iterations)
+            for mechanism in HASHES
+            if (user, mechanism) in image.scram_credentials
+        ]
+        if times > 1:
+            found.append(
+                (user, ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} {times} times"))
+            )
+        elif not held:
+            found.append((user, ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credentials")))
+        else:
+            found.append((user, held))
+    return found
+
+
+def alter_credentials(
+    writer: ImageWriter, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
+) -> list[Outcome]:
+    """Remove and set passwords; of a user who is named twice nothing changes."""
+    changes: dict[str, Change] = {}
+    errors: dict[str, ApiError] = {}
+    wanted: list[tuple[str, Deletion | Upsertion]] = [
+        *((one[0], one) for one in deletions),
+        *((one.user, one) for one in upsertions),
+    ]
+    for user, change in wanted:
+        if user in errors:
+            continue
+        try:
+            if changes.pop(user, None) is not None:
+                raise ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} again")
+            if isinstance(change, Upsertion):
+                changes[user] = credential(change)
+            else:
+                changes[user] = deletion(writer.image, *change)
+        except ApiError as error:
+            errors[user] = error
+    writer.commit(changes.values())
+    return [*((user, None) for user in changes), *errors.items()]
+
+
+def deletion(image: Image, user: str, mechanism: int) -> RemoveUserScramCredentialRecord:
+    """The record that removes a password.
+
+    Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM, RESOURCE_NOT_FOUND.
+    """
+    check_user_and_mechanism(user, mechanism)
+    if (user, mechanism) not in image.scram_credentials:
+        raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credential of mechanism {mechanism}")
+    return RemoveUserScramCredentialRecord(name=user, mechanism=mechanism)
+
+
+def credential(wanted: Upsertion) -> UserScramCredentialRecord:
+    """The record that sets a password: the keys to check one by, not the password.
+
+    Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM; UNKNOWN_SERVER_ERROR for an empty password.
+    """
+    check_user_and_mechanism(wanted.user, wanted.mechanism)
+    if not MIN_ITERATIONS <= wanted.iterations <= MAX_ITERATIONS:
+        raise ApiError(
+            ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            f"expected {MIN_ITERATIONS} to {MAX_ITERATIONS} iterations, got {wanted.iterations}",
+        )
+    if not wanted.salted_password:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka fails over an empty key, and says nothing of it
+    name = HASHES[wanted.mechanism]
+    client_key = hmac.digest(wanted.salted_password, b"Client Key", name)
+    return UserScramCredentialRecord(
+        name=wanted.user,
+        mechanism=wanted.mechanism,
+        salt=wanted.salt,
+        stored_key=hashlib.new(name, client_key).digest(),
+        server_key=hmac.digest(wanted.salted_password, b"Server Key", name),
+        iterations=wanted.iterations,
+    )
+
+
+def check_user_and_mechanism(user: str, mechanism: int) -> None:
+    """Raises ApiError: UNACCEPTABLE_CREDENTIAL for an empty name, UNSUPPORTED_SASL_MECHANISM."""
+    if not user:
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "expected a user's name, got ''")
+    if mechanism not in HASHES:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+            f"expected mechanism 1 (SCRAM-SHA-256) or 2 (SCRAM-SHA-512), got {mechanism}",
+        )

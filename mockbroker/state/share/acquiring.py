@@ -1,0 +1,309 @@
+"""Giving records to members: new ones, and those that are available again.
+
+Kafka gives out whole batches of the log, so a member may get more records than it asked for, unless it asks for no more
+than so many (``record_limit``, KIP-1206). Records that were delivered half as often as they may be come in smaller
+numbers, and those on their last delivery alone, so that one that nobody can process takes no others with it.
+
+Source: SharePartition.acquire, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from mockbroker.state.share.in_flight import ACQUIRED, AVAILABLE, InFlightBatch, InFlightState
+from mockbroker.state.share.partition import SharePartition, archive
+
+LEAST_THROTTLED_DELIVERIES = 2
+
+
+class LogBatch(NamedTuple):
+    """A batch that was read: its offsets, both ends counted, and whether its transaction was aborted."""
+
+    base_offset: int
+    last_offset: int
+    is_aborted: bool = False
+
+
+class Acquired(NamedTuple):
+    """Offsets that a member has now, both ends counted, and how often they were delivered."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+class Acquiring(NamedTuple):
+    """Who asks for records, and for how many.
+
+    ``batch_size`` is how many records at most shall make a batch in flight, as far as those of the log allow;
+    ``limits_records``: never more than ``max_records``.
+    """
+
+    member_id: str
+    max_records: int
+    batch_size: int
+    limits_records: bool
+    now_ms: int
+
+
+def acquire(
+    partition: SharePartition, asked: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
+) -> tuple[list[Acquired], int]:
+    """Give a member records that were read from an offset on.
+
+    Returns: what it has acquired, in the order of offsets, and how many records count as acquired.
+    """
+    if asked.max_records <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
+        return [], 0
+    last_offset, max_records = bounds(partition, fetch_offset, asked.max_records, log_batches[-1].last_offset)
+    if max_records <= 0:
+        return [], 0
+    base_offset = first_base = log_batches[0].base_offset
+    archive_skipped(partition, fetch_offset, base_offset)
+    floor = partition.batches.floor(base_offset)
+    if floor is None:
+        base_offset = max(base_offset, partition.start_offset)
+    elif floor.last_offset >= base_offset:
+        base_offset = floor.first_offset
+    known = partition.batches.between(min(first_base, base_offset), last_offset)
+    if known:
+        acquired, count = acquire_known(partition, asked, log_batches, known, base_offset, last_offset, max_records)
+        if acquired:
+            partition.note_gap_seen(acquired[-1].last_offset + 1)
+    else:
+        acquired, count = acquire_new(partition, asked, log_batches, base_offset, last_offset, max_records)
+    aborted = [batch for batch in log_batches if batch.is_aborted]
+    if acquired and aborted:
+        acquired = without_aborted(partition, acquired, aborted)
+        count = sum(one.last_offset - one.first_offset + 1 for one in acquired)
+    return acquired, count
+
+
+def bounds(partition: SharePartition, fetch_offset: int, max_records: int, last_offset: int) -> tuple[int, int]:
+    """Up to which offset records may be acquired, and how many, by the limit of records in flight."""
+    room = min(max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
+    if room <= 0 and fetch_offset <= partition.end_offset:
+        room = min(max_records, partition.end_offset - fetch_offset + 1)
+        last_offset = min(last_offset, partition.end_offset)
+    return last_offset, room
+
+
+def archive_skipped(partition: SharePartition, fetch_offset: int, base_offset: int) -> None:
+    """Archive what should have been read and is no more in the log."""
+    if not partition.batches or fetch_offset >= base_offset:
+        return
+    floor = partition.batches.floor(fetch_offset)
+    first = floor.first_offset if floor is not None and floor.last_offset >= fetch_offset else fetch_offset
+    skipped = partition.batches.between(first, base_offset - 1)
+    if archive(partition, skipped, fetch_offset, base_offset, AVAILABLE, counts=True):
+        partition.looks_for_offset = True
+
+
+def acquire_known(
+    partition: SharePartition,
+    asked: Acquiring,
+    log_batches: Sequence[LogBatch],
+    known: Sequence[InFlightBatch],
+    base_offset: int,
+    last_offset: int,
+    max_records: int,
+) -> tuple[list[Acquired], int]:
+    """Give out what is available of batches in flight, of gaps between them and of what is behind them."""
+    acquired: list[Acquired] = []
+    count = 0
+    first_base = log_batches[0].base_offset
+    gap_start = base_offset
+    for batch in known:
+        if count >= max_records:
+            break
+        if partition.has_gap:
+            if gap_start < batch.first_offset:
+                new, new_count = acquire_new(
+                    partition, asked, log_batches, gap_start, batch.first_offset - 1, max_records - count
+                )
+                acquired += new
+                count += new_count
+            gap_start = batch.last_offset + 1
+            if count >= max_records:
+                break
+        is_throttled = throttles(partition, batch, first_base, last_offset)
+        if is_throttled and count > 0:
+            max_records = 0
+            break
+        is_cut = asked.limits_records and len(batch) > max_records - count
+        if batch.is_within(first_base, last_offset) and batch.by_offset is None and not is_cut and not is_throttled:
+            if batch.whole.state is AVAILABLE:
+                batch.whole.acquire(asked.member_id, partition.lock_until(asked.now_ms))
+                acquired.append(Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count))
+                count += len(batch)
+            continue
+        if batch.by_offset is None and batch.whole.state is not AVAILABLE:
+            continue
+        part = acquire_part(partition, asked, batch, first_base, last_offset, max_records - count)
+        acquired += joined(part)
+        count += len(part)
+        if is_throttled and part:
+            max_records = 0
+            break
+    behind = known[-1].last_offset + 1
+    if count < max_records and behind <= last_offset:
+        new, new_count = acquire_new(partition, asked, log_batches, behind, last_offset, max_records - count)
+        acquired += new
+        count += new_count
+    return acquired, count
+
+
+def acquire_new(
+    partition: SharePartition,
+    asked: Acquiring,
+    log_batches: Sequence[LogBatch],
+    first_offset: int,
+    last_offset: int,
+    max_records: int,
+) -> tuple[list[Acquired], int]:
+    """Give out records that nobody has had yet."""
+    if not partition.batches:
+        first_offset = max(first_offset, partition.end_offset)
+    last = last_offset
+    if max_records < last_offset - first_offset + 1:
+        last = last_of_batch(log_batches, first_offset + max_records - 1)
+        if partition.has_gap:
+            last = min(last, last_offset)
+    ends = [last]
+    if not asked.limits_records and last - first_offset + 1 > asked.batch_size:
+        ends = batch_ends(log_batches, first_offset, last, asked.batch_size)
+    is_cut = asked.limits_records and last - first_offset + 1 > max_records
+    until_ms = partition.lock_until(asked.now_ms)
+    acquired: list[Acquired] = []
+    first = first_offset
+    for end in ends:
+        batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, asked.member_id, until_ms))
+        given = first + max_records - 1 if is_cut else end
+        if is_cut:
+            for offset, state in batch.split().items():
+                if offset > given:
+                    state.become(InFlightState(AVAILABLE, 0))
+            partition.looks_for_offset = True
+        partition.batches.add(batch)
+        acquired.append(Acquired(first, given, 1))
+        first = batch.last_offset + 1
+    if partition.batches.first().first_offset == first_offset:
+        partition.start_offset = first_offset
+    partition.end_offset = max(partition.end_offset, last)
+    given_last = acquired[0].last_offset if asked.limits_records else last
+    partition.note_gap_seen(given_last + 1)
+    return acquired, given_last - first_offset + 1
+
+
+def last_of_batch(log_batches: Iterable[LogBatch], offset: int) -> int:
+    """The last offset of the log's batch that holds an offset, the offset itself where none does."""
+    holding = None
+    for batch in log_batches:
+        if offset < batch.base_offset:
+            break
+        holding = batch
+    return holding.last_offset if holding is not None and offset <= holding.last_offset else offset
+
+
+def batch_ends(log_batches: Iterable[LogBatch], first_offset: int, last_offset: int, batch_size: int) -> list[int]:
+    """The last offsets of batches in flight that have about so many records and whole batches of the log.
+
+    >>> batch_ends([LogBatch(0, 4), LogBatch(5, 9), LogBatch(10, 14)], 0, 14, 8)
+    [9, 14]
+    """
+    ends: list[int] = []
+    first = first_offset
+    for batch in log_batches:
+        if batch.base_offset > last_offset:
+            break
+        if batch.base_offset - first >= batch_size:
+            ends.append(batch.base_offset - 1)
+            first = batch.base_offset
+    return [*ends, last_offset]
+
+
+def throttled_deliveries(max_delivery_count: int) -> int:
+    """From how many deliveries on records are given out in smaller numbers."""
+    return max(LEAST_THROTTLED_DELIVERIES, (max_delivery_count + 1) // 2)
+
+
+def throttles(partition: SharePartition, batch: InFlightBatch, first_offset: int, last_offset: int) -> bool:
+    """Whether records that are available in a batch were delivered so often that they come in smaller numbers."""
+    most = 0
+    for first, last, state in batch.states():
+        is_asked = batch.by_offset is None or first_offset <= first <= last <= last_offset
+        if is_asked and state.state is AVAILABLE:
+            most = max(most, state.delivery_count)
+    return most >= throttled_deliveries(partition.limits().max_delivery_count)
+
+
+def acquire_part(
+    partition: SharePartition,
+    asked: Acquiring,
+    batch: InFlightBatch,
+    first_offset: int,
+    last_offset: int,
+    max_records: int,
+) -> list[Acquired]:
+    """Give out what is available in a batch, one offset after another."""
+    limit = partition.limits().max_delivery_count
+    throttled = throttled_deliveries(limit)
+    states = batch.split()
+    most: int | None = None
+    acquired: list[Acquired] = []
+    for offset, state in states.items():
+        if offset < first_offset or state.state is not AVAILABLE:
+            continue
+        if offset > last_offset:
+            break
+        is_last_delivery = limit > LEAST_THROTTLED_DELIVERIES and state.delivery_count == limit - 1
+        if is_last_delivery and acquired:
+            break
+        if state.delivery_count >= throttled and most is None:
+            most = max(1, len(states) >> (state.delivery_count - throttled + 1))
+        state.acquire(asked.member_id, partition.lock_until(asked.now_ms))
+        acquired.append(Acquired(offset, offset, state.delivery_count))
+        if is_last_delivery or len(acquired) == most or (asked.limits_records and len(acquired) == max_records):
+            break
+    return acquired
+
+
+def joined(acquired: Iterable[Acquired]) -> list[Acquired]:
+    """Neighbours that were delivered equally often, as one.
+
+    >>> [tuple(one) for one in joined([Acquired(0, 0, 1), Acquired(1, 1, 1), Acquired(2, 2, 2)])]
+    [(0, 1, 1), (2, 2, 2)]
+    """
+    result: list[Acquired] = []
+    for one in acquired:
+        before = result[-1] if result else None
+        if before is not None and before[1:] == (one.first_offset - 1, one.delivery_count):
+            result[-1] = Acquired(before.first_offset, one.last_offset, one.delivery_count)
+        else:
+            result.append(one)
+    return result
+
+
+def without_aborted(
+    partition: SharePartition, acquired: Iterable[Acquired], aborted: Sequence[LogBatch]
+) -> list[Acquired]:
+    """What is left of acquired offsets without those of aborted transactions, which are archived."""
+    for batch in aborted:
+        floor = partition.batches.floor(batch.base_offset)
+        if floor is not None:
+            within = partition.batches.between(floor.first_offset, batch.last_offset)
+            archive(partition, within, batch.base_offset, batch.last_offset + 1, ACQUIRED, counts=True)
+    result: list[Acquired] = []
+    for one in acquired:
+        first = one.first_offset
+        for batch in aborted:
+            if batch.last_offset < first or batch.base_offset > one.last_offset:
+                continue
+            if first < batch.base_offset:
+                result.append(Acquired(first, batch.base_offset - 1, one.delivery_count))
+            first = batch.last_offset + 1
+        if first <= one.last_offset:
+            result.append(Acquired(first, one.last_offset, one.delivery_count))
+    return result

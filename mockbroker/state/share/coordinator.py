@@ -1,0 +1,197 @@
+"""What share coordinators do: they keep the state of share partitions, and fence leaders that were replaced.
+
+A share partition is begun by its group's coordinator, read by each new leader of the partition, written by the leader
+whenever members settle records, and deleted with the group. The image has the states, changed by Kafka's own records.
+
+Source: ShareCoordinatorShard, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, ShareState, StateBatch, combined
+from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+
+UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
+FENCED_LEADER_EPOCH_MESSAGE = "The leader epoch in the request is older than the epoch on the broker."
+FENCED_STATE_EPOCH_MESSAGE = "The coordinator rejected the request because the state epoch did not match."
+UNKNOWN_PARTITION_MESSAGE = "This server does not host this topic-partition."
+
+
+class Written(NamedTuple):
+    """What a leader has to be kept of a share partition; an offset of -1 is left as it is."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    state_batches: list[StateBatch]
+
+
+def coordinator_key(key: SharePartitionKey) -> str:
+    """The key by which FindCoordinator asks for a share partition's coordinator.
+
+    >>> coordinator_key(SharePartitionKey("workers", bytes(16), 2))
+    'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
+    """
+    return f"{key.group_id}:{urlsafe_b64encode(key.topic_id).decode().rstrip('=')}:{key.partition}"
+
+
+@dataclass(slots=True, eq=False)
+class ShareCoordinator:
+    """The states of a cluster's share partitions, whichever broker coordinates them."""
+
+    cluster: Cluster
+
+    def state(self, key: SharePartitionKey) -> ShareState | None:
+        """What is kept of a share partition, None where it was not begun."""
+        return self.cluster.image.share_states.get(key)
+
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        """Begin a share partition, or begin it anew. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
+        UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        check_not_negative(key.partition, "partition id")
+        check_not_negative(state_epoch, "state epoch")
+        before = self.state(key)
+        if before is not None and before.newest_state_epoch > state_epoch:
+            raise ApiError(ErrorCode.FENCED_STATE_EPOCH, FENCED_STATE_EPOCH_MESSAGE)
+        self._check_partition(key)
+        snapshot_epoch = 0 if before is None else before.snapshot_epoch + 1
+        complete = -1 if start_offset == NO_OFFSET else 0
+        self._write_snapshot(key, ShareState(snapshot_epoch, state_epoch, 0, start_offset, complete))
+
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
+        """The state of a share partition for a leader of this epoch, who alone may write it from now on.
+
+        Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        check_not_negative(key.partition, "partition id")
+        check_not_negative(leader_epoch, "leader epoch")
+        state = self.state(key)
+        if state is None:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed.")
+        if state.newest_leader_epoch > leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH_MESSAGE)
+        self._check_partition(key)
+        if state.newest_leader_epoch != leader_epoch:
+            written = Written(state.state_epoch, leader_epoch, state.start_offset, state.delivery_complete_count, [])
+            self._write(key, state, written, leader_epoch)
+        return state
+
+    def summary(self, key: SharePartitionKey) -> ShareState:
+        """The state for admins, one without an offset where there is none.
+
+        Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        check_not_negative(key.partition, "partition id")
+        self._check_partition(key)
+        return self.state(key) or ShareState(0, 0, 0, NO_OFFSET, -1)
+
+    def write(self, key: SharePartitionKey, written: Written) -> None:
+        """Keep what a leader says. Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
+        UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        check_not_negative(key.partition, "partition id")
+        check_not_negative(written.leader_epoch, "leader epoch")
+        check_not_negative(written.state_epoch, "state epoch")
+        state = self.state(key)
+        if state is None:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Write operation on uninitialized share partition not allowed.")
+        if state.newest_leader_epoch > written.leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH_MESSAGE)
+        if state.newest_state_epoch > written.state_epoch:
+            raise ApiError(ErrorCode.FENCED_STATE_EPOCH, FENCED_STATE_EPOCH_MESSAGE)
+        self._check_partition(key)
+        self._write(key, state, written, state.leader_epoch)
+
+    def delete(self, key: SharePartitionKey) -> None:
+        """Forget a share partition, if there is such. Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION."""
+        check_not_negative(key.partition, "partition id")
+        self._check_partition(key)
+        self.forget([key])
+
+    def forget(self, keys: Iterable[SharePartitionKey]) -> None:
+        """Forget share partitions, whether their topic is there or not."""
+        self.cluster.writer.commit(
+            [CoordinatorRecord(snapshot_key(key), None) for key in keys if self.state(key) is not None]
+        )
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """A topic was deleted."""
+        self.forget([key for key in self.cluster.image.share_states if key.topic_id == topic_id])
+
+    def _check_partition(self, key: SharePartitionKey) -> None:
+        topic = self.cluster.topic_by_id.get(key.topic_id)
+        if topic is None or key.partition >= len(topic.partitions):
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION_MESSAGE)
+
+    def _write(self, key: SharePartitionKey, state: ShareState, written: Written, leader_epoch: int) -> None:
+        """Write an update, or a snapshot once there are enough updates."""
+        start_offset = max(written.start_offset, state.start_offset)
+        complete = written.delivery_complete_count
+        if written.start_offset == state.start_offset:
+            complete = max(complete, state.delivery_complete_count)
+        elif written.start_offset < state.start_offset:
+            complete = state.delivery_complete_count
+        if state.updates >= self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT):
+            batches = combined([*state.state_batches, *written.state_batches], start_offset)
+            self._write_snapshot(
+                key,
+                ShareState(
+                    state.snapshot_epoch + 1, state.state_epoch, leader_epoch, start_offset, complete, tuple(batches)
+                ),
+            )
+            return
+        update = ShareUpdateValue(
+            snapshot_epoch=state.snapshot_epoch,
+            leader_epoch=leader_epoch,
+            start_offset=start_offset,
+            delivery_complete_count=complete,
+            state_batches=[
+                ShareUpdateValue.StateBatch(**batch._asdict())
+                for batch in combined(written.state_batches, start_offset)
+            ],
+        )
+        update_key = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
+        self.cluster.writer.commit([CoordinatorRecord(update_key, update)])
+
+    def _write_snapshot(self, key: SharePartitionKey, state: ShareState) -> None:
+        now_ms = self.cluster.clock.at(self.cluster.now_ms)
+        value = ShareSnapshotValue(
+            snapshot_epoch=state.snapshot_epoch,
+            state_epoch=state.state_epoch,
+            leader_epoch=state.leader_epoch,
+            start_offset=state.start_offset,
+            delivery_complete_count=state.delivery_complete_count,
+            create_timestamp=now_ms,
+            write_timestamp=now_ms,
+            state_batches=[ShareSnapshotValue.StateBatch(**batch._asdict()) for batch in state.state_batches],
+        )
+        self.cluster.writer.commit([CoordinatorRecord(snapshot_key(key), value)])
+
+
+def snapshot_key(key: SharePartitionKey) -> ShareSnapshotKey:
+    return ShareSnapshotKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
+
+
+def check_not_negative(value: int, what: str) -> None:
+    if value < 0:
+        raise ApiError(ErrorCode.INVALID_REQUEST, NEGATIVE_MESSAGES[what])
+
+
+NEGATIVE_MESSAGES = {
+    "partition id": "The partition id cannot be a negative number.",
+    "leader epoch": "The leader epoch cannot be a negative number.",
+    "state epoch": "The state epoch cannot be a negative number.",
+}

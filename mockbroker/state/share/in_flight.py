@@ -1,0 +1,162 @@
+"""Records in flight: those that a share partition has given out or has to give out again, alone or in batches.
+
+A batch has one state for all of its records until something happens to a part of it; from then on each of its offsets
+has a state of its own.
+
+Source: InFlightBatch, InFlightState and RecordState, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+NO_MEMBER = ""
+
+
+class RecordState(IntEnum):
+    """What may become of a record; the numbers are those of Kafka's records and requests."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVED = 4
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nobody is given the record any more."""
+        return self in (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
+
+
+AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = RecordState
+
+
+@dataclass(slots=True, eq=False)
+class InFlightState:
+    """The state of a record, or of all records of a batch.
+
+    ``lock_until_ms`` is when the member that acquired it loses it, None where nobody has it.
+    """
+
+    state: RecordState
+    delivery_count: int
+    member_id: str = NO_MEMBER
+    lock_until_ms: int | None = None
+
+    def acquire(self, member_id: str, lock_until_ms: int) -> None:
+        """Give it to a member, once more."""
+        assert self.state is AVAILABLE, self
+        self.state, self.member_id, self.lock_until_ms = ACQUIRED, member_id, lock_until_ms
+        self.delivery_count += 1
+
+    def settle(self, state: RecordState, max_delivery_count: int) -> None:
+        """Take it from its member. What would be available again but was delivered often enough is archived."""
+        assert self.state is ACQUIRED, self
+        if state is AVAILABLE and self.delivery_count >= max_delivery_count:
+            state = ARCHIVED
+        self.state, self.member_id, self.lock_until_ms = state, NO_MEMBER, None
+
+    def archive(self) -> None:
+        """Nobody is given it any more, whoever has it."""
+        self.state, self.member_id, self.lock_until_ms = ARCHIVED, NO_MEMBER, None
+
+    def copy(self) -> InFlightState:
+        return InFlightState(self.state, self.delivery_count, self.member_id, self.lock_until_ms)
+
+    def become(self, other: InFlightState) -> None:
+        """Be as another one is."""
+        self.state, self.delivery_count = other.state, other.delivery_count
+        self.member_id, self.lock_until_ms = other.member_id, other.lock_until_ms
+
+
+@dataclass(slots=True, eq=False)
+class InFlightBatch:
+    """Offsets that were acquired together, both ends counted.
+
+    ``whole`` is the state of all of them; once ``by_offset`` has that of each it counts no more.
+    """
+
+    first_offset: int
+    last_offset: int
+    whole: InFlightState
+    by_offset: dict[int, InFlightState] | None = None
+
+    def __len__(self) -> int:
+        return self.last_offset - self.first_offset + 1
+
+    def split(self) -> dict[int, InFlightState]:
+        """Have a state for each offset from now on; gives them in the order of the offsets."""
+        if self.by_offset is None:
+            self.by_offset = {offset: self.whole.copy() for offset in range(self.first_offset, self.last_offset + 1)}
+        return self.by_offset
+
+    def states(self) -> Iterator[tuple[int, int, InFlightState]]:
+        """Each state with the first and the last offset that it holds for."""
+        if self.by_offset is None:
+            yield self.first_offset, self.last_offset, self.whole
+        else:
+            for offset, state in self.by_offset.items():
+                yield offset, offset, state
+
+    def is_within(self, first_offset: int, last_offset: int) -> bool:
+        return self.first_offset >= first_offset and self.last_offset <= last_offset
+
+
+@dataclass(slots=True, eq=False)
+class InFlight:
+    """The batches of a share partition in the order of their offsets; none overlap.
+
+    >>> batches = InFlight()
+    >>> batches.add(InFlightBatch(5, 9, InFlightState(RecordState.AVAILABLE, 1)))
+    >>> batches.floor(7).first_offset, batches.floor(4), len(batches)
+    (5, None, 1)
+    """
+
+    _first_offsets: list[int] = field(default_factory=list)
+    _batches: dict[int, InFlightBatch] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._first_offsets)
+
+    def __iter__(self) -> Iterator[InFlightBatch]:
+        """The batches that there are now, in order."""
+        return iter([self._batches[offset] for offset in self._first_offsets])
+
+    def add(self, batch: InFlightBatch) -> None:
+        """Put a batch in, in place of one that begins with the same offset."""
+        if batch.first_offset not in self._batches:
+            insort(self._first_offsets, batch.first_offset)
+        self._batches[batch.first_offset] = batch
+
+    def first(self) -> InFlightBatch:
+        return self._batches[self._first_offsets[0]]
+
+    def last(self) -> InFlightBatch:
+        return self._batches[self._first_offsets[-1]]
+
+    def floor(self, offset: int) -> InFlightBatch | None:
+        """The last batch that begins at the offset or before it."""
+        index = bisect_right(self._first_offsets, offset)
+        return self._batches[self._first_offsets[index - 1]] if index else None
+
+    def between(self, first_offset: int, last_offset: int) -> list[InFlightBatch]:
+        """The batches that begin between two offsets, both counted."""
+        low, high = bisect_left(self._first_offsets, first_offset), bisect_right(self._first_offsets, last_offset)
+        return [self._batches[offset] for offset in self._first_offsets[low:high]]
+
+    def following(self, offset: int) -> int:
+        """Where the next batch behind an offset begins. Raises IndexError: there is none."""
+        return self._first_offsets[bisect_right(self._first_offsets, offset)]
+
+    def drop_before(self, first_offset: int) -> None:
+        """Forget the batches that begin before an offset."""
+        gone = bisect_left(self._first_offsets, first_offset)
+        for offset in self._first_offsets[:gone]:
+            del self._batches[offset]
+        del self._first_offsets[:gone]
+
+    def clear(self) -> None:
+        self._first_offsets.clear()
+        self._batches.clear()

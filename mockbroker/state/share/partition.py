@@ -1,0 +1,286 @@
+"""One share partition as the partition's leader runs it: which records are in flight, and what is to be given out next.
+
+It begins with what the share coordinator keeps, tells it of every change, and is thrown away when the partition gets
+another leader. ``acquiring`` gives records to members, ``acknowledging`` takes them back.
+
+Source: SharePartition, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.state.share.in_flight import ARCHIVED, AVAILABLE, InFlight, InFlightBatch, InFlightState, RecordState
+
+
+class ShareLimits(NamedTuple):
+    """The settings of a group that its share partitions go by."""
+
+    record_lock_duration_ms: int
+    max_delivery_count: int
+    max_in_flight_records: int
+    may_renew: bool
+
+
+@dataclass(slots=True)
+class GapWindow:
+    """Offsets that the share coordinator knows nothing of, before others that it knows: those are new records.
+
+    It holds while ``end_offset`` is that of the share partition; ``gap_start_offset`` is the first that was not seen.
+    """
+
+    end_offset: int
+    gap_start_offset: int
+
+
+@dataclass(slots=True, eq=False)
+class SharePartition:
+    """Records in flight, and where those stand that nobody was given yet.
+
+    ``start_offset`` is the first that is not done with; ``end_offset`` the last that was given out, or the next to be
+    where nothing is in flight. ``delivery_complete_count`` counts the records behind the start that are done with.
+
+    Args:
+        limits: gives the group's settings as they are now.
+        keep: has the share coordinator keep batches, with what stands here; raises ApiError.
+        on_lock: called with the time at which ``release_expired`` is to be called.
+    """
+
+    key: SharePartitionKey
+    leader: int
+    leader_epoch: int
+    limits: Callable[[], ShareLimits]
+    keep: Callable[[SharePartition, list[StateBatch]], None]
+    on_lock: Callable[[SharePartition, int], None]
+    state_epoch: int = 0
+    start_offset: int = 0
+    end_offset: int = 0
+    delivery_complete_count: int = 0
+    batches: InFlight = field(default_factory=InFlight)
+    gap: GapWindow | None = None
+    looks_for_offset: bool = False  # something before the end may be available
+    fetch_metadata: tuple[int, int] | None = None  # an offset to fetch from, and where its batch begins
+    _locked_until_ms: int | None = None  # when ``on_lock`` was told of last
+
+    def load(self, start_offset: int, state_epoch: int, state_batches: Iterable[StateBatch]) -> None:
+        """Begin with what the share coordinator keeps. Raises ValueError: batches that contradict each other."""
+        self.start_offset, self.state_epoch = start_offset, state_epoch
+        gap_start, previous_last = NO_OFFSET, start_offset - 1
+        for first, last, state, delivery_count in state_batches:
+            if first < start_offset or last < first:
+                raise ValueError(f"expected batches from offset {start_offset} on, got {first} to {last}")
+            if gap_start == NO_OFFSET and first > previous_last + 1:
+                gap_start = previous_last + 1
+            previous_last = last
+            self.batches.add(InFlightBatch(first, last, InFlightState(RecordState(state), delivery_count)))
+            if RecordState(state).is_terminal:
+                self.delivery_complete_count += last - first + 1
+        if not self.batches:
+            self.end_offset = start_offset
+            return
+        self.looks_for_offset = True
+        self.end_offset = self.batches.last().last_offset
+        if gap_start != NO_OFFSET:
+            self.gap = GapWindow(self.end_offset, gap_start)
+        self.move_start()
+
+    # what is to be given out
+
+    @property
+    def in_flight_records(self) -> int:
+        return self.end_offset - self.start_offset + 1 if self.batches else 0
+
+    @property
+    def has_gap(self) -> bool:
+        return self.gap is not None and self.gap.end_offset == self.end_offset
+
+    def can_acquire(self) -> bool:
+        """Whether a member may be given records: something before the end, or as many as the limit lets be new."""
+        if self.next_fetch_offset() != self.end_offset + 1:
+            return True
+        return self.in_flight_records < self.limits().max_in_flight_records
+
+    def next_fetch_offset(self) -> int:
+        """Where to read on: the first record that is available again, else behind all that was given out."""
+        is_done = not self.batches or self.start_offset > self.batches.last().last_offset
+        if not self.looks_for_offset:
+            return self.end_offset if is_done else self.end_offset + 1
+        if is_done:
+            self.looks_for_offset = False
+            return self.end_offset
+        gap_start = self.gap.gap_start_offset if self.gap is not None and self.has_gap else NO_OFFSET
+        for batch in self.batches:
+            if self.has_gap:
+                if batch.first_offset > gap_start:
+                    return gap_start
+                gap_start = max(batch.last_offset + 1, gap_start)
+            for first, _, state in batch.states():
+                if state.state is AVAILABLE:
+                    return first
+        self.looks_for_offset = False
+        return self.end_offset + 1
+
+    def note_gap_seen(self, offset: int) -> None:
+        """What lies before an offset was read: of a gap only what follows is left."""
+        if self.gap is not None:
+            if self.has_gap and offset <= self.gap.end_offset:
+                self.gap.gap_start_offset = offset
+            else:
+                self.gap = None
+
+    # locks
+
+    def lock_until(self, now_ms: int) -> int:
+        """When a member loses what it acquires now; ``on_lock`` is told if it has to be."""
+        until_ms = now_ms + self.limits().record_lock_duration_ms
+        if self._locked_until_ms is None or until_ms < self._locked_until_ms:
+            self._locked_until_ms = until_ms
+            self.on_lock(self, until_ms)
+        return until_ms
+
+    def release_expired(self, now_ms: int) -> bool:
+        """Take back what members have had for too long; whether there was anything."""
+        limit = self.limits().max_delivery_count
+        kept: list[StateBatch] = []
+        next_ms: int | None = None
+        for batch in self.batches:
+            if batch.by_offset is None and self.starts_within(batch) and batch.whole.lock_until_ms is not None:
+                batch.split()
+            for first, last, state in batch.states():
+                until_ms = state.lock_until_ms
+                if until_ms is None:
+                    continue
+                if until_ms > now_ms:
+                    next_ms = until_ms if next_ms is None else min(next_ms, until_ms)
+                    continue
+                state.settle(ARCHIVED if last < self.start_offset else AVAILABLE, limit)
+                kept.append(StateBatch(first, last, state.state, state.delivery_count))
+                if state.state is AVAILABLE:
+                    self.looks_for_offset = True
+                else:
+                    self.delivery_complete_count += self.records_behind_start(first, last)
+        self._locked_until_ms = next_ms
+        if next_ms is not None:
+            self.on_lock(self, next_ms)
+        if kept:
+            try:
+                self.keep(self, kept)
+            finally:
+                self.move_start()
+        return bool(kept)
+
+    # where it starts
+
+    def starts_within(self, batch: InFlightBatch) -> bool:
+        """Whether the start has moved into a batch."""
+        return batch.first_offset < self.start_offset <= batch.last_offset
+
+    def records_behind_start(self, first_offset: int, last_offset: int) -> int:
+        return last_offset - max(self.start_offset, first_offset) + 1 if last_offset >= self.start_offset else 0
+
+    def move_start(self) -> bool:
+        """Move the start behind all that is done with; whether it moved."""
+        if not self._can_move_start():
+            return False
+        last_done, done = self._last_done()
+        if last_done == NO_OFFSET:
+            return False
+        last_offset = self.batches.last().last_offset
+        if last_done == last_offset:
+            self.start_offset = self.end_offset = last_offset + 1
+            self.batches.clear()
+            self.delivery_complete_count = 0
+            return True
+        batch = self.batches.floor(last_done)
+        assert batch is not None
+        if last_done == batch.last_offset:
+            following = self.batches.following(last_done)
+            self.start_offset = max(self.start_offset, following)
+            if self.gap is not None and self.has_gap:
+                self.start_offset = min(self.gap.gap_start_offset, self.start_offset)
+            self.batches.drop_before(following)
+        else:
+            self.start_offset = max(self.start_offset, last_done + 1)
+            self.batches.drop_before(batch.first_offset)
+        self.delivery_complete_count -= done
+        return True
+
+    def _can_move_start(self) -> bool:
+        if not self.batches:
+            return False
+        batch = self.batches.floor(self.start_offset)
+        if batch is None:
+            return False  # new records lie at the start
+        state = batch.whole if batch.by_offset is None else batch.by_offset.get(self.start_offset)
+        return state is not None and state.state.is_terminal
+
+    def _last_done(self) -> tuple[int, int]:
+        """The last offset up to which all is done with, and how many records behind the start that are."""
+        last_done, done = NO_OFFSET, 0
+        for batch in self.batches:
+            if self.gap is not None and self.has_gap and batch.last_offset >= self.gap.gap_start_offset:
+                break
+            for first, last, state in batch.states():
+                if not state.state.is_terminal:
+                    return last_done, done
+                last_done = last
+                done += self.records_behind_start(first, last)
+        return last_done, done
+
+    def log_starts_at(self, offset: int) -> None:
+        """Records before an offset are gone: those that were available are archived, and the start moves there."""
+        if offset <= self.start_offset:
+            return
+        if not self.batches:
+            self.start_offset = self.end_offset = offset
+            self.delivery_complete_count = 0
+            return
+        done = 0
+        for batch in self.batches.between(0, offset - 1):
+            for first, last, state in batch.states():
+                if state.state.is_terminal:
+                    done += max(0, min(offset - 1, last) - max(self.start_offset, first) + 1)
+        if archive(self, self.batches, self.start_offset, offset, AVAILABLE, counts=False):
+            self.looks_for_offset = True
+        self.start_offset = offset
+        self.delivery_complete_count -= done
+        self.end_offset = max(self.end_offset, offset)
+
+
+def archive(
+    partition: SharePartition,
+    batches: Iterable[InFlightBatch],
+    first_offset: int,
+    end_offset: int,
+    state: RecordState,
+    *,
+    counts: bool,
+) -> bool:
+    """Archive the records of a state between two offsets, the second not counted; whether there were any.
+
+    Args:
+        counts: they are counted as done with.
+    """
+    archived = False
+    for batch in batches:
+        if batch.first_offset >= end_offset:
+            break
+        if batch.by_offset is None:
+            if batch.whole.state is not state:
+                continue
+            if not batch.is_within(first_offset, end_offset - 1):
+                batch.split()
+        for first, last, one in batch.states():
+            if first < first_offset:
+                continue
+            if first >= end_offset:
+                break
+            if one.state is state:
+                one.archive()
+                archived = True
+                if counts:
+                    partition.delivery_complete_count += last - first + 1
+    return archived

@@ -1,0 +1,123 @@
+"""Share sessions: which share partitions a member fetches from a broker, and in which order its requests come.
+
+A session ends with the member's last request, with its connection, or with the broker.
+Source: ShareSession and ShareSessionCache, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+FIRST_EPOCH, FINAL_EPOCH = 0, -1
+MAX_EPOCH = 0x7FFFFFFF
+SessionKey = tuple[str, str]  # group and member
+TopicIndex = tuple[bytes, int]  # topic id and partition
+
+
+@dataclass(slots=True, eq=False)
+class ShareSession:
+    """One member's session at one broker.
+
+    ``partitions`` has those that it fetches in their order, each with whether the next answer has to tell of it even
+    without records. ``unknown`` has those whose topic there was not when they were named first.
+    """
+
+    key: SessionKey
+    connection: int
+    epoch: int
+    partitions: dict[TopicIndex, bool] = field(default_factory=dict)
+    unknown: set[TopicIndex] = field(default_factory=set)
+
+    def update(self, added: Iterable[TopicIndex], forgotten: Iterable[TopicIndex], topics: Container[bytes]) -> None:
+        """Fetch from other partitions too, and from some no more. ``topics`` has the ids of those that there are."""
+        for one in added:
+            if one not in self.partitions:
+                self.partitions[one] = True
+                if one[0] not in topics:
+                    self.unknown.add(one)
+        for one in forgotten:
+            self.partitions.pop(one, None)
+            self.unknown.discard(one)
+
+    def next_epoch(self) -> None:
+        self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
+
+    def has_to_tell(self, one: TopicIndex, *, has_records: bool, has_error: bool) -> bool:
+        """Whether the answer names a partition; notes what the next one has to."""
+        told = self.partitions.get(one)
+        if told is None:
+            return True
+        self.partitions[one] = has_error
+        if has_records:
+            del self.partitions[one]
+            self.partitions[one] = has_error
+        return has_records or told or has_error
+
+
+@dataclass(slots=True, eq=False)
+class ShareSessions:
+    """The share sessions of a broker, at most so many.
+
+    A connection that ends takes the session with it that was opened on it last.
+    """
+
+    max_sessions: int
+    _sessions: dict[SessionKey, ShareSession] = field(default_factory=dict)
+    _of_connection: dict[int, ShareSession] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, key: SessionKey) -> ShareSession | None:
+        return self._sessions.get(key)
+
+    def find(self, key: SessionKey) -> ShareSession:
+        """A member's session. Raises ApiError: SHARE_SESSION_NOT_FOUND."""
+        session = self._sessions.get(key)
+        if session is None:
+            raise ApiError(ErrorCode.SHARE_SESSION_NOT_FOUND, f"there is no share session of member {key[1]} here")
+        return session
+
+    def open(
+        self, key: SessionKey, partitions: Iterable[TopicIndex], connection: int, topics: Container[bytes]
+    ) -> ShareSession:
+        """Begin a session, in place of the one that the member had. Raises ApiError: SHARE_SESSION_LIMIT_REACHED."""
+        self.remove(key)
+        if len(self._sessions) >= self.max_sessions:
+            raise ApiError(
+                ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+                f"there are {self.max_sessions} share sessions, and no more may be",
+            )
+        named = dict.fromkeys(partitions, False)
+        session = ShareSession(key, connection, FIRST_EPOCH + 1, named, {one for one in named if one[0] not in topics})
+        self._sessions[key] = self._of_connection[connection] = session
+        return session
+
+    def resume(self, key: SessionKey, epoch: int) -> ShareSession:
+        """A member's session at this epoch; it goes on to the next.
+
+        Raises ApiError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
+        """
+        session = self.find(key)
+        if session.epoch != epoch:
+            raise ApiError(
+                ErrorCode.INVALID_SHARE_SESSION_EPOCH, f"share session epoch {epoch}, but {session.epoch} is the next"
+            )
+        session.next_epoch()
+        return session
+
+    def remove(self, key: SessionKey) -> ShareSession | None:
+        """End a member's session; gives it, None where there was none."""
+        return self._sessions.pop(key, None)
+
+    def connection_closed(self, connection: int) -> ShareSession | None:
+        """The last session that was opened on a connection that has ended, whether it still runs or not."""
+        return self._of_connection.pop(connection, None)
+
+    def has_members(self, group_id: str) -> bool:
+        """Whether any member of a group has a session here."""
+        return any(key[0] == group_id for key in self._sessions)

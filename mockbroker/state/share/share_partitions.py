@@ -1,0 +1,253 @@
+"""The share partitions that run, the share sessions of each broker, and what ends them.
+
+A share partition runs from the first ShareFetch of its group at the partition's leader until another broker leads, the
+topic goes, or no member of the group has a session at the leader. What it knows beyond what the share coordinator
+keeps, the locks of members, goes with it. All of it is volatile.
+
+Source: SharePartitionManager, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.state.share.acknowledging import release
+from mockbroker.state.share.configs import share_limits
+from mockbroker.state.share.coordinator import ShareCoordinator, Written
+from mockbroker.state.share.partition import ShareLimits, SharePartition
+from mockbroker.state.share.sessions import SessionKey, ShareSession, ShareSessions
+from mockbroker.state.timers import Timers
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Partition
+
+FENCING = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_STATE_EPOCH,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
+"""Errors behind which a share partition has to be read anew."""
+CODE_OF_COORDINATOR_ERROR = {
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+}
+"""What members are told of the share coordinator's errors; of others, UNKNOWN_SERVER_ERROR."""
+TIMESTAMP_RESET = "by_duration:"
+
+
+@dataclass(slots=True, eq=False)
+class SharePartitions:
+    """Share partitions by group and partition, and share sessions by broker."""
+
+    cluster: Cluster
+    coordinator: ShareCoordinator = field(init=False)
+    _running: dict[SharePartitionKey, SharePartition] = field(default_factory=dict)
+    _sessions: dict[int, ShareSessions] = field(default_factory=dict)
+    _timers: Timers[SharePartitionKey] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.coordinator = ShareCoordinator(self.cluster)
+        self._timers = self.cluster.timers.subsystem("share partitions", self._on_timer)
+
+    def limits(self, group_id: str) -> ShareLimits:
+        """The settings of a group as they are now."""
+        return share_limits(self.cluster, group_id)
+
+    def get(self, key: SharePartitionKey) -> SharePartition | None:
+        """A share partition that runs, None where none does."""
+        return self._running.get(key)
+
+    def get_or_load(self, key: SharePartitionKey, partition: Partition) -> SharePartition:
+        """A share partition, begun with what its coordinator keeps where it does not run.
+
+        Raises ApiError: the share coordinator's errors, as members are told them.
+        """
+        found = self._running.get(key)
+        if found is not None:
+            return found
+        loaded = SharePartition(
+            key,
+            partition.leader,
+            partition.leader_epoch,
+            lambda: self.limits(key.group_id),
+            self._keep,
+            lambda one, until_ms: self._timers.set(one.key, until_ms),
+        )
+        try:
+            state = self.coordinator.read(key, partition.leader_epoch)
+        except ApiError as error:
+            raise told(error) from None
+        start_offset = state.start_offset
+        if start_offset == NO_OFFSET:
+            start_offset = self._first_offset(key.group_id, partition)
+        try:
+            loaded.load(start_offset, state.state_epoch, state.state_batches)
+        except ValueError as error:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
+        self._running[key] = loaded
+        return loaded
+
+    def begin(self, key: SharePartitionKey, state_epoch: int, start_offset: int = NO_OFFSET) -> None:
+        """Have a share partition begin, at an offset or where the group's settings say; see ``ShareCoordinator``."""
+        self.coordinator.initialize(key, state_epoch, start_offset)
+
+    def fence(self, key: SharePartitionKey) -> None:
+        """End a share partition: who asks next reads it anew."""
+        if self._running.pop(key, None) is not None:
+            self._timers.cancel(key)
+            self.cluster.notify(key)
+
+    def fence_on(self, key: SharePartitionKey, error: ApiError) -> None:
+        """End it where an error says that it is not the present one."""
+        if error.code in FENCING:
+            self.fence(key)
+
+    # sessions
+
+    def sessions_of(self, broker_id: int) -> ShareSessions:
+        """The share sessions of a broker; they end when it stops."""
+        sessions = self._sessions.get(broker_id)
+        if sessions is None:
+            max_sessions = self.cluster.configs.broker(broker_id, "group.share.max.share.sessions")
+            sessions = self._sessions[broker_id] = ShareSessions(max_sessions)
+        return sessions
+
+    def end_session(self, broker_id: int, key: SessionKey) -> None:
+        """End a member's session, and make available again what the member has there."""
+        session = self.sessions_of(broker_id).remove(key)
+        if session is not None:
+            self._release(session)
+
+    def connection_closed(self, broker_id: int, connection: int) -> None:
+        """A connection has ended: so has the session on it, and the group's share partitions without a session."""
+        sessions = self._sessions.get(broker_id)
+        session = None if sessions is None else sessions.connection_closed(connection)
+        if sessions is None or session is None:
+            return
+        if sessions.get(session.key) is session:
+            self.end_session(broker_id, session.key)
+        group_id = session.key[0]
+        if not sessions.has_members(group_id):
+            for key, one in list(self._running.items()):
+                if key.group_id == group_id and one.leader == broker_id:
+                    self.fence(key)
+
+    # what happens elsewhere
+
+    def leader_changed(self, partition: Partition) -> None:
+        """A partition has another leader, or none."""
+        for key, one in list(self._running.items()):
+            if (
+                key.partition == partition.index
+                and key.topic_id == partition.topic.id
+                and one.leader != partition.leader
+            ):
+                self.fence(key)
+
+    def broker_stopped(self, broker_id: int) -> None:
+        """A broker has stopped, and its sessions with it."""
+        self._sessions.pop(broker_id, None)
+        for key, one in list(self._running.items()):
+            if one.leader == broker_id:
+                self.fence(key)
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """A topic was deleted."""
+        for key in [key for key in self._running if key.topic_id == topic_id]:
+            self.fence(key)
+        self.coordinator.forget_topic(topic_id)
+        from mockbroker.state.groups.share.group import ShareGroup
+        from mockbroker.state.groups.share.partitions import forget_topic
+
+        for group in self.cluster.groups.select(types=("share",)):
+            if isinstance(group, ShareGroup):
+                forget_topic(group, topic_id)
+
+    def forget_group(self, group_id: str, keys: Iterable[SharePartitionKey] = ()) -> None:
+        """A group was deleted, or partitions of it: nothing is kept of them."""
+        gone = set(keys) or {
+            key for key in self._running.keys() | self.cluster.image.share_states.keys() if key.group_id == group_id
+        }
+        for key in sorted(gone):
+            self.fence(key)
+        self.coordinator.forget(sorted(gone))
+
+    # inside
+
+    def _release(self, session: ShareSession) -> None:
+        group_id, member_id = session.key
+        for topic_id, index in session.partitions:
+            key = SharePartitionKey(group_id, topic_id, index)
+            one = self._running.get(key)
+            if one is not None:
+                try:
+                    release(one, member_id)
+                except ApiError as error:
+                    self.fence_on(key, error)
+                self.cluster.notify(key)
+
+    def _keep(self, partition: SharePartition, state_batches: list[StateBatch]) -> None:
+        written = Written(
+            partition.state_epoch,
+            partition.leader_epoch,
+            partition.start_offset,
+            partition.delivery_complete_count,
+            state_batches,
+        )
+        try:
+            self.coordinator.write(partition.key, written)
+        except ApiError as error:
+            raise told(error) from None
+
+    def _first_offset(self, group_id: str, partition: Partition) -> int:
+        """Where a group begins that was never told, by ``share.auto.offset.reset``."""
+        reset = str(self.cluster.configs.group(group_id, "share.auto.offset.reset"))
+        if reset == "earliest":
+            return partition.log.start_offset
+        if reset.startswith(TIMESTAMP_RESET):
+            from mockbroker.state.share.durations import duration_ms
+
+            since_ms = self.cluster.clock.at(self.cluster.now_ms) - duration_ms(reset.removeprefix(TIMESTAMP_RESET))
+            return first_offset_since(partition, since_ms)
+        return partition.high_watermark
+
+    def _on_timer(self, key: SharePartitionKey, now_ms: int) -> None:
+        one = self._running.get(key)
+        if one is None:
+            return
+        try:
+            changed = one.release_expired(now_ms)
+        except ApiError:
+            changed = True
+        if changed:
+            self.cluster.notify(key)
+
+
+def told(error: ApiError) -> ApiError:
+    """A share coordinator's error as members are told it."""
+    code = CODE_OF_COORDINATOR_ERROR.get(ErrorCode(error.code), ErrorCode.UNKNOWN_SERVER_ERROR)
+    return ApiError(code, error.message)
+
+
+def first_offset_since(partition: Partition, timestamp: int) -> int:
+    """The offset of the first record with a timestamp or a later one, the high watermark where there is none."""
+    batch = partition.log.first_batch_since(timestamp)
+    if batch is None:
+        return partition.high_watermark
+    from protocol.records import iter_records
+
+    for record in iter_records(batch.data):
+        if record.timestamp >= timestamp:
+            return min(record.offset, partition.high_watermark)
+    return batch.base_offset

@@ -1,0 +1,203 @@
+"""Elections as they come: when brokers come and go, when replicas fall behind, when somebody asks, and in time.
+
+Source: ReplicationControlManager and QuorumController (maybeBalancePartitionLeaders), Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.features import ELR_VERSION, feature_level
+from mockbroker.state.replicas.overrides import override, overrides_of
+from mockbroker.state.timers import Timers
+from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.election import Rules
+    from protocol.embedded.metadata_topics import PartitionChangeRecord
+
+NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
+TOPIC, BROKER = "topic", "broker"  # as in configs/definitions.py, which is too much to load for two words
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+BALANCE = "leaders"
+
+
+@dataclass(slots=True, eq=False)
+class LeaderControl:
+    """Who leads the partitions of a cluster, and who is in sync.
+
+    With ``leader.imbalance.check.interval.seconds`` of 0 a preferred leader leads again as soon as it is back; with
+    more, so long after partitions were last seen without theirs, unless ``auto.leader.rebalance.enable`` is false.
+    """
+
+    cluster: Cluster
+    _balance: Timers[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._balance = self.cluster.timers.subsystem("leader balance", self._rebalance)
+
+    def rules(self, acceptable: Container[int]) -> Rules:
+        """What elections go by, of topics without unclean ones."""
+        from mockbroker.state.topics.election import Rules
+
+        settings = self.cluster.settings
+        return Rules(
+            acceptable,
+            feature_level(self.cluster, ELR_VERSION) > 0,
+            returns=settings["auto.leader.rebalance.enable"] and not self._interval_ms(),
+        )
+
+    def rules_of(self, topic: Topic, acceptable: Container[int]) -> Rules:
+        """What elections of a topic's partitions go by."""
+        return self.rules(acceptable)._replace(unclean=bool(topic.config(UNCLEAN)))
+
+    def elect(self, topics: Iterable[Topic]) -> None:
+        """Bring leaders and in-sync replicas in line with the brokers that are online and with what replicas have."""
+        from mockbroker.state.topics.election import election
+
+        online = self.cluster.online_ids()
+        replication = self.cluster.replication
+        clean = self.rules(online)
+        unclean = clean._replace(unclean=True)
+        for topic in topics:
+            if topic.diskless:
+                continue
+            rules = unclean if topic.config(UNCLEAN) else clean
+            for partition in topic.partitions:
+                overrides = partition.overrides
+                own = rules if overrides is None else rules._replace(acceptable=online - overrides.offline)
+                # A new leader may be one that other replicas catch up with, and have them in its ISR at once.
+                while True:
+                    eligible = replication.eligible(partition, online)
+                    change = election(partition, eligible, own)
+                    if change is None:
+                        break
+                    self.change(partition, change)
+
+    def elect_leader(self, partition: Partition, *, unclean: bool) -> None:
+        """Have a partition's first replica lead it, or of an ``unclean`` election anybody where nobody does.
+
+        Raises ApiError: ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE.
+        """
+        from mockbroker.state.topics.election import partition_change
+
+        first = partition.replicas[0]
+        if partition.leader == first or (unclean and partition.leader != NO_LEADER):
+            raise ApiError(ErrorCode.ELECTION_NOT_NEEDED)
+        rules = self.rules(self._acceptable(partition))._replace(unclean=unclean)
+        change = partition_change(partition, partition.isr, rules, preferred=None if unclean else first)
+        if change is None:
+            raise ApiError(
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+            )
+        if partition.overrides is not None:
+            override(partition, replace(partition.overrides, leader=None))
+        self.change(partition, change)
+        self.elect([partition.topic])
+        self.cluster.changed()
+
+    def lose(self, broker_id: int) -> None:
+        """A broker starts anew that ended without a word: it may lack records, and is in no ISR and no eligible leader.
+
+        Source: ReplicationControlManager.handleBrokerShutdown, Apache Kafka 4.4.
+        """
+        from mockbroker.state.topics.election import partition_change
+
+        if feature_level(self.cluster, ELR_VERSION) == 0:
+            return
+        for partition in self.cluster.partitions():
+            now = partition.registration
+            if broker_id in now.isr or broker_id in now.elr:
+                rules = self.rules_of(partition.topic, self._acceptable(partition) - {broker_id})
+                isr = [replica for replica in now.isr if replica != broker_id]
+                change = partition_change(partition, isr, rules, lost=(broker_id,))
+                if change is not None:
+                    self.change(partition, change)
+
+    def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
+        """Take replicas out of a partition's ISR, as its leader asks the controller to (AlterPartition, KIP-497)."""
+        from mockbroker.state.topics.election import partition_change
+
+        change = partition_change(partition, isr, self.rules_of(partition.topic, self._acceptable(partition)))
+        if change is not None:
+            self.change(partition, change)
+        self.cluster.changed()
+
+    def change(self, partition: Partition, record: PartitionChangeRecord) -> None:
+        """Write a change of a partition: whoever waits for it is woken, and a new leader begins its epoch.
+
+        One record at a time: an outage of many partitions takes twice as long with all of its records in one list.
+        """
+        cluster = self.cluster
+        epoch = partition.registration.leader_epoch
+        if record.leader not in (NO_LEADER_CHANGE, partition.leader):
+            cluster.support.leader_changes(partition)
+        cluster.writer.commit((record,))
+        cluster.woken.append(partition)
+        held = partition.overrides
+        if held is not None and partition.leader in held.out_of_sync:  # by an election in need
+            override(partition, replace(held, out_of_sync=held.out_of_sync - {partition.leader}))
+        if partition.registration.leader_epoch != epoch:
+            cluster.replication.leader_changed(partition, cluster.now_ms)
+            if cluster.has_share:
+                cluster.share.leader_changed(partition)
+            partition.leader_epoch_began()
+            if partition.leader not in (NO_LEADER, partition.replicas[0]):
+                self._balance_later()
+        cluster.replication.isr_changed(partition, cluster.now_ms)
+
+    def configs_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
+        """With another ``min.insync.replicas`` nobody is eligible any more outside of an ISR.
+
+        Source: ConfigurationControlManager.incrementalAlterConfigResource, Apache Kafka 4.4.
+        """
+        if kind not in (TOPIC, BROKER) or MIN_INSYNC_REPLICAS not in names:
+            return
+        name = resource if kind == TOPIC else ""
+        if any(
+            partition.elr or partition.last_known_elr
+            for topic in self.cluster.topics.values()
+            if name in ("", topic.name)
+            for partition in topic.partitions
+        ):
+            from protocol.embedded.metadata_topics import ClearElrRecord
+
+            self.cluster.writer.commit([ClearElrRecord(topic_name=name)])
+            self.cluster.changed()
+
+    # inside
+
+    def _acceptable(self, partition: Partition) -> frozenset[int]:
+        return self.cluster.online_ids() - overrides_of(partition).offline
+
+    def _interval_ms(self) -> int:
+        return int(self.cluster.settings["leader.imbalance.check.interval.seconds"]) * 1000
+
+    def _balance_later(self) -> None:
+        interval_ms = self._interval_ms()
+        if interval_ms and self.cluster.settings["auto.leader.rebalance.enable"] and BALANCE not in self._balance:
+            self._balance.set(BALANCE, self.cluster.now_ms + interval_ms)
+
+    def _rebalance(self, _key: str, now_ms: int) -> None:
+        """Have the first replica lead each partition that it may lead, unless a command named another."""
+        from mockbroker.state.topics.election import partition_change
+
+        self.cluster.now_ms = now_ms
+        for partition in self.cluster.partitions():
+            first = partition.replicas[0]
+            if partition.leader == first or overrides_of(partition).leader is not None:
+                continue
+            rules = self.rules_of(partition.topic, self._acceptable(partition))
+            change = partition_change(partition, partition.isr, rules, preferred=first)
+            if change is not None:
+                self.change(partition, change)
+            if partition.leader != first:
+                self._balance_later()
+        self.elect(self.cluster.topics.values())
+        self.cluster.changed()

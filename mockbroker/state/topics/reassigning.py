@@ -1,0 +1,206 @@
+"""Reassignments: partitions move to other brokers, which takes as long as their records need on throttled brokers.
+
+A replica that is added copies all that the leader has; once it has caught up it joins the ISR, and when all have that
+are added, those that are removed go. A copy takes no time unless throttles say otherwise: the topic's
+``leader.replication.throttled.replicas`` with the leader's ``leader.replication.throttled.rate``, or the same of the
+follower. Copies that share a throttled broker come one behind the other. What was copied is forgotten in a restart.
+
+Source: KIP-73, KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments, PartitionReassignmentReplicas,
+PartitionReassignmentRevert and ReplicationQuotaManager, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.replicas.overrides import override, overrides_of
+from mockbroker.state.timers import Timers
+from mockbroker.state.topics.placing import check_assignment
+from mockbroker.state.topics.topic import NO_LEADER, Partition
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.election import Assignment
+
+LEADER, FOLLOWER = "leader", "follower"
+ALL_REPLICAS = "*"
+CopyKey = tuple[Partition, int]
+
+
+@dataclass(slots=True, eq=False)
+class Copy:
+    """A replica on its way: the bytes that it lacked at ``start_ms``, from when on it gets so many a second."""
+
+    left_bytes: float
+    rate: float = 0.0
+    start_ms: float = 0.0
+
+    def advance(self, now_ms: int) -> None:
+        """Count what has come by now."""
+        if now_ms > self.start_ms:
+            self.left_bytes = max(0.0, self.left_bytes - (now_ms - self.start_ms) * self.rate / 1000)
+            self.start_ms = now_ms
+
+
+@dataclass(slots=True, eq=False)
+class Reassignments:
+    """The reassignments of a cluster that are under way: the image says which, and here is how far copies are."""
+
+    cluster: Cluster
+    _copies: dict[CopyKey, Copy] = field(default_factory=dict)  # in the order in which they began
+    _timers: Timers[CopyKey] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._timers = self.cluster.timers.subsystem("reassignments", self._copied)
+
+    def under_way(self) -> Iterator[Partition]:
+        """The partitions that move, by topic as they were created."""
+        for partition in self.cluster.partitions():
+            if partition.registration.adding or partition.registration.removing:
+                yield partition
+
+    def alter(self, name: str, index: int, replicas: list[int] | None, *, may_resize: bool) -> None:
+        """Begin to move a partition to other brokers, the preferred leader first, or with None call it off.
+
+        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
+            NO_REASSIGNMENT_IN_PROGRESS.
+        """
+        partition = self.cluster.find_partition(name, index)
+        if partition.topic.diskless:
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
+        if replicas is None:
+            self._call_off(partition)
+        else:
+            self._begin(partition, tuple(replicas), may_resize)
+        self._copy(partition)
+        self.cluster.replication_control.elect([partition.topic])
+        self.cluster.changed()
+
+    def restore(self) -> None:
+        """Begin the copies of reassignments that the image has."""
+        for partition in self.under_way():
+            self._copy(partition)
+
+    def configs_changed(self, _kind: str, _resource: str, names: frozenset[str]) -> None:
+        """Throttles have changed: what is left goes on at the new rates."""
+        if not self._copies or not any("replication.throttled." in name for name in names):
+            return
+        now_ms = self.cluster.now_ms
+        moving = {partition.topic: None for partition, _ in self._copies}
+        for copy in self._copies.values():
+            copy.advance(now_ms)
+        self._plan(now_ms)
+        self.cluster.replication_control.elect(moving)
+        self.cluster.changed()
+
+    # inside
+
+    def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> None:
+        from mockbroker.state.topics.election import Assignment
+
+        registered = {broker.id for broker in self.cluster.replication_control.registered()}
+        check_assignment([target], registered)
+        now = partition.registration
+        wanted = len(now.replicas) - len(now.adding)
+        if not may_resize and len(target) != wanted:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"{len(target)} replicas, but there are {wanted} and the number is to stay",
+            )
+        removing = tuple(sorted(set(now.replicas) - set(target)))
+        adding = tuple(sorted(set(target) - set(now.replicas)))
+        assignment = Assignment(target + removing, removing or now.removing, adding or now.adding)
+        self._change(partition, partition.isr, assignment)
+
+    def _call_off(self, partition: Partition) -> None:
+        from mockbroker.state.topics.election import Assignment
+
+        now = partition.registration
+        if not now.adding and not now.removing:
+            raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+        replicas = tuple([replica for replica in now.replicas if replica not in now.adding])
+        isr = tuple([replica for replica in now.isr if replica not in now.adding])
+        if not isr:
+            if not partition.topic.config("unclean.leader.election.enable"):
+                raise ApiError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"expected a replica of {list(replicas)} in sync to go back to, got ISR {list(now.isr)}",
+                )
+            isr = replicas[:1]
+        self._change(partition, isr, Assignment(replicas))
+
+    def _change(self, partition: Partition, isr: tuple[int, ...], assignment: Assignment) -> None:
+        from mockbroker.state.topics.election import partition_change
+
+        leaders = self.cluster.replication_control.leaders
+        acceptable = self.cluster.online_ids() - overrides_of(partition).offline
+        change = partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
+        if change is not None:
+            leaders.change(partition, change)
+
+    def _copy(self, partition: Partition) -> None:
+        """Have the replicas that are added copy what they lack, and those that are added no longer stop that."""
+        now = partition.registration
+        coming = [broker for broker in now.adding if broker not in now.isr]
+        for key in [key for key in self._copies if key[0] is partition and key[1] not in coming]:
+            self._forget(key)
+        for broker_id in coming:
+            key = (partition, broker_id)
+            if key not in self._copies and self._rates(partition, broker_id):
+                self._copies[key] = Copy(partition.log.size_bytes)
+                held = overrides_of(partition)
+                override(partition, replace(held, copying=held.copying | {broker_id}))
+        self._plan(self.cluster.now_ms)
+
+    def _plan(self, now_ms: int) -> None:
+        """Say when each copy begins and ends: as soon as the throttled brokers of it are done with those before it."""
+        free_ms: dict[tuple[str, int], float] = {}
+        for key, copy in list(self._copies.items()):
+            rates = self._rates(*key)
+            copy.rate = min(rates.values(), default=0.0)
+            if not rates or not copy.left_bytes:
+                self._forget(key)
+                continue
+            copy.start_ms = max((free_ms.get(one, now_ms) for one in rates), default=now_ms)
+            if not copy.rate:
+                self._timers.cancel(key)
+                continue
+            end_ms = copy.start_ms + copy.left_bytes / copy.rate * 1000
+            free_ms.update(dict.fromkeys(rates, end_ms))
+            self._timers.set(key, -int(-end_ms // 1))
+
+    def _rates(self, partition: Partition, broker_id: int) -> dict[tuple[str, int], float]:
+        """The throttles on a copy: bytes a second by side and broker; none where it takes no time."""
+        rates: dict[tuple[str, int], float] = {}
+        for side, broker in ((LEADER, partition.leader), (FOLLOWER, broker_id)):
+            throttled: Collection[str] = partition.topic.config(f"{side}.replication.throttled.replicas") or ()
+            if broker != NO_LEADER and (ALL_REPLICAS in throttled or f"{partition.index}:{broker}" in throttled):
+                own = self.cluster.configs.own("broker", str(broker)).get(f"{side}.replication.throttled.rate")
+                if own is not None:
+                    rates[side, broker] = float(own)
+        return rates
+
+    def _copied(self, key: CopyKey, now_ms: int) -> None:
+        """A replica has all that the leader has."""
+        self.cluster.now_ms = now_ms
+        self._forget(key)
+        self.cluster.replication_control.elect([key[0].topic])
+        self.cluster.changed()
+
+    def _forget(self, key: CopyKey) -> None:
+        partition, broker_id = key
+        self._copies.pop(key, None)
+        self._timers.cancel(key)
+        held = overrides_of(partition)
+        if broker_id in held.copying:
+            override(partition, replace(held, copying=held.copying - {broker_id}))
+
+    def forget(self, partitions: Collection[Partition]) -> None:
+        """These partitions are gone."""
+        gone = set(map(id, partitions))
+        for key in [key for key in self._copies if id(key[0]) in gone]:
+            self._forget(key)

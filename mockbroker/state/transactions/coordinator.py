@@ -1,0 +1,585 @@
+"""The transaction coordinator: who may write under a transactional id, what a transaction writes to, how it ends.
+
+Transactional ids belong to the cluster, not to a broker, so they outlive a stopped coordinator. Every command takes
+plain values and the time, and raises ApiError for what the asker did wrong. Whether the broker that was asked is the
+coordinator is the handlers' question.
+
+A transaction ends in two steps, as in Kafka: what was decided is written down, then each partition gets its marker.
+Here the second follows at once, unless a partition has no leader in reach or too few replicas in sync: then it is tried
+again every ``MARKER_RETRY_MS``, and the producer is told CONCURRENT_TRANSACTIONS meanwhile.
+
+Source: TransactionCoordinator, TransactionMetadata, TransactionStateManager and TransactionMarkerChannelManager, Apache
+Kafka 4.4; KIP-98, KIP-360, KIP-664, KIP-890, KIP-939.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.features import feature_level
+from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.logs.producers import LARGEST_EPOCH, NO_EPOCH, NO_PRODUCER_ID
+from mockbroker.state.timers import Timers
+from mockbroker.state.transactions.markers import Markers
+from mockbroker.state.transactions.records import after, new_value, partitions_of, record
+from mockbroker.state.transactions.states import ENDING, NO_TRANSACTION, STATE_NAMES, Event, State
+from protocol.embedded.transaction_log import TransactionLogValue
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
+
+MARKER_RETRY_MS = 100  # TransactionMarkerChannelManager goes by retry.backoff.ms
+EXHAUSTED_EPOCH = LARGEST_EPOCH - 1  # the last one that producers get; the one behind it is for fencing
+LARGEST_TIMEOUT_MS = 2**31 - 1  # of a producer that commits in two phases: its transactions have no time-out
+NO_BUMP, BUMP = 0, 2  # what a client knows of transaction.version; from 2 on each transaction has an epoch of its own
+
+TimerKey = tuple[Literal["time-out", "markers", "expiry"], str]
+
+
+@dataclass(slots=True, eq=False)
+class Transactions:
+    """The transactional ids of a cluster. What a restart finds again is in the image.
+
+    ``_offsets_open`` has the epoch of each producer that has committed offsets in a transaction that is open, by its id
+    and the partition of ``__consumer_offsets``.
+    """
+
+    cluster: Cluster
+    _timers: Timers[TimerKey] = field(init=False)
+    _markers: Markers = field(init=False)
+    _offsets_open: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._markers = Markers(self.cluster, self.end_offsets)
+        self._timers = self.cluster.timers.subsystem(
+            "transactions", self._on_timer, runs=lambda: bool(self.cluster.online_brokers())
+        )
+
+    def restore(self, now_ms: int) -> None:
+        """Go on with the transactions that are in the image."""
+        for transactional_id in sorted(self.cluster.image.transactions):
+            self._set_timer(transactional_id, now_ms)
+
+    # producers
+
+    def initialise(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        present: tuple[int, int] | None,
+        broker: Broker,
+        now_ms: int,
+        *,
+        two_phase_commit: bool = False,
+        keep_prepared: bool = False,
+    ) -> tuple[int, int]:
+        """The producer id and epoch to use from now on, which fence the producer before.
+
+        Args:
+            present: the producer id and epoch that the producer has, where it continues after an error (KIP-360). The
+                pair before the present one is a retry, whose answer was lost: it gets the present one again.
+            broker: the one that was asked, from whose block a new id comes.
+            two_phase_commit, keep_prepared: KIP-939; the second is not in any release yet.
+
+        Raises ApiError: INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION,
+            INVALID_TRANSACTION_TIMEOUT; PRODUCER_FENCED where another producer took over, or had the transactional id
+            all along; CONCURRENT_TRANSACTIONS while a transaction ends, which one that is open does then.
+        """
+        self.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
+        if two_phase_commit:
+            timeout_ms = LARGEST_TIMEOUT_MS
+        value = self.cluster.image.transactions.get(transactional_id)
+        if value is None:
+            value = new_value(self._new_id(broker), timeout_ms, self._wall_ms(now_ms))
+        value = self._settled(transactional_id, value, now_ms)
+        if present is not None and not is_valid_id(value, *present):
+            raise fenced(transactional_id, value, *present)
+        state = State(value.transaction_status)
+        if state in ENDING:
+            raise concurrent(transactional_id, value)
+        if state is State.ONGOING:
+            self._fence(transactional_id, value, now_ms)
+            raise concurrent(transactional_id, value)
+        return self._next_epoch(transactional_id, value, timeout_ms, present, broker, now_ms)
+
+    def check_initialisation(
+        self, transactional_id: str, timeout_ms: int, two_phase_commit: bool, keep_prepared: bool
+    ) -> None:
+        """Refuse what the coordinator refuses before it looks at its state. Raises ApiError: see ``initialise``."""
+        settings = self.cluster.settings
+        if not transactional_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "expected a transactional id or none, got ''")
+        if two_phase_commit and not settings["transaction.two.phase.commit.enable"]:
+            raise ApiError(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "expected transaction.two.phase.commit.enable=true for commits in two phases, got false",
+            )
+        if keep_prepared:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "prepared transactions cannot be kept")
+        max_timeout_ms = settings["transaction.max.timeout.ms"]
+        if not two_phase_commit and not 0 < timeout_ms <= max_timeout_ms:
+            raise ApiError(
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+                f"expected a timeout of 1 to {max_timeout_ms} ms, got {timeout_ms}",
+            )
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: Collection[TopicPartition],
+        now_ms: int,
+        *,
+        client_version: int = NO_BUMP,
+    ) -> None:
+        """Take partitions into a producer's transaction, which begins with the first.
+
+        Args:
+            client_version: the transaction.version that the producer goes by.
+
+        Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+        """
+        value = self._value(transactional_id, producer_id, now_ms)
+        check_epoch(transactional_id, value, epoch)
+        state = State(value.transaction_status)
+        if state in ENDING:
+            raise concurrent(transactional_id, value)
+        known = set(partitions_of(value)) if state is State.ONGOING else set()
+        if state is State.ONGOING and known.issuperset(partitions):
+            return
+        wall_ms = self._wall_ms(now_ms)
+        begun = value.transaction_start_timestamp_ms if state is State.ONGOING else wall_ms
+        self._write(
+            transactional_id,
+            after(
+                value,
+                Event.PARTITIONS_ADDED,
+                wall_ms,
+                partitions=known.union(partitions),
+                transaction_start_timestamp_ms=begun,
+                client_transaction_version=client_version,
+            ),
+            now_ms,
+        )
+
+    def verify(
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Whether partitions are in a producer's transaction: NONE, or TRANSACTION_ABORTABLE, for each.
+
+        Raises ApiError: as ``add_partitions``.
+        """
+        value = self._value(transactional_id, producer_id, now_ms)
+        check_epoch(transactional_id, value, epoch)
+        if value.transaction_status in ENDING:
+            raise concurrent(transactional_id, value)
+        known = set(partitions_of(value))
+        return {one: ErrorCode.NONE if one in known else ErrorCode.TRANSACTION_ABORTABLE for one in partitions}
+
+    def end(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        now_ms: int,
+        *,
+        commit: bool,
+        broker: Broker,
+        client_version: int = NO_BUMP,
+    ) -> tuple[int, int]:
+        """Commit or abort a producer's transaction; gives the producer id and epoch to go on with.
+
+        Args:
+            client_version: the transaction.version that the producer goes by. From 2 on the epoch is bumped, the one
+                before it is a retry, and a transaction that nothing was added to may be aborted.
+
+        Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS,
+            INVALID_TXN_STATE where there is nothing to end, or it ends or ended the other way.
+        """
+        if client_version >= BUMP:
+            return self._end_bumping(transactional_id, producer_id, epoch, now_ms, commit, broker)
+        value = self._value(transactional_id, producer_id, now_ms)
+        check_epoch(transactional_id, value, epoch)
+        if State(value.transaction_status) is State.ONGOING:
+            self._decide(transactional_id, value, now_ms, commit=commit, client_transaction_version=NO_BUMP)
+        else:
+            check_ended(transactional_id, value, commit=commit)
+        return (value.producer_id, value.producer_epoch)
+
+    # groups
+
+    def has_offsets_open(self, producer_id: int, epoch: int, partition: TopicPartition) -> bool:
+        """Whether a producer has committed offsets there in a transaction that is open, in this epoch."""
+        return self._offsets_open.get((producer_id, partition)) == epoch
+
+    def offsets_staged(self, producer_id: int, epoch: int, partition: TopicPartition) -> None:
+        """A producer has committed offsets in its transaction, to a partition of ``__consumer_offsets``."""
+        self._offsets_open[producer_id, partition] = epoch
+
+    def end_offsets(self, producer_id: int, partition: TopicPartition, *, committed: bool) -> None:
+        """A marker was written to a partition of ``__consumer_offsets``: what the producer committed counts, or not."""
+        self._offsets_open.pop((producer_id, partition), None)
+        self.cluster.groups.end_transaction(producer_id, committed=committed)
+
+    # admins
+
+    def get(self, transactional_id: str) -> TransactionLogValue:
+        """A transactional id to look at. Raises ApiError: TRANSACTIONAL_ID_NOT_FOUND."""
+        value = self.cluster.image.transactions.get(transactional_id)
+        if value is None:
+            raise ApiError(
+                ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"there is no producer with transactional id {transactional_id}"
+            )
+        return value
+
+    def select(
+        self,
+        is_wanted: Callable[[str], bool],
+        *,
+        states: Collection[str] = (),
+        producer_ids: Collection[int] = (),
+        min_duration_ms: int = -1,
+        now_ms: int,
+    ) -> list[tuple[str, TransactionLogValue]]:
+        """The transactional ids that are in one of the states and of one of the producers; none given means any.
+
+        Args:
+            is_wanted: says whether an id is wanted.
+            min_duration_ms: only those that began longer ago than this; -1 for any.
+        """
+        begun_before = self._wall_ms(now_ms) - min_duration_ms
+        return [
+            (transactional_id, value)
+            for transactional_id, value in sorted(self.cluster.image.transactions.items())
+            if is_wanted(transactional_id)
+            and (not states or STATE_NAMES[State(value.transaction_status)] in states)
+            and (not producer_ids or value.producer_id in producer_ids)
+            and (min_duration_ms < 0 or value.transaction_start_timestamp_ms < begun_before)
+        ]
+
+    # time
+
+    def clock_jumped(self, now_ms: int) -> None:
+        """The wall clock shows another time: end and forget what is too old by it."""
+        for transactional_id, value in sorted(self.cluster.image.transactions.items()):
+            if self._is_timed_out(value, now_ms):
+                self._fence(transactional_id, value, now_ms)
+            elif self._is_expired(value, now_ms):
+                self._expire(transactional_id, value, now_ms)
+            else:
+                self._set_timer(transactional_id, now_ms)
+
+    # how time passes, inside
+
+    def _on_timer(self, key: TimerKey, now_ms: int) -> None:
+        self.cluster.now_ms = now_ms
+        _, transactional_id = key
+        value = self.cluster.image.transactions[transactional_id]
+        if value.transaction_status in ENDING:
+            self._write_markers(transactional_id, value, now_ms)
+        elif self._is_timed_out(value, now_ms):
+            self._fence(transactional_id, value, now_ms)
+        elif self._is_expired(value, now_ms):
+            self._expire(transactional_id, value, now_ms)
+        else:
+            self._set_timer(transactional_id, now_ms)
+
+    def _set_timer(self, transactional_id: str, now_ms: int) -> None:
+        """Have the coordinator look at a transactional id when Kafka's would, which looks at all of them at times."""
+        value = self.cluster.image.transactions[transactional_id]
+        state = State(value.transaction_status)
+        if state in ENDING:
+            self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
+            return
+        settings, offset_ms = self.cluster.settings, self.cluster.clock.offset_ms
+        if state is State.ONGOING:
+            self._timers.cancel(("expiry", transactional_id))
+            if value.transaction_timeout_ms != LARGEST_TIMEOUT_MS:
+                over_ms = value.transaction_start_timestamp_ms + value.transaction_timeout_ms + 1 - offset_ms
+                interval_ms = settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
+                self._timers.set(("time-out", transactional_id), next_multiple(max(over_ms, now_ms + 1), interval_ms))
+            return
+        self._timers.cancel(("time-out", transactional_id))
+        over_ms = value.transaction_last_update_timestamp_ms + settings["transactional.id.expiration.ms"] - offset_ms
+        interval_ms = settings["transaction.remove.expired.transaction.cleanup.interval.ms"]
+        self._timers.set(("expiry", transactional_id), next_multiple(max(over_ms, now_ms + 1), interval_ms))
+
+    def _is_timed_out(self, value: TransactionLogValue, now_ms: int) -> bool:
+        timeout_ms = value.transaction_timeout_ms
+        return (
+            value.transaction_status == State.ONGOING
+            and timeout_ms != LARGEST_TIMEOUT_MS
+            and value.transaction_start_timestamp_ms + timeout_ms < self._wall_ms(now_ms)
+        )
+
+    def _is_expired(self, value: TransactionLogValue, now_ms: int) -> bool:
+        kept_ms = self.cluster.settings["transactional.id.expiration.ms"]
+        return (
+            value.transaction_status in NO_TRANSACTION
+            and value.transaction_last_update_timestamp_ms <= self._wall_ms(now_ms) - kept_ms
+        )
+
+    def _expire(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
+        after(value, Event.EXPIRED, self._wall_ms(now_ms))
+        self.cluster.writer.commit([record(transactional_id, None)])
+        self.cluster.producers.last_epochs.pop(transactional_id, None)
+        self._timers.cancel(("expiry", transactional_id))
+
+    def _wall_ms(self, now_ms: int) -> int:
+        return self.cluster.clock.at(now_ms)
+
+    # who a producer is, inside
+
+    def _new_id(self, broker: Broker) -> int:
+        return self.cluster.producers.new_id(broker.id, broker.epoch)
+
+    def _value(self, transactional_id: str, producer_id: int, now_ms: int) -> TransactionLogValue:
+        """What is known of a transactional id whose producer asks.
+
+        Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING.
+        """
+        value = self._known(transactional_id, producer_id, now_ms)
+        if value.producer_id != producer_id:
+            raise wrong_id(transactional_id, producer_id)
+        return value
+
+    def _known(self, transactional_id: str, producer_id: int, now_ms: int) -> TransactionLogValue:
+        if not transactional_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "expected a transactional id, got ''")
+        value = self.cluster.image.transactions.get(transactional_id)
+        if value is None:
+            raise wrong_id(transactional_id, producer_id)
+        return self._settled(transactional_id, value, now_ms)
+
+    def _settled(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> TransactionLogValue:
+        """What is known of a transactional id once its markers are written, if they can be by now."""
+        if value.transaction_status in ENDING:
+            self._write_markers(transactional_id, value, now_ms)
+            return self.cluster.image.transactions[transactional_id]
+        return value
+
+    def _next_epoch(
+        self,
+        transactional_id: str,
+        value: TransactionLogValue,
+        timeout_ms: int,
+        present: tuple[int, int] | None,
+        broker: Broker,
+        now_ms: int,
+    ) -> tuple[int, int]:
+        """Give a producer its epoch, and a new id where epochs are used up. Raises ApiError: PRODUCER_FENCED.
+
+        Source: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
+        """
+        last_epochs = self.cluster.producers.last_epochs
+        known_epoch = value.producer_epoch
+        given, epoch, last_epoch = value.producer_id, known_epoch + 1, NO_EPOCH
+        if known_epoch >= EXHAUSTED_EPOCH and (present is None or present[1] == known_epoch):
+            given, epoch = self._new_id(broker), 0
+            last_epoch = NO_EPOCH if present is None else known_epoch
+        elif present is not None and known_epoch != NO_EPOCH:
+            last_epoch = known_epoch
+            if present[1] != known_epoch:
+                last_epoch = last_epochs.get(transactional_id, NO_EPOCH)
+                if present[1] != last_epoch:
+                    raise fenced(transactional_id, value, *present)
+                epoch = known_epoch  # a retry
+        self._write(
+            transactional_id,
+            after(
+                value,
+                Event.PRODUCER_INITIALISED,
+                self._wall_ms(now_ms),
+                producer_id=given,
+                producer_epoch=epoch,
+                transaction_timeout_ms=timeout_ms,
+                transaction_start_timestamp_ms=-1,
+            ),
+            now_ms,
+        )
+        last_epochs[transactional_id] = last_epoch
+        return (given, epoch)
+
+    def _end_bumping(
+        self, transactional_id: str, producer_id: int, epoch: int, now_ms: int, commit: bool, broker: Broker
+    ) -> tuple[int, int]:
+        """End a transaction of a producer that gets a new epoch with it (KIP-890); see ``end``."""
+        value = self._known(transactional_id, producer_id, now_ms)
+        state = State(value.transaction_status)
+        retries_bump = value.producer_epoch == epoch + 1
+        retries_rotation = (
+            value.previous_producer_id == producer_id and epoch == EXHAUSTED_EPOCH and value.producer_epoch == 0
+        )
+        if value.producer_id != producer_id and not retries_rotation:
+            raise wrong_id(transactional_id, producer_id)
+        if state in ENDING:
+            is_valid = retries_bump
+        elif state in (State.ONGOING, State.EMPTY):
+            is_valid = epoch == value.producer_epoch
+        else:
+            is_valid = retries_bump or retries_rotation or epoch == value.producer_epoch
+        if not is_valid:
+            raise fenced(transactional_id, value, producer_id, epoch)
+        is_retry = state is not State.EMPTY and state is not State.ONGOING and (retries_bump or retries_rotation)
+        if is_retry:
+            check_ended(transactional_id, value, commit=commit)
+            return (value.producer_id, value.producer_epoch)
+        if commit and state is not State.ONGOING:
+            raise wrong_state(transactional_id, value, commit=commit)
+        ended = self._bump(transactional_id, value, now_ms, commit=commit, broker=broker)
+        return completed_pair(ended)
+
+    def _bump(
+        self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, broker: Broker | None
+    ) -> TransactionLogValue:
+        """Decide how a transaction ends, in the next epoch; gives what was written down. A new id where epochs end."""
+        known_epoch = value.producer_epoch
+        next_id = NO_PRODUCER_ID
+        if known_epoch >= EXHAUSTED_EPOCH:
+            next_id = self._new_id(broker or self.cluster.coordinator_for(transactional_id))
+        begun = value.transaction_start_timestamp_ms
+        self.cluster.producers.last_epochs[transactional_id] = known_epoch
+        return self._decide(
+            transactional_id,
+            value,
+            now_ms,
+            commit=commit,
+            client_transaction_version=BUMP,
+            producer_epoch=min(known_epoch + 1, LARGEST_EPOCH),
+            next_producer_id=next_id,
+            transaction_start_timestamp_ms=begun
+            if value.transaction_status == State.ONGOING
+            else self._wall_ms(now_ms),
+        )
+
+    def _fence(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
+        """Abort a transaction in an epoch that its producer does not have."""
+        if feature_level(self.cluster, "transaction.version") >= BUMP:
+            self._bump(transactional_id, value, now_ms, commit=False, broker=None)
+            return
+        self.cluster.producers.last_epochs[transactional_id] = NO_EPOCH
+        self._decide(
+            transactional_id,
+            value,
+            now_ms,
+            commit=False,
+            client_transaction_version=NO_BUMP,
+            producer_epoch=min(value.producer_epoch + 1, LARGEST_EPOCH),
+        )
+
+    def _decide(
+        self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, **changes: int
+    ) -> TransactionLogValue:
+        """Write down how a transaction ends, then its markers; gives what was written down."""
+        event = Event.COMMIT_DECIDED if commit else Event.ABORT_DECIDED
+        partitions = partitions_of(value) if value.transaction_status == State.ONGOING else []
+        decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
+        self._timers.cancel(("time-out", transactional_id))
+        self._timers.cancel(("expiry", transactional_id))
+        self.cluster.writer.commit([record(transactional_id, decided)])
+        self._write_markers(transactional_id, decided, now_ms)
+        return decided
+
+    def _write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
+        self.cluster.writer.commit([record(transactional_id, value)])
+        self._set_timer(transactional_id, now_ms)
+
+    def _write_markers(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
+        """Write the markers that can be written; once none is missing the transaction is complete."""
+        if not self._markers.write(transactional_id, value, now_ms):
+            self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
+            return
+        self._timers.cancel(("markers", transactional_id))
+        producer_id, epoch = completed_pair(value)
+        self._write(
+            transactional_id,
+            after(
+                value,
+                Event.MARKERS_WRITTEN,
+                self._wall_ms(now_ms),
+                partitions=(),
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                next_producer_id=NO_PRODUCER_ID,
+            ),
+            now_ms,
+        )
+
+
+def is_valid_id(value: TransactionLogValue, producer_id: int, epoch: int) -> bool:
+    """Whether a producer that names an id and epoch may have the transactional id; the epoch is judged later."""
+    return (
+        value.producer_epoch == NO_EPOCH
+        or producer_id == value.producer_id
+        or (producer_id == value.previous_producer_id and epoch >= EXHAUSTED_EPOCH)
+    )
+
+
+def completed_pair(value: TransactionLogValue) -> tuple[int, int]:
+    """The producer id and epoch that a transaction which ends leaves behind."""
+    if value.client_transaction_version >= BUMP and value.next_producer_id != NO_PRODUCER_ID:
+        return (value.next_producer_id, 0)
+    return (value.producer_id, value.producer_epoch)
+
+
+def check_epoch(transactional_id: str, value: TransactionLogValue, epoch: int) -> None:
+    """Raises ApiError: PRODUCER_FENCED, unless the epoch is the present one."""
+    if epoch != value.producer_epoch:
+        raise fenced(transactional_id, value, value.producer_id, epoch)
+
+
+def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> None:
+    """Nothing where a transaction has ended this way.
+
+    Raises ApiError: CONCURRENT_TRANSACTIONS while it ends this way; INVALID_TXN_STATE where there is none, or where it
+        ends or has ended the other way.
+    """
+    ending, ended = (
+        (State.PREPARE_COMMIT, State.COMPLETE_COMMIT) if commit else (State.PREPARE_ABORT, State.COMPLETE_ABORT)
+    )
+    if value.transaction_status == ending:
+        raise concurrent(transactional_id, value)
+    if value.transaction_status != ended:
+        raise wrong_state(transactional_id, value, commit=commit)
+
+
+def wrong_id(transactional_id: str, producer_id: int) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"producer id {producer_id} is not the one of {transactional_id}"
+    )
+
+
+def fenced(transactional_id: str, value: TransactionLogValue, producer_id: int, epoch: int) -> ApiError:
+    return ApiError(
+        ErrorCode.PRODUCER_FENCED,
+        f"expected producer id {value.producer_id} and epoch {value.producer_epoch} of {transactional_id}, "
+        f"got {producer_id} and {epoch}",
+    )
+
+
+def concurrent(transactional_id: str, value: TransactionLogValue) -> ApiError:
+    state = STATE_NAMES[State(value.transaction_status)]
+    return ApiError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is in state {state}")
+
+
+def wrong_state(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> ApiError:
+    state = STATE_NAMES[State(value.transaction_status)]
+    wish = "commit" if commit else "abort"
+    return ApiError(
+        ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {wish}, got state {state}"
+    )
+
+
+def next_multiple(time_ms: int, interval_ms: int) -> int:
+    """The first multiple of an interval from a time on.
+
+    >>> next_multiple(60001, 10000), next_multiple(70000, 10000)
+    (70000, 70000)
+    """
+    return -(-time_ms // interval_ms) * interval_ms

@@ -1,0 +1,120 @@
+"""The markers that end a transaction in each of its partitions, written as soon as their leaders can take them.
+
+Source: TransactionMarkerChannelManager and TransactionMarkerRequestCompletionHandler, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.offsets_topic import OFFSETS_TOPIC
+from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.transactions.records import partitions_of
+from mockbroker.state.transactions.states import State
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.image.image import TopicPartition
+    from mockbroker.state.topics.topic import Partition
+    from protocol.embedded.transaction_log import TransactionLogValue
+
+
+class EndOffsets(Protocol):
+    """Ends what a producer has committed to a partition of ``__consumer_offsets``."""
+
+    def __call__(self, producer_id: int, partition: TopicPartition, *, committed: bool) -> None: ...
+
+
+COORDINATOR_EPOCH = 0  # of markers; the leader epoch of a partition of __transaction_state, of which there is none
+
+
+class WrittenMarker(NamedTuple):
+    """A marker in a leader's log, which not every replica has yet: the offset behind it, and that leader's epoch."""
+
+    end_offset: int
+    leader_epoch: int
+
+
+@dataclass(slots=True, eq=False)
+class Markers:
+    """The markers that are missing.
+
+    ``_missing`` has, by transactional id, the partitions that lack theirs, with None, or whose replicas do. A leader
+    that is deposed meanwhile may take the marker with it, so its successor is given it again, as by Kafka's
+    coordinator; and so are all after a restart, as by a new coordinator.
+    """
+
+    cluster: Cluster
+    end_offsets: EndOffsets
+    _missing: dict[str, dict[TopicPartition, WrittenMarker | None]] = field(default_factory=dict)
+
+    def write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> bool:
+        """Write those of a transaction that can be written; gives whether none is missing any more."""
+        missing = self._missing.get(transactional_id)
+        if missing is None:
+            missing = self._missing[transactional_id] = dict.fromkeys(partitions_of(value))
+        for partition in list(missing):
+            if self._write_one(transactional_id, value, partition, missing, now_ms):
+                del missing[partition]
+        if missing:
+            return False
+        del self._missing[transactional_id]
+        return True
+
+    def _write_one(
+        self,
+        transactional_id: str,
+        value: TransactionLogValue,
+        key: TopicPartition,
+        missing: dict[TopicPartition, WrittenMarker | None],
+        now_ms: int,
+    ) -> bool:
+        """Write one partition's marker, unless that was done; gives whether every replica in sync has it."""
+        committed = value.transaction_status == State.PREPARE_COMMIT
+        if key[0] == OFFSETS_TOPIC:
+            self.end_offsets(value.producer_id, key, committed=committed)
+            return True
+        try:
+            partition = self.cluster.find_partition(*key)
+        except ApiError:
+            return True  # deleted meanwhile
+        written = missing[key]
+        if written is None or written.leader_epoch != partition.leader_epoch:
+            if not self._reaches_leader(transactional_id, partition):
+                return False
+            try:
+                end_offset = append_marker(
+                    partition,
+                    self.cluster.clock.at(now_ms),
+                    committed=committed,
+                    producer_id=value.producer_id,
+                    producer_epoch=value.producer_epoch,
+                    coordinator_epoch=COORDINATOR_EPOCH,
+                    transaction_version=value.client_transaction_version,
+                )
+            except ApiError:
+                return True  # an admin ended it by WriteTxnMarkers, in a later epoch
+            written = missing[key] = WrittenMarker(end_offset, partition.leader_epoch)
+            self.cluster.replication.appended(partition, now_ms)
+        return partition.high_watermark >= written.end_offset
+
+    def _reaches_leader(self, transactional_id: str, partition: Partition) -> bool:
+        """Whether the coordinator reaches the leader of a partition, and that one takes a write with acks=all."""
+        cluster = self.cluster
+        try:
+            coordinator = cluster.coordinator_for(transactional_id)
+        except ApiError:
+            return False
+        if not coordinator.is_running:
+            return False
+        if partition.topic.diskless:
+            return True
+        leader = cluster.brokers.get(partition.leader)
+        return (
+            leader is not None
+            and leader.is_running
+            and cluster.network.connects(coordinator.id, leader.id)
+            and len(partition.isr) >= partition.effective_min_isr()
+        )

@@ -1,0 +1,1 @@
+"""For those who test against a cluster: the pytest plugin, and certify."""

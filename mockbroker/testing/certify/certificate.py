@@ -1,0 +1,220 @@
+"""The grade, and a certificate's forms for programs: JSON and JUnit XML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from kafka_rack.locality import Prices
+from mockbroker.testing.certify.checks import ESSENTIAL, FAIL, NOT_SEEN, PASS, Check, checks_of
+from mockbroker.testing.certify.facts import TrafficKey, WireFacts
+
+GRADES = (("A", 90), ("B", 75), ("C", 60), ("D", 40), ("E", 20), ("F", 0))
+"""The least percentage of each."""
+TERABYTE = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """``percent`` is the share of the weights of the checks that were seen and passed; ``grade`` follows from it."""
+
+    command: tuple[str, ...]
+    checks: tuple[Check, ...]
+    percent: int
+    grade: str
+    facts: WireFacts
+    prices: Prices
+
+    def reaches(self, wanted: str) -> bool:
+        """Whether this is as good as a grade, or as a percentage such as ``80`` or ``80%``."""
+        if wanted.rstrip("%").isdigit():
+            return self.percent >= int(wanted.rstrip("%"))
+        order = [grade for grade, _ in GRADES]
+        return order.index(self.grade) <= order.index(wanted.upper())
+
+
+def certificate_of(command: Sequence[str], facts: WireFacts, prices: Prices) -> Certificate:
+    """Judge the facts."""
+    checks = tuple(checks_of(facts))
+    percent = percent_of(checks)
+    return Certificate(tuple(command), checks, percent, grade_of(checks), facts, prices)
+
+
+def percent_of(checks: Sequence[Check]) -> int:
+    """What passed of what was seen, by weight, rounded down."""
+    seen = sum(check.weight for check in checks if check.verdict != NOT_SEEN)
+    passed = sum(check.weight for check in checks if check.verdict == PASS)
+    return 100 * passed // seen if seen else 0
+
+
+def grade_of(checks: Sequence[Check]) -> str:
+    """A letter: F where records are lost, no better than D where an essential check fails, else by percentage.
+
+    >>> from mockbroker.testing.certify.checks import Check
+    >>> grade_of([Check("fetch_rack", "", 3, "pass", ""), Check("no_loss", "", 4, "pass", "")])
+    'A'
+    >>> grade_of([Check("fetch_rack", "", 3, "fail", ""), Check("no_loss", "", 97, "pass", "")])
+    'D'
+    """
+    failed = {check.id for check in checks if check.verdict == FAIL}
+    if "no_loss" in failed:
+        return "F"
+    percent = percent_of(checks)
+    found = next(grade for grade, least in GRADES if percent >= least)
+    return max(found, "D") if failed & set(ESSENTIAL) else found
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Bytes of one category: all, those that crossed, those of them that a fix saves, and what crossing costs.
+
+    ``a_terabyte`` is the price of moving 10^12 bytes in the same proportions, ``avoidable_a_terabyte`` its part that a
+    fix saves for certain.
+    """
+
+    category: str
+    total: int
+    crossed: int
+    avoidable: int
+    perhaps: int
+    a_terabyte: Decimal
+    avoidable_a_terabyte: Decimal
+
+
+def crossings(certificate: Certificate) -> list[Crossing]:
+    """One for each category that was seen."""
+    traffic = certificate.facts.traffic
+    found = []
+    for category in ("consume", "produce", "other"):
+        keys = [key for key in traffic if key.category == category]
+        total = sum(traffic[key] for key in keys)
+        if not total:
+            continue
+        crossed = [key for key in keys if key.locality == "cross"]
+        saved = [key for key in crossed if key.saves]
+        found.append(
+            Crossing(
+                category,
+                total,
+                sum(traffic[key] for key in crossed),
+                sum(traffic[key] for key in saved),
+                sum(traffic[key] for key in crossed if key.at_most and not key.saves),
+                price(certificate, crossed, total),
+                price(certificate, saved, total),
+            )
+        )
+    return found
+
+
+def price(certificate: Certificate, keys: Sequence[TrafficKey], total: int) -> Decimal:
+    """What these bytes cost where ``total`` were a terabyte."""
+    money = Decimal(0)
+    for key in keys:
+        sender, receiver = key.broker_rack or "", key.client_rack
+        if key.category == "produce":
+            sender, receiver = receiver, sender
+        scaled = certificate.facts.traffic[key] * TERABYTE // total
+        money += certificate.prices.cost(sender, receiver, scaled)
+    return money.quantize(Decimal("0.000001"))
+
+
+def to_json(certificate: Certificate) -> dict[str, Any]:
+    """Everything, for programs. Money is text, exact."""
+    facts = certificate.facts
+    reasons: Counter[tuple[str, str, str | None]] = Counter()
+    for key, size in facts.traffic.items():
+        reasons[key.category, key.locality, key.reason] += size
+    return {
+        "command": list(certificate.command),
+        "racks": facts.racks,
+        "grade": certificate.grade,
+        "percent": certificate.percent,
+        "checks": [check.to_json() for check in certificate.checks],
+        "clients": [
+            {
+                "rack": client.rack,
+                "client_id": client.client_id,
+                "software": client.software,
+                "group": client.group,
+                "calls": dict(sorted(client.calls.items())),
+                "fetch_versions": sorted(client.fetch_versions),
+                "produce_versions": sorted(client.produce_versions),
+                "fetch_racks": dict(sorted(client.fetch_racks.items())),
+                "subscription": client.subscription._asdict() if client.subscription else None,
+                "assigned": sorted([topic, index] for topic, index in client.assignment),
+            }
+            for _, client in sorted(facts.clients.items(), key=lambda one: (one[0][0], one[0][1] or ""))
+        ],
+        "bytes": [
+            {"category": category, "locality": locality, "reason": reason, "bytes": size}
+            for (category, locality, reason), size in sorted(reasons.items(), key=str)
+        ],
+        "crossings": [
+            {
+                "category": one.category,
+                "bytes": one.total,
+                "crossed": one.crossed,
+                "avoidable": one.avoidable,
+                "perhaps_avoidable": one.perhaps,
+                "a_terabyte_costs": str(one.a_terabyte),
+                "avoidable_of_it": str(one.avoidable_a_terabyte),
+                "currency": certificate.prices.currency,
+            }
+            for one in crossings(certificate)
+        ],
+        "redirects": {"followed": facts.followed.right, "not_followed": facts.followed.wrong},
+        "fed": facts.fed,
+        "acknowledged": facts.produced.records,
+        "outage_rack": facts.outage_rack,
+        "unfinished": facts.unfinished,
+        "cut_short": facts.cut_short,
+        "failures": facts.failures,
+    }
+
+
+def to_junit(certificate: Certificate, host: str, started: str, seconds: float) -> str:
+    """JUnit XML: a test case for each check, skipped where it was not seen.
+
+    Args:
+        host: the machine's name.
+        started: as ``2026-01-31T12:00:00``.
+    """
+    failed = sum(check.verdict == FAIL for check in certificate.checks)
+    skipped = sum(check.verdict == NOT_SEEN for check in certificate.checks)
+    counts = {"tests": str(len(certificate.checks)), "failures": str(failed), "errors": "0"}
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(
+        suites,
+        "testsuite",
+        {
+            "name": "kafka-rack certify",
+            "timestamp": started,
+            "hostname": host,
+            **counts,
+            "skipped": str(skipped),
+            "time": f"{seconds:.3f}",
+        },
+    )
+    properties = ET.SubElement(suite, "properties")
+    for name, value in (("grade", certificate.grade), ("percent", str(certificate.percent))):
+        ET.SubElement(properties, "property", {"name": name, "value": value})
+    for check in certificate.checks:
+        case = ET.SubElement(suite, "testcase", {"classname": "kafka-rack.certify", "name": check.id, "time": "0.000"})
+        if check.verdict == FAIL:
+            failure = ET.SubElement(case, "failure", {"message": printable(check.evidence), "type": "certify"})
+            failure.text = printable(f"{check.question}? {check.evidence}")
+        elif check.verdict == NOT_SEEN:
+            ET.SubElement(case, "skipped", {"message": printable(check.evidence)})
+    ET.SubElement(suite, "system-out").text = printable(" ".join(certificate.command))
+    ET.SubElement(suite, "system-err").text = ""
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def printable(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return "".join(one if one in "\t\n" or one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)

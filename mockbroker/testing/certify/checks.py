@@ -1,0 +1,302 @@
+"""What is asked of a program, and what the wire's facts answer: each check passes, fails or was not seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_rack.locality.amounts import bytes_text
+from kafka_rack.locality.reasons import near_match
+from kafka_rack.rack_names import shown
+from mockbroker.testing.certify.facts import ClientFacts, Tally, WireFacts
+from mockbroker.testing.certify.observer import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
+
+Verdict = Literal["pass", "fail", "not seen"]
+PASS: Verdict = "pass"  # noqa: S105 - no password
+FAIL: Verdict = "fail"
+NOT_SEEN: Verdict = "not seen"
+STRAY_SHARE = 0.25
+"""A follower is a lease: a client may look in at the leader now and then, but not each second fetch; and some, such as
+librdkafka, do not change replicas more than once a minute."""
+LOCAL_SHARE = 0.9
+"""Of what is assigned: clients' own rack-aware assignors deal greedily and miss one now and then; chance gives 2/3."""
+AVOIDABLE_SHARE = 0.05
+"""Of what is consumed: the first fetches, and those around an outage, cannot all be near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One answer. ``evidence`` says which calls and how many; ``weight`` what it counts in the grade."""
+
+    id: str
+    question: str
+    weight: int
+    verdict: Verdict
+    evidence: str
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "check": self.id,
+            "question": self.question,
+            "weight": self.weight,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+        }
+
+
+Judgement = tuple[Verdict, str]
+
+
+def fetch_rack(facts: WireFacts) -> Judgement:
+    """Fetch names a rack, and it is that of the process."""
+    consumers = facts.consumers
+    if not consumers:
+        return NOT_SEEN, "no Fetch"
+    versions = spoken(consumers)
+    total, named = Counter[str](), 0
+    for client in consumers:
+        total += client.fetch_racks
+        named += client.fetch_racks[client.rack]
+    calls = total.total()
+    if named == calls:
+        return PASS, f"{calls} of {calls} Fetch requests ({versions}) name the rack that the process runs in"
+    if not any(total):
+        old = max(version for client in consumers for version in client.fetch_versions) < FIRST_FETCH_RACK
+        why = f"; there is no place for it before v{FIRST_FETCH_RACK}" if old else ""
+        return FAIL, f"none of {calls} Fetch requests ({versions}) names a rack{why}"
+    others = {(client.rack, told) for client in consumers for told in client.fetch_racks if told != client.rack}
+    runs, told = min(others)
+    without = total[""]
+    what = f"name {shown(told)} in rack {runs}" if told else f"without a rack in rack {runs}"
+    more = f", {without} name none" if without and told else ""
+    return FAIL, f"{calls - named} of {calls} Fetch requests ({versions}) do not name their rack: some {what}{more}"
+
+
+def rack_name(facts: WireFacts) -> Judgement:
+    """The racks that clients name are racks of brokers, letter by letter."""
+    told = {rack for client in facts.clients.values() for rack in client.fetch_racks if rack}
+    told |= {
+        client.subscription.rack
+        for client in facts.clients.values()
+        if client.subscription is not None and client.subscription.rack
+    }
+    if not told:
+        return NOT_SEEN, "no rack is named"
+    unknown = sorted(told - set(facts.racks))
+    if not unknown:
+        return PASS, f"{', '.join(sorted(told))}: brokers name the same"
+    near = [near_match(rack, frozenset(facts.racks)) or f"no broker is in {shown(rack)}" for rack in unknown]
+    return FAIL, f"{near[0]}" + (f"; and {len(near) - 1} more" if len(near) > 1 else "")
+
+
+def preferred_replica(facts: WireFacts) -> Judgement:
+    """After an answer that names a replica the next fetch goes there."""
+    tally = facts.followed
+    if not tally.seen:
+        return NOT_SEEN, "the leader named no other replica"
+    text = f"{tally.right} of {tally.seen} redirects were followed"
+    if facts.ignored_redirects > tally.wrong:
+        text += f", the others came {facts.ignored_redirects:,} times in vain"
+    if tally.wrong / tally.seen <= STRAY_SHARE:
+        return PASS, text
+    return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+
+
+def stays(facts: WireFacts) -> Judgement:
+    """A follower's answer that names nobody is no reason to leave it."""
+    tally = facts.stayed
+    if not tally.seen:
+        return NOT_SEEN, "no second fetch at a follower"
+    share = tally.wrong / tally.seen
+    text = f"{tally.right} of {tally.seen} fetches behind a follower's answer stayed there"
+    if share <= STRAY_SHARE:
+        return PASS, text
+    return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+
+
+def leader_on_minus_one(facts: WireFacts) -> Judgement:
+    """A leader that names nobody is read from."""
+    return of_tally(facts.minus_one, "readers stayed at the leader that named nobody", "no such answer of a leader")
+
+
+def out_of_range(facts: WireFacts) -> Judgement:
+    """Out of range at a follower means: ask the leader for the same offset."""
+    return of_tally(
+        facts.out_of_range, "asked the leader for the same offset", "no offset was out of range at a follower"
+    )
+
+
+def follower_gone(facts: WireFacts) -> Judgement:
+    """A follower that stops, or has the partition no more, is left."""
+    return of_tally(facts.follower_gone, "went elsewhere", "no follower went while it was read from")
+
+
+def assignor_rack(facts: WireFacts) -> Judgement:
+    """Members name their rack on joining."""
+    members = [client for client in facts.clients.values() if client.subscription is not None]
+    if not members:
+        return NOT_SEEN, "no member of a group"
+    named = [member for member in members if member.subscription and member.subscription.rack == member.rack]
+    how = sorted({form(member) for member in members})
+    text = f"{len(named)} of {len(members)} members name their rack ({', '.join(how)})"
+    return PASS if len(named) == len(members) else FAIL, text
+
+
+def local_assignments(facts: WireFacts) -> Judgement:
+    """Members are assigned partitions that have a replica in their rack."""
+    tally = facts.assignments
+    if not tally.seen:
+        return NOT_SEEN, "no assignment that could be far: no group, or a replica in every rack"
+    text = f"{tally.right} of {tally.seen} assigned partitions have a replica in the member's rack"
+    if tally.right / tally.seen >= LOCAL_SHARE:
+        return PASS, text
+    return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+
+
+def leader_hints(facts: WireFacts) -> Judgement:
+    """A new leader named in an error is gone to without Metadata in between (KIP-951)."""
+    tally = facts.hints
+    if tally.seen:
+        text = f"{tally.right} of {tally.seen} new leaders were gone to by the hint alone"
+        if 2 * tally.right >= tally.seen:  # metadata that is asked for anyway may come first
+            return PASS, text
+        return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+    fetch = max((version for one in facts.consumers for version in one.fetch_versions), default=0)
+    produce = max((version for one in facts.producers for version in one.produce_versions), default=0)
+    if fetch and not produce and fetch < FIRST_FETCH_HINT:
+        return FAIL, f"Fetch v{fetch} carries no hints, v{FIRST_FETCH_HINT} is the first"
+    if produce and not fetch and produce < FIRST_PRODUCE_HINT:
+        return FAIL, f"Produce v{produce} carries no hints, v{FIRST_PRODUCE_HINT} is the first"
+    return NOT_SEEN, "no error named a new leader"
+
+
+def no_loss(facts: WireFacts) -> Judgement:
+    """Nothing that was fed is passed over, and all that was acknowledged is there."""
+    rack = f", rack {facts.outage_rack} stopped and back in between" if facts.outage_rack else ""
+    wrong = [*facts.produced.missing, *facts.lost]
+    if wrong:
+        more = f"; and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return FAIL, f"{wrong[0]}{more}{rack}"
+    texts = []
+    if facts.delivered:
+        again = facts.delivered_again.total()
+        in_part = facts.unread or facts.cut_short
+        what = "what was fetched has no gap" if in_part else f"all of {facts.fed:,} records fed were fetched"
+        texts.append(f"{what} ({again:,} records came again)")
+    if facts.produced.records:
+        texts.append(f"all of {facts.produced.records:,} acknowledged records are in the logs")
+    if not texts:
+        return NOT_SEEN, "no record was moved"
+    return PASS, " and ".join(texts) + rack
+
+
+def goes_on(facts: WireFacts) -> Judgement:
+    """Work goes on while a rack is down, and once it is back; processes live on."""
+    if facts.failures:
+        return FAIL, facts.failures[0]
+    stalled = [facts.unfinished[step] for step in ("outage", "back") if step in facts.unfinished]
+    if stalled or facts.unread:
+        return FAIL, "; ".join([*stalled, *facts.unread[:1]])
+    if not facts.outage_rack:
+        return NOT_SEEN, "no rack was stopped"
+    if facts.cut_short is not None:
+        return NOT_SEEN, "time was over, or every process had ended, before all was seen"
+    return PASS, f"every partition went on while rack {facts.outage_rack} was down, and once it was back"
+
+
+def reads_once(facts: WireFacts) -> Judgement:
+    """While nothing happens no record is fetched again. No check of a certificate: a rebalance may bring some again."""
+    if not facts.delivered:
+        return NOT_SEEN, "nothing was fetched"
+    again = facts.delivered_again.total()
+    text = f"of {facts.fed:,} records fed {again:,} were fetched again"
+    return (FAIL if again else PASS), text
+
+
+def no_duplicates(facts: WireFacts) -> Judgement:
+    """Idempotent producers write nothing twice."""
+    produced = facts.produced
+    if not produced.idempotent_batches:
+        kind = "no producer is idempotent" if produced.other_batches else "nothing was produced"
+        more = f"; {len(produced.duplicates)} batches were written twice" if produced.duplicates else ""
+        return NOT_SEEN, kind + more
+    if produced.duplicates:
+        return FAIL, f"{len(produced.duplicates)} batches are in the logs twice; {produced.duplicates[0]}"
+    return PASS, f"{produced.idempotent_batches} batches of idempotent producers, none of them twice"
+
+
+def near_reads(facts: WireFacts) -> Judgement:
+    """Bytes that are consumed do not cross racks where they need not."""
+    consumed, avoidable, crossed = 0, Counter[str](), 0
+    for key, size in facts.traffic.items():
+        if key.category == "consume":
+            consumed += size
+            crossed += size if key.locality == "cross" else 0
+            if key.saves:
+                avoidable[key.reason or ""] += size
+    if not consumed or not facts.consumers:
+        return NOT_SEEN, "nothing was consumed"
+    share = avoidable.total() / consumed
+    saved = bytes_text(avoidable.total())
+    text = f"{bytes_text(crossed)} of {bytes_text(consumed)} consumed crossed racks, {saved} of it avoidable"
+    if share <= AVOIDABLE_SHARE:
+        return PASS, text
+    return FAIL, f"{text}, most by {avoidable.most_common(1)[0][0]}"
+
+
+CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
+    ("fetch_rack", "does Fetch carry its rack", 3, fetch_rack),
+    ("rack_name", "is that rack one of the brokers'", 2, rack_name),
+    ("preferred_replica", "does it follow the preferred replica", 3, preferred_replica),
+    ("stays", "does it stay there", 2, stays),
+    ("leader_on_minus_one", "does it stay with a leader that names nobody (-1)", 1, leader_on_minus_one),
+    ("out_of_range", "does it return to the leader on out of range", 2, out_of_range),
+    ("follower_gone", "does it leave a follower that goes", 2, follower_gone),
+    ("assignor_rack", "does its assignor say racks", 2, assignor_rack),
+    ("local_assignments", "are its assignments local", 1, local_assignments),
+    ("leader_hints", "does it use leader hints (KIP-951)", 1, leader_hints),
+    ("no_loss", "does it survive the outage without loss", 4, no_loss),
+    ("goes_on", "does it go on over the outage", 3, goes_on),
+    ("no_duplicates", "does it write nothing twice", 2, no_duplicates),
+    ("near_reads", "does it read near", 2, near_reads),
+)
+OTHER_CHECKS = (("reads_once", "does it read each record once", 1, reads_once),)
+"""What a scenario of the museum may ask."""
+ESSENTIAL = ("fetch_rack", "preferred_replica")
+"""Without these a program is not rack-aware, whatever else it does well."""
+
+
+def check_of(facts: WireFacts, wanted: str) -> Check:
+    """One check by its id, of the certificate's or another."""
+    name, question, weight, judge = next(one for one in (*CHECKS, *OTHER_CHECKS) if one[0] == wanted)
+    return Check(name, question, weight, *judge(facts))
+
+
+def checks_of(facts: WireFacts) -> list[Check]:
+    """Every check, in the order of ``CHECKS``."""
+    return [Check(name, question, weight, *judge(facts)) for name, question, weight, judge in CHECKS]
+
+
+def of_tally(tally: Tally, what: str, not_seen: str) -> Judgement:
+    """Passes where nothing went wrong; what did is quoted."""
+    if not tally.seen:
+        return NOT_SEEN, not_seen
+    text = f"{tally.right} of {tally.seen} {what}"
+    if tally.wrong:
+        return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+    return PASS, text
+
+
+def spoken(clients: list[ClientFacts]) -> str:
+    """The Fetch versions, as ``v11`` or ``v11, v12``."""
+    versions = sorted({version for client in clients for version in client.fetch_versions})
+    return ", ".join(f"v{version}" for version in versions)
+
+
+def form(client: ClientFacts) -> str:
+    """How a member said what it said."""
+    assert client.subscription is not None
+    version = client.subscription.version
+    return "ConsumerGroupHeartbeat" if version < 0 else f"subscription v{version}"

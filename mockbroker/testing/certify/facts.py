@@ -1,0 +1,192 @@
+"""What the wire showed of a program: plain values, collected by ``observer`` and judged by ``checks``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+MAX_EXAMPLES = 3
+"""Calls that are quoted for each thing that was seen; the rest is counted."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often something went right and wrong, and the first calls of each kind in words.
+
+    >>> tally = Tally()
+    >>> tally.note(True, "orders-0: broker 1, as told"), tally.note(False, "orders-1: broker 0 again")
+    (None, None)
+    >>> tally.right, tally.wrong, tally.examples_of_wrong
+    (1, 1, ['orders-1: broker 0 again'])
+    """
+
+    right: int = 0
+    wrong: int = 0
+    examples_of_right: list[str] = field(default_factory=list)
+    examples_of_wrong: list[str] = field(default_factory=list)
+
+    @property
+    def seen(self) -> int:
+        return self.right + self.wrong
+
+    def note(self, is_right: bool, example: str) -> None:
+        """Count one more."""
+        if is_right:
+            self.right += 1
+            examples = self.examples_of_right
+        else:
+            self.wrong += 1
+            examples = self.examples_of_wrong
+        if len(examples) < MAX_EXAMPLES:
+            examples.append(example)
+
+
+class Subscription(NamedTuple):
+    """What a member of a group said on joining: the version of its subscription, -1 for KIP-848, and its rack."""
+
+    version: int
+    rack: str | None
+
+
+@dataclass(slots=True)
+class ClientFacts:
+    """One client of the program: what is told apart by the rack that its process runs in, and its client id.
+
+    ``subscription`` and ``assignment`` are the last of each, the latter as (topic, partition). ``last_metadata`` and
+    ``last_rebalance`` are the moments when it was last answered that; ``metadata_at`` is when it asked which broker.
+    """
+
+    rack: str
+    client_id: str | None
+    software: str | None = None
+    calls: Counter[str] = field(default_factory=Counter)
+    fetch_versions: Counter[int] = field(default_factory=Counter)
+    produce_versions: Counter[int] = field(default_factory=Counter)
+    fetch_racks: Counter[str] = field(default_factory=Counter)
+    group: str | None = None
+    subscription: Subscription | None = None
+    assignment: frozenset[tuple[str, int]] = frozenset()
+    last_metadata: int = 0
+    metadata_at: dict[int, int] = field(default_factory=dict)
+    last_rebalance: int = 0
+
+
+class TrafficKey(NamedTuple):
+    """What bytes have in common; words of ``kafka_rack.locality``."""
+
+    category: str
+    client_rack: str
+    broker_rack: str | None
+    locality: str
+    reason: str | None
+    saves: bool
+    at_most: bool
+
+
+@dataclass(slots=True)
+class OffsetRanges:
+    """Offsets as ranges, first and behind the last; whatever touches is one range.
+
+    >>> ranges = OffsetRanges()
+    >>> ranges.add(0, 5), ranges.add(8, 9), ranges.add(3, 6)
+    (0, 0, 2)
+    >>> ranges.spans, ranges.gaps(10)
+    ([(0, 6), (8, 9)], [(6, 8), (9, 10)])
+    """
+
+    spans: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, first: int, end: int) -> int:
+        """Take a range in; gives how many of its offsets were there before."""
+        if self.spans and first == self.spans[-1][1]:  # nearly always
+            self.spans[-1] = (self.spans[-1][0], end)
+            return 0
+        again = sum(max(0, min(end, stop) - max(first, start)) for start, stop in self.spans)
+        merged: list[tuple[int, int]] = []
+        for start, stop in sorted([*self.spans, (first, end)]):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+            else:
+                merged.append((start, stop))
+        self.spans = merged
+        return again
+
+    def gaps(self, end: int) -> list[tuple[int, int]]:
+        """What is missing from the first offset there is up to ``end``; all is where there is none."""
+        missing, at = [], self.spans[0][0] if self.spans else end
+        for start, stop in self.spans:
+            if start > at:
+                missing.append((at, min(start, end)))
+            at = max(at, stop)
+        if at < end:
+            missing.append((at, end))
+        return [(first, last) for first, last in missing if first < last]
+
+
+class AcknowledgedBatch(NamedTuple):
+    """A batch that was acknowledged: its checksum, which the log keeps, and how many records it has."""
+
+    checksum: int
+    records: int
+
+
+@dataclass(slots=True)
+class ProducedRecords:
+    """What a program's producers were told, by topic and partition."""
+
+    acknowledged: dict[tuple[str, int], dict[int, AcknowledgedBatch]] = field(default_factory=dict)
+    """By base offset."""
+    records: int = 0
+    idempotent_batches: int = 0
+    other_batches: int = 0
+    missing: list[str] = field(default_factory=list)
+    duplicates: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WireFacts:
+    """All that a certificate is made of.
+
+    ``delivered`` has what each reader got, a reader being a group or, without one, a rack's process: which offsets, and
+    how many of them more than once. ``lost`` names what was passed over, ``unread`` what had not come by the end.
+    """
+
+    racks: list[str]
+    partitions: int = 0
+    clients: dict[tuple[str, str | None], ClientFacts] = field(default_factory=dict)
+    followed: Tally = field(default_factory=Tally)
+    ignored_redirects: int = 0
+    """Every single one; in ``followed`` a reader that is sent to one replica again and again counts once."""
+    stayed: Tally = field(default_factory=Tally)
+    minus_one: Tally = field(default_factory=Tally)
+    out_of_range: Tally = field(default_factory=Tally)
+    follower_gone: Tally = field(default_factory=Tally)
+    hints: Tally = field(default_factory=Tally)
+    assignments: Tally = field(default_factory=Tally)
+    traffic: Counter[TrafficKey] = field(default_factory=Counter)
+    delivered: dict[tuple[str, str, int], OffsetRanges] = field(default_factory=dict)
+    delivered_again: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    fed: int = 0
+    produced: ProducedRecords = field(default_factory=ProducedRecords)
+    consumed_topics: set[str] = field(default_factory=set)
+    produced_topics: set[str] = field(default_factory=set)
+    outage_rack: str | None = None
+    failures: list[str] = field(default_factory=list)
+    """Processes that ended by themselves and not well, in words."""
+    unfinished: dict[str, str] = field(default_factory=dict)
+    """What was waited for in vain: step -> words."""
+    cut_short: str | None = None
+    """The step in which time was over, or every process had ended."""
+    first_ms: int = 0
+    last_ms: int = 0
+
+    @property
+    def consumers(self) -> list[ClientFacts]:
+        return [client for client in self.clients.values() if client.fetch_versions]
+
+    @property
+    def producers(self) -> list[ClientFacts]:
+        return [client for client in self.clients.values() if client.produce_versions]

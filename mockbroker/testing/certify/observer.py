@@ -1,0 +1,446 @@
+"""Watches a cluster's calls and keeps what they say of the program that makes them.
+
+A client's rack is that of the listener that it came in by, as each rack's process is given the addresses of its own: so
+it is known where the process runs, whatever the client says. Calls of other listeners are not the program's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafka_rack.locality import Facts as LocalityFacts
+from kafka_rack.locality import judge
+from mockbroker.call import Call
+from mockbroker.core.outcome import Outcome
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
+from mockbroker.testing.certify.facts import (
+    AcknowledgedBatch,
+    ClientFacts,
+    OffsetRanges,
+    Subscription,
+    TrafficKey,
+    WireFacts,
+)
+from mockbroker.testing.certify.following import Following, PartitionLayout, TopicPartition
+from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from protocol.embedded.versioned import read_versioned, stated_version
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
+from protocol.records import iter_batches
+from protocol.registry import message_class
+
+PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
+JOIN_GROUP, SYNC_GROUP, API_VERSIONS = 11, 14, 18
+CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
+READ = frozenset({PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, API_VERSIONS, CONSUMER_GROUP_HEARTBEAT})
+"""The APIs whose requests are looked into; the rest is counted."""
+TOPIC_ID_FETCH = TOPIC_ID_PRODUCE = 13
+FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
+FIRST_FETCH_RACK = 11
+FULL_FETCHES = (0, -1)  # epochs of a fetch that names all its partitions
+LENGTH_BYTES = 4
+NO_LEADER = -1
+
+FetchPositions = dict[TopicPartition, int]
+
+
+class WireObserver:
+    """One of ``CallPath.arrivals`` and of ``CallPath.observers``; ``facts`` grow with each call of the program.
+
+    What is kept grows with clients, partitions and groups, not with calls; of acknowledged batches a checksum each.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.facts = WireFacts(racks=cluster.racks())
+        self.following = Following(self.facts, self._layout_of)
+        self.calls = 0
+        """How many calls of the program have ended."""
+        self._clock = 0
+        self._arrived: dict[Call, int] = {}
+        self._sessions: dict[tuple[int, int], FetchPositions] = {}  # by broker and session id
+        self._moves: dict[TopicPartition, tuple[int, int]] = {}  # leader, and when it came to lead
+        self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients that were told of it, by API
+
+    # the path's calls
+
+    def call_arrived(self, call: Call) -> None:
+        """A request has come, of which nothing was read yet."""
+        if call.session.listener_rack is not None:
+            self._clock += 1
+            self._arrived[call] = self._clock
+
+    def call_ended(self, outcome: Outcome) -> None:
+        """It has ended."""
+        call = outcome.call
+        rack = call.session.listener_rack
+        if rack is None or not call.frame:
+            return
+        self._clock += 1
+        arrived = self._arrived.pop(call, self._clock)
+        self.calls += 1
+        client = self._client(rack, call.session.client_id)
+        facts = self.facts
+        facts.first_ms = facts.first_ms or outcome.at_ms
+        facts.last_ms = outcome.at_ms
+        client.calls[api_name(call.api_key)] += 1
+        if call.api_key in (METADATA, DESCRIBE_TOPIC_PARTITIONS):
+            client.last_metadata = self._clock
+            client.metadata_at[call.session.broker.id] = arrived
+        request = None
+        if call.api_key in READ and call.body_start:
+            try:
+                request = call.request
+            except ProtocolError:
+                request = None
+        if call.api_key == FETCH and request is not None:
+            self._fetched(client, outcome, request, arrived)
+            return
+        if call.api_key == PRODUCE and request is not None:
+            self._produced(client, outcome, request, arrived)
+            return
+        self._count(client, outcome, LocalityFacts("other"), wire_bytes(outcome))
+        if request is None:
+            return
+        if call.api_key == JOIN_GROUP:
+            self._joined(client, request, arrived)
+        elif call.api_key == SYNC_GROUP:
+            client.last_rebalance = self._clock
+            if outcome.response is not None:
+                self._assigned(client, outcome.response)
+        elif call.api_key == CONSUMER_GROUP_HEARTBEAT:
+            self._heartbeat(client, request, outcome.response)
+        elif call.api_key == OFFSET_COMMIT:
+            client.group = client.group or request.group_id
+        elif getattr(request, "client_software_name", ""):
+            client.software = f"{request.client_software_name} {request.client_software_version}".strip()
+
+    # what the course of a certification tells
+
+    def leader_moved(self, place: TopicPartition, leader: int) -> None:
+        """A partition was given another leader; who hears of it by an error may go there without asking."""
+        self._moves[place] = (leader, self._clock)
+
+    def leader_settled(self, place: TopicPartition) -> None:
+        """What was to be seen of that was seen; who comes now, comes for another reason."""
+        self._moves.pop(place, None)
+
+    def brokers_stopped(self, broker_ids: list[int]) -> int:
+        """Brokers were stopped; gives the moment, to be compared with arrivals."""
+        self.following.brokers_gone(broker_ids, self._clock)
+        return self._clock
+
+    def settle_assignments(self) -> None:
+        """Count who was assigned what now, while all is well: whether a replica of it is in the member's rack."""
+        for client in self.facts.clients.values():
+            for topic, index in sorted(client.assignment):
+                racks = self._replica_racks((topic, index))
+                if racks is None or set(self.facts.racks) <= racks:
+                    continue  # near everybody, so it says nothing
+                self.facts.assignments.note(
+                    client.rack in racks,
+                    f"{topic}-{index} (replicas in {', '.join(sorted(racks))}) to the member in rack {client.rack}",
+                )
+
+    # inside
+
+    def _client(self, rack: str, client_id: str | None) -> ClientFacts:
+        client = self.facts.clients.get((rack, client_id))
+        if client is None:
+            client = self.facts.clients[rack, client_id] = ClientFacts(rack, client_id)
+        return client
+
+    def _partition(self, place: TopicPartition) -> Partition | None:
+        topic = self.cluster.topics.get(place[0])
+        if topic is None or topic.diskless or not 0 <= place[1] < len(topic.partitions):
+            return None
+        return topic.partitions[place[1]]
+
+    def _layout_of(self, place: TopicPartition) -> PartitionLayout | None:
+        partition = self._partition(place)
+        if partition is None:
+            return None
+        in_sync = self.cluster.online_ids().intersection(partition.isr)
+        return PartitionLayout(partition.leader, in_sync, partition.replicas)
+
+    def _replica_racks(self, place: TopicPartition) -> set[str] | None:
+        partition = self._partition(place)
+        if partition is None:
+            return None
+        return {rack for one in partition.replicas if (rack := self.cluster.brokers[one].rack) is not None}
+
+    def _name(self, topic: Any, by_id: bool, name: str) -> str | None:
+        if not by_id:
+            return name or None
+        found = self.cluster.topic_by_id.get(topic.topic_id)
+        return found.name if found is not None else None
+
+    # Fetch
+
+    def _fetched(self, client: ClientFacts, outcome: Outcome, request: Any, arrived: int) -> None:
+        call = outcome.call
+        client.fetch_versions[call.version] += 1
+        told = request.rack_id if call.version >= FIRST_FETCH_RACK else ""
+        client.fetch_racks[told] += 1
+        broker = call.session.broker.id
+        positions = self._positions(request, call.version, broker)
+        response = outcome.response
+        if response is None or response.error_code:
+            self._count(client, outcome, LocalityFacts("consume", whole=False), wire_bytes(outcome))
+            for place, offset in positions.items():
+                self.following.asked(client, place, broker, offset, arrived)
+            return
+        if response.session_id:
+            self._sessions[broker, response.session_id] = positions
+        entries = dict(self._entries(response.responses, call.version >= TOPIC_ID_FETCH, "topic", "partitions"))
+        for place, offset in positions.items():
+            self.facts.consumed_topics.add(place[0])
+            self._went_to_leader(client, FETCH, place, broker, arrived)
+            reader = self.following.asked(client, place, broker, offset, arrived)
+            entry = entries.get(place)
+            if entry is None:
+                self.following.answered(place, reader, 0, NO_LEADER, self._clock)
+                continue
+            self.following.answered(place, reader, entry.error_code, entry.preferred_read_replica, self._clock)
+            if entry.current_leader.leader_id != NO_LEADER and entry.error_code:
+                self._hinted.add((client.rack, client.client_id, FETCH, place))
+            if entry.records:
+                self._deliver(client, place, offset, entry.records)
+        self._count_fetch(client, outcome, told, entries)
+
+    def _positions(self, request: Any, version: int, broker: int) -> FetchPositions:
+        """Where the request stands in each of its partitions, those included that its session remembers."""
+        by_id = version >= TOPIC_ID_FETCH
+        positions: FetchPositions = {}
+        if request.session_epoch not in FULL_FETCHES and request.session_id:
+            positions = dict(self._sessions.get((broker, request.session_id), {}))
+        elif request.session_id:
+            self._sessions.pop((broker, request.session_id), None)
+        for topic in request.forgotten_topics_data:
+            name = self._name(topic, by_id, topic.topic)
+            for index in topic.partitions:
+                positions.pop((name or "", index), None)
+        for topic in request.topics:
+            name = self._name(topic, by_id, topic.topic)
+            for partition in topic.partitions:
+                if name is not None:
+                    positions[name, partition.partition] = partition.fetch_offset
+        return positions
+
+    def _entries(self, topics: Any, by_id: bool, name: str, parts: str) -> Iterator[tuple[TopicPartition, Any]]:
+        for topic in topics:
+            found = self._name(topic, by_id, getattr(topic, name))
+            if found is None:
+                continue
+            for entry in getattr(topic, parts):
+                yield (found, entry.partition_index if parts == "partitions" else entry.index), entry
+
+    def _deliver(self, client: ClientFacts, place: TopicPartition, offset: int, records: bytes) -> None:
+        """Put down which offsets a reader was given from where it asked."""
+        first = end = -1
+        for header in iter_batches(records):
+            if first < 0:
+                first = max(offset, header.base_offset)
+            end = header.last_offset + 1
+        if first < 0 or end <= first:
+            return
+        reader = client.group if client.group is not None else f"rack {client.rack}"
+        ranges = self.facts.delivered.setdefault((reader, *place), OffsetRanges())
+        again = ranges.add(first, end)
+        if again:
+            self.facts.delivered_again[reader] += again
+
+    def _count_fetch(
+        self, client: ClientFacts, outcome: Outcome, told: str, entries: dict[TopicPartition, Any]
+    ) -> None:
+        """Each partition's bytes by its own reason, the rest of the frames by the fetch's."""
+        version = outcome.call.version
+        left = wire_bytes(outcome)
+        redirected = False
+        for place, entry in entries.items():
+            size = len(entry.records or b"")
+            redirected = redirected or entry.preferred_read_replica != NO_LEADER
+            if size:
+                partition = self._partition(place)
+                in_sync = {self.cluster.brokers[one].rack for one in partition.isr} if partition is not None else None
+                facts = LocalityFacts(
+                    "consume",
+                    told_rack=told or None,
+                    told_in="request" if told else None,
+                    api_version=version,
+                    diskless=partition is None,
+                    replica_here=None if in_sync is None else client.rack in in_sync,
+                )
+                self._count(client, outcome, facts, size)
+                left -= size
+        rest = LocalityFacts(
+            "consume",
+            told_rack=told or None,
+            told_in="request" if told else None,
+            api_version=version,
+            redirected=redirected,
+            whole=False,
+        )
+        self._count(client, outcome, rest, left)
+
+    # Produce
+
+    def _produced(self, client: ClientFacts, outcome: Outcome, request: Any, arrived: int) -> None:
+        call = outcome.call
+        client.produce_versions[call.version] += 1
+        by_id = call.version >= TOPIC_ID_PRODUCE
+        response = outcome.response
+        answers: dict[TopicPartition, Any] = {}
+        if response is not None:
+            answers = dict(self._entries(response.responses, by_id, "name", "partition_responses"))
+        left = wire_bytes(outcome)
+        broker = call.session.broker
+        for place, part in self._entries(request.topic_data, by_id, "name", "partition_data"):
+            self.facts.produced_topics.add(place[0])
+            self._went_to_leader(client, PRODUCE, place, broker.id, arrived)
+            entry = answers.get(place)
+            if entry is not None and entry.error_code == ErrorCode.NONE:
+                self._acknowledge(place, entry.base_offset, part.records or b"")
+            elif entry is not None and entry.current_leader.leader_id != NO_LEADER:
+                self._hinted.add((client.rack, client.client_id, PRODUCE, place))
+            size = len(part.records or b"")
+            topic = self.cluster.topics.get(place[0])
+            leaders = set() if topic is None else {one.leader for one in topic.partitions}
+            here = {self.cluster.brokers[one].rack for one in leaders if one in self.cluster.brokers}
+            facts = LocalityFacts("produce", keyed=None, leader_here=client.rack in here)
+            self._count(client, outcome, facts, size)
+            left -= size
+        self._count(client, outcome, LocalityFacts("other"), left)
+
+    def _acknowledge(self, place: TopicPartition, base_offset: int, records: bytes) -> None:
+        produced = self.facts.produced
+        known = produced.acknowledged.setdefault(place, {})
+        try:
+            headers = list(iter_batches(records))
+        except ProtocolError:
+            return
+        for header in headers:
+            if header.magic < 2:
+                continue
+            count = header.last_offset - header.base_offset + 1
+            known[base_offset] = AcknowledgedBatch(header.crc, count)
+            base_offset += count
+            produced.records += count
+            if header.producer_id >= 0:
+                produced.idempotent_batches += 1
+            else:
+                produced.other_batches += 1
+
+    def _went_to_leader(
+        self, client: ClientFacts, api_key: int, place: TopicPartition, broker: int, arrived: int
+    ) -> None:
+        """Whoever was told of a new leader has come to it: by the hint alone, or had metadata been answered first?
+
+        The course holds metadata up meanwhile, except at the new leader: who asked there cannot be told.
+        """
+        move = self._moves.get(place)
+        key = (client.rack, client.client_id, api_key, place)
+        if move is None or broker != move[0] or arrived <= move[1] or key not in self._hinted:
+            return
+        self._hinted.discard(key)
+        if client.metadata_at.get(broker, 0) > move[1]:
+            return
+        asked = move[1] < client.last_metadata < arrived
+        how = "after an answer to Metadata" if asked else "without waiting for Metadata"
+        name = "Produce" if api_key == PRODUCE else "Fetch"
+        self.facts.hints.note(
+            not asked, f"{place[0]}-{place[1]}, client in rack {client.rack}: {name} went to new leader {broker} {how}"
+        )
+
+    # groups
+
+    def _joined(self, client: ClientFacts, request: Any, arrived: int) -> None:
+        client.last_rebalance = max(client.last_rebalance, arrived)
+        if request.protocol_type != "consumer":
+            return
+        client.group = request.group_id
+        for protocol in request.protocols:
+            data = bytes(protocol.metadata)
+            try:
+                version = stated_version(ConsumerProtocolSubscription, data)
+            except ProtocolError:
+                continue
+            try:
+                rack = read_versioned(ConsumerProtocolSubscription, data).rack_id or None
+            except ProtocolError:  # kafka-go says version 1 and leaves out what that adds
+                rack = None
+            if client.subscription is None or rack or version > client.subscription.version:
+                client.subscription = Subscription(version, rack)
+
+    def _assigned(self, client: ClientFacts, response: Any) -> None:
+        if response.error_code or not response.assignment:
+            return
+        try:
+            found = read_versioned(ConsumerProtocolAssignment, bytes(response.assignment))
+        except ProtocolError:
+            return
+        client.assignment = frozenset(
+            (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
+        )
+
+    def _heartbeat(self, client: ClientFacts, request: Any, response: Any) -> None:
+        client.group = request.group_id
+        if request.rack_id is not None or client.subscription is None:
+            client.subscription = Subscription(-1, request.rack_id or None)
+        if response is not None and not response.error_code and response.assignment is not None:
+            client.last_rebalance = self._clock
+            client.assignment = frozenset(
+                (topic.name, index)
+                for one in response.assignment.topic_partitions
+                if (topic := self.cluster.topic_by_id.get(one.topic_id)) is not None
+                for index in one.partitions
+            )
+
+    # bytes
+
+    def _count(self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int) -> None:
+        if size <= 0:
+            return
+        broker_rack = outcome.call.session.broker.rack
+        found = judge(
+            LocalityFacts(
+                known.category,
+                client_rack=client.rack,
+                told_rack=known.told_rack,
+                told_in=known.told_in,
+                broker_rack=broker_rack,
+                api_version=known.api_version,
+                cluster_racks=frozenset(self.facts.racks),
+                diskless=known.diskless,
+                redirected=known.redirected,
+                whole=known.whole,
+                replica_here=known.replica_here,
+                leader_here=known.leader_here,
+                keyed=known.keyed,
+            )
+        )
+        key = TrafficKey(
+            known.category, client.rack, broker_rack, found.locality, found.reason, found.saves, found.at_most
+        )
+        self.facts.traffic[key] += size
+
+
+def consumed_topics(facts: WireFacts) -> list[str]:
+    """The topics that the program reads and nobody of it writes, without Kafka's own; sorted."""
+    return sorted(facts.consumed_topics - facts.produced_topics - INTERNAL_TOPICS)
+
+
+def wire_bytes(outcome: Outcome) -> int:
+    """The bytes of request and answer, length fields included."""
+    answer = sum(map(len, outcome.output))
+    return LENGTH_BYTES + len(outcome.call.frame) + answer
+
+
+def api_name(api_key: int) -> str:
+    """``Fetch`` for 1; the number where there is no such API."""
+    try:
+        return str(message_class(api_key, "request").name.removesuffix("Request"))
+    except (KeyError, ProtocolError):
+        return str(api_key)

@@ -1,0 +1,324 @@
+"""The clusters of a test run: one is made for each set of options, seeded once, and forked for whoever asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mockbroker.testing.marker import (
+    CLUSTER_ARGUMENTS,
+    ClusterOptions,
+    Marked,
+    MarkerError,
+    check_names,
+    cluster_options,
+    marked,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mockbroker.adapters.blocking import BlockingMockCluster, LoopThread
+    from mockbroker.adapters.blocking_faults import BlockingFaultHandle
+    from mockbroker.testing.pytest_plugin import Seed
+
+POOL = pytest.StashKey["ClusterPool"]()
+USED = pytest.StashKey["list[UsedCluster]"]()
+STORY = "kafka-rack: the cluster's story"
+INSIDE = frozenset({"mockbroker", "asyncio", "concurrent"})
+FACTORY = "kafka_cluster_factory"
+
+
+@dataclass(slots=True, eq=False)
+class UsedCluster:
+    """A cluster that a test uses: where its journal was when the test began, and which of its faults are the test's.
+
+    ``others_faults`` are not the test's to answer for, None where all are.
+    """
+
+    cluster: BlockingMockCluster
+    mark: int = 0
+    others_faults: frozenset[BlockingFaultHandle] | None = None
+
+    def was_called(self) -> bool:
+        """Whether the cluster had a call since the test began."""
+        return self.cluster.run(lambda running: running.journal.mark() > self.mark)
+
+    def unfired(self) -> list[BlockingFaultHandle]:
+        """The test's faults that never fired."""
+        others = self.others_faults or frozenset()
+        return [handle for handle in self.cluster.faults.never_fired() if handle not in others]
+
+
+@dataclass(slots=True, eq=False)
+class ClusterPool:
+    """All clusters of one process of the run; it is a plugin of its own, for what is to be done around each test.
+
+    ``factory`` makes clusters beside ``kafka_cluster``.
+    """
+
+    factory: ClusterFactory = field(init=False)
+    _thread: LoopThread | None = None
+    _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | BaseException] = field(default_factory=dict)
+    _shared: dict[tuple[str, Seed | None, str], BlockingMockCluster] = field(default_factory=dict)
+    _made: list[BlockingMockCluster] = field(default_factory=list)  # all others are forks of these
+    _long_lived: dict[BlockingMockCluster, None] = field(default_factory=dict)  # made by fixtures, with the factory
+    _item: pytest.Item | None = None
+    _fixtures: list[pytest.FixtureRequest] = field(default_factory=list)  # those that are being set up
+
+    def __post_init__(self) -> None:
+        self.factory = ClusterFactory(self)
+
+    def load(self) -> None:
+        """Load what the first cluster would have to load otherwise."""
+        import mockbroker.adapters.blocking
+        import mockbroker.adapters.blocking_faults
+        import mockbroker.adapters.server
+        import mockbroker.state.snapshot  # noqa: F401
+
+    def close(self) -> None:
+        """End all clusters."""
+        for cluster in self._made:
+            cluster.close()
+        self._made.clear()
+        self._seeded.clear()
+        self._shared.clear()
+        if self._thread is not None:
+            self._thread.end()
+            self._thread = None
+
+    # clusters
+
+    def cluster_for(self, item: pytest.Item, seed: Seed | None) -> BlockingMockCluster:
+        """The cluster that a test has by its markers."""
+        asked = marked_or_failed(item)
+        if asked.scope == "function":
+            with failing_in_a_sentence(asked):
+                cluster = self.seeded(asked.cluster, seed).fork()
+            item.addfinalizer(cluster.close)
+        else:
+            cluster = self._shared_cluster(item, asked, seed)
+            item.addfinalizer(cluster.faults.clear)
+        item.stash.setdefault(USED, []).append(UsedCluster(cluster))
+        return cluster
+
+    def _shared_cluster(self, item: pytest.Item, asked: Marked, seed: Seed | None) -> BlockingMockCluster:
+        files = [node for node in item.listchain() if isinstance(node, pytest.File)]
+        file = files[-1] if files and asked.scope == "module" else None
+        owner: pytest.Collector = item.session if file is None else file
+        key = (asked.cluster.key(), seed, owner.nodeid)
+        cluster = self._shared.get(key)
+        if cluster is None:
+            with failing_in_a_sentence(asked):
+                cluster = self._shared[key] = self.seeded(asked.cluster, seed).fork()
+            if file is not None:
+                file.addfinalizer(lambda: self._shared.pop(key).close())
+        cluster.journal.clear()
+        return cluster
+
+    def seeded(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
+        """The cluster that others with these options are forks of. Raises what its seed raised, each time."""
+        key = (options.key(), seed)
+        found = self._seeded.get(key)
+        if found is None:
+            try:
+                found = self._make(options, seed)
+            except Exception as error:  # noqa: BLE001 - for all tests that ask for it
+                found = error
+            self._seeded[key] = found
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _make(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
+        from mockbroker.adapters.blocking import BlockingMockCluster, LoopThread
+        from mockbroker.adapters.server import MockCluster
+
+        if self._thread is None:
+            self._thread = LoopThread()
+        made = MockCluster(
+            options.brokers,
+            options.racks,
+            settings=options.settings,
+            listener_per_rack=options.listener_per_rack,
+            seed=options.seed,
+            emulate=options.emulate,
+        )
+        for name, arguments in options.topics.items():
+            made.create_topic(name, **arguments)
+        cluster = BlockingMockCluster(made, self._thread)
+        self._made.append(cluster)
+        if seed is None:
+            return cluster
+        run_seed(seed, cluster)
+        return cluster.fork()  # which clients of the seed do not know
+
+    def make(self, options: ClusterOptions) -> BlockingMockCluster:
+        """A cluster for the factory, which ends with the fixture that is being set up, or with the test."""
+        cluster = self.seeded(options, None).fork()
+        if self._fixtures:
+            owner = self._fixtures[-1]
+            owner.addfinalizer(lambda: self._end(cluster))
+            if owner.scope != "function":
+                self._long_lived[cluster] = None
+                return cluster
+        elif self._item is not None:
+            self._item.addfinalizer(cluster.close)
+        if self._item is not None:
+            self._item.stash.setdefault(USED, []).append(UsedCluster(cluster))
+        return cluster
+
+    def _end(self, cluster: BlockingMockCluster) -> None:
+        self._long_lived.pop(cluster, None)
+        cluster.close()
+
+    # around each test
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Remember whose clusters are made now."""
+        self._item = item
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(
+        self,
+        fixturedef: Any,
+        request: pytest.FixtureRequest,
+    ) -> Iterator[None]:
+        """Remember which fixture makes clusters now."""
+        self._fixtures.append(request)
+        yield
+        self._fixtures.pop()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Fail a test that passed although a fault of its own never fired."""
+        used = item.stash.setdefault(USED, [])
+        for cluster in self._long_lived:
+            others = frozenset(cluster.faults.never_fired())
+            used.append(UsedCluster(cluster, cluster.journal.mark(), others))
+        outcome: Any = yield
+        if outcome.excinfo is not None:
+            end_at_the_test(*outcome.excinfo[1:])
+            return
+        unfired = [handle for one in used for handle in one.unfired()]
+        if unfired and not may_leave_faults_unfired(item):
+            try:
+                pytest.fail(unfired_in_words(unfired), pytrace=False)
+            except pytest.fail.Exception as failure:
+                outcome.force_exception(failure)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(
+        self,
+        item: pytest.Item,
+        call: pytest.CallInfo[None],
+    ) -> Iterator[None]:
+        """Tell the story of the clusters of a test that failed."""
+        outcome: Any = yield
+        report: pytest.TestReport = outcome.get_result()
+        used = item.stash.get(USED, [])
+        if not report.failed or not used or report.when == "teardown":
+            return
+        from mockbroker.testing.story import story_of
+
+        told = [one for one in used if one.cluster not in self._long_lived or one.was_called()]
+        for one in told or used:
+            report.sections.append((STORY, story_of(one.cluster, one.mark)))
+
+
+@dataclass(slots=True, eq=False)
+class ClusterFactory:
+    """``factory(brokers=6, racks="a,b", ...)`` makes a cluster, with what the marker takes for it."""
+
+    _pool: ClusterPool
+
+    def __call__(self, **options: Any) -> BlockingMockCluster:
+        """A cluster of its own. Raises TypeError, ValueError, ApiError: what cannot be, in a sentence."""
+        check_names(FACTORY, options, CLUSTER_ARGUMENTS)
+        return self._pool.make(cluster_options(options))
+
+
+def marked_or_failed(item: pytest.Item) -> Marked:
+    """What a test's markers say; a wrong one fails the test, if it was not found when tests were collected."""
+    try:
+        return marked(item)
+    except MarkerError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+def may_leave_faults_unfired(item: pytest.Item) -> bool:
+    """Whether a test's marker says so; one that is for somebody else says nothing."""
+    try:
+        return marked(item).unfired_faults == "allow"
+    except MarkerError:
+        return False
+
+
+@contextmanager
+def failing_in_a_sentence(asked: Marked) -> Iterator[None]:
+    """Have what Kafka or we refuse fail the test without a traceback through kafka-rack."""
+    from mockbroker.state.errors import ApiError
+
+    try:
+        yield
+    except (ApiError, ValueError, OSError) as error:
+        pytest.fail(f"{type(error).__name__}: {error}\nof the cluster {asked.cluster}", pytrace=False)
+
+
+def run_seed(seed: Seed, cluster: BlockingMockCluster) -> None:
+    """Call a seed, and if it is a coroutine function run it to its end in a loop of its own. Raises what it raises."""
+    import inspect
+
+    if not inspect.iscoroutinefunction(seed):
+        seed(cluster)
+        return
+    run_apart(lambda: seed(cluster))
+
+
+def run_apart(coroutine: Callable[[], Any]) -> None:
+    """Run a coroutine in a thread, so that the loop of whoever tests coroutines here is left alone."""
+    import asyncio
+
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(coroutine())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="kafka-rack seed")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+
+
+def end_at_the_test(error: BaseException, trace: TracebackType | None) -> None:
+    """Cut the traceback of a claim that fails, or of a command that is refused, at the test's own line."""
+    if not (isinstance(error, AssertionError) or type(error).__module__.startswith("mockbroker.")):
+        return
+    last = None
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in INSIDE:
+            last = trace
+        trace = trace.tb_next
+    if last is not None:
+        last.tb_next = None
+
+
+def unfired_in_words(handles: list[BlockingFaultHandle]) -> str:
+    count = "a fault was" if len(handles) == 1 else f"{len(handles)} faults were"
+    return "\n".join(
+        [
+            f"kafka-rack: {count} set and never fired, so this test shows nothing of what it would do",
+            *(handle.explain() for handle in handles),
+            "If that is meant: @pytest.mark.kafka(unfired_faults='allow')",
+        ]
+    )

@@ -1,0 +1,154 @@
+"""What ``@pytest.mark.kafka(...)`` and ``kafka_cluster_factory(...)`` take, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+MARKER = "kafka"
+SCOPES = ("function", "module", "session")
+UNFIRED_FAULTS = ("fail", "allow")
+CLUSTER_ARGUMENTS = (
+    "brokers",
+    "racks",
+    "topics",
+    "diskless_topics",
+    "settings",
+    "listener_per_rack",
+    "seed",
+    "emulate",
+)
+MARKER_ARGUMENTS = (*CLUSTER_ARGUMENTS, "scope", "unfired_faults", "topic")
+TOPIC_ARGUMENTS = ("partitions", "replication_factor", "diskless", "configs")
+DEFAULT_BROKERS = 3
+DEFAULT_RACKS = ("a", "b", "c")
+
+
+class MarkerError(TypeError):
+    """An argument that there is not, or a value that it cannot have; the text says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """What a cluster is made with; ``topics`` has what ``create_topic`` takes, by name."""
+
+    brokers: int = DEFAULT_BROKERS
+    racks: tuple[str | None, ...] = DEFAULT_RACKS
+    topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    listener_per_rack: bool = False
+    seed: int = 0
+    emulate: str | None = None
+
+    def key(self) -> str:
+        """Equal for equal clusters."""
+        return repr(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a test asks for."""
+
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    scope: str = "function"
+    unfired_faults: str = "fail"
+    topic: Mapping[str, Any] = field(default_factory=dict)
+
+
+def marked(item: pytest.Item) -> Marked:
+    """What a test's markers say; of several the one nearest to the test, argument by argument. Raises MarkerError."""
+    given: dict[str, Any] = {}
+    for mark in item.iter_markers(MARKER):
+        if mark.args:
+            raise MarkerError(
+                f"@pytest.mark.{MARKER} takes its arguments by name, as brokers=3; got {mark.args[0]!r} without one"
+            )
+        check_names(f"@pytest.mark.{MARKER}", mark.kwargs, MARKER_ARGUMENTS)
+        for name, value in mark.kwargs.items():
+            given.setdefault(name, value)
+    of_marker = {name: given.pop(name) for name in ("scope", "unfired_faults", "topic") if name in given}
+    checked_choice("scope", of_marker.get("scope", SCOPES[0]), SCOPES)
+    checked_choice("unfired_faults", of_marker.get("unfired_faults", UNFIRED_FAULTS[0]), UNFIRED_FAULTS)
+    if "topic" in of_marker:
+        of_marker["topic"] = topic_arguments("topic", of_marker["topic"])
+    return Marked(cluster_options(given), **of_marker)
+
+
+def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
+    """What a cluster is made with. Raises MarkerError."""
+    racks = rack_names(given["racks"]) if "racks" in given else DEFAULT_RACKS
+    brokers = given.get("brokers", max(DEFAULT_BROKERS, len(racks)) if "racks" in given else DEFAULT_BROKERS)
+    if type(brokers) is not int or brokers < 1:
+        raise MarkerError(f"brokers: expected a whole number from 1 on, got {brokers!r}")
+    topics = topic_table("topics", given.get("topics"))
+    for name, arguments in topic_table("diskless_topics", given.get("diskless_topics")).items():
+        if name in topics:
+            raise MarkerError(f"diskless_topics: expected names that topics does not have, got {name!r}")
+        topics[name] = {**arguments, "diskless": True}
+    settings = dict(given.get("settings") or {})
+    if settings:
+        from mockbroker.state.settings import Settings
+
+        try:
+            Settings(settings)
+        except ValueError as error:
+            raise MarkerError(f"settings: {error}") from None
+    others = {name: given[name] for name in ("listener_per_rack", "seed", "emulate") if name in given}
+    return ClusterOptions(brokers, racks, topics, settings, **others)
+
+
+def rack_names(racks: Any) -> tuple[str | None, ...]:
+    """Names from ``"a,b,c"`` or a sequence; an empty one stands for no rack."""
+    names = racks.split(",") if isinstance(racks, str) else racks
+    if not isinstance(names, Iterable):
+        raise MarkerError(f"racks: expected names as 'a,b,c' or ['a', 'b', 'c'], got {racks!r}")
+    found = [name.strip() if isinstance(name, str) else name for name in names]
+    if not found or any(name is not None and not isinstance(name, str) for name in found):
+        raise MarkerError(f"racks: expected names as 'a,b,c' or ['a', 'b', 'c'], got {racks!r}")
+    return tuple(name or None for name in found)
+
+
+def topic_table(argument: str, topics: Any) -> dict[str, dict[str, Any]]:
+    """Topics by name, from any of the forms that one can be given in."""
+    if topics is None:
+        return {}
+    if isinstance(topics, str) or not isinstance(topics, Iterable):
+        raise MarkerError(f"{argument}: expected {{'orders': 6}} or ['orders'], got {topics!r}")
+    if not isinstance(topics, Mapping):
+        return {name: {} for name in topics}
+    return {name: topic_arguments(f"{argument}[{name!r}]", shape) for name, shape in topics.items()}
+
+
+def topic_arguments(where: str, shape: Any) -> dict[str, Any]:
+    """What ``create_topic`` takes, from partitions, from (partitions, replication factor), or from its arguments."""
+    if type(shape) is int:
+        return {"partitions": shape}
+    if isinstance(shape, tuple | list) and len(shape) == 2 and all(type(one) is int for one in shape):
+        return {"partitions": shape[0], "replication_factor": shape[1]}
+    if isinstance(shape, Mapping):
+        check_names(where, shape, TOPIC_ARGUMENTS)
+        return dict(shape)
+    raise MarkerError(
+        f"{where}: expected a number of partitions, (partitions, replication factor), or {{'partitions': 6, ...}} "
+        f"with {', '.join(TOPIC_ARGUMENTS)}; got {shape!r}"
+    )
+
+
+def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise MarkerError(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_names(where: str, given: Iterable[str], names: tuple[str, ...]) -> None:
+    """Raises MarkerError: a name that there is not, with the one that was probably meant."""
+    for name in given:
+        if name not in names:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, names, n=1, cutoff=0.5)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise MarkerError(f"{where}: expected one of {', '.join(names)}, got {name!r}{meant}")

@@ -1,0 +1,145 @@
+"""The bugs on show: what each is, where it is told of, which version has it and which is mended.
+
+Each was run against this cluster: it fails as recorded with the one version and passes with the other. What is to be
+seen is a check of certify, and which of its steps brings it about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mockbroker.testing.museum import builders
+
+OPTIONS = ("--brokers", "{bootstrap}", "--topic", "{topic}", "--group", "{group}", "--rack", "{rack}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A bug of a client.
+
+    ``check`` is the id of the check that fails with ``bad`` and passes with ``good``, versions as their registry has
+    them; ``steps`` those of certify's course that are taken. ``worker(version, folder)`` gives a program's command.
+    """
+
+    id: str
+    client: str
+    title: str
+    links: tuple[str, ...]
+    bad: str
+    good: str
+    check: str
+    steps: tuple[str, ...]
+    story: str
+    worker: Callable[[str, Path], list[str]]
+
+    def command(self, version: str) -> list[str]:
+        """The program with one version of the client, built in the cache. Raises ToolMissingError."""
+        return self.worker(version, builders.cache_folder() / f"{self.client}-{version}")
+
+
+def sarama(version: str, folder: Path) -> list[str]:
+    """Sarama, which lived under another name until 1.41."""
+    module = "github.com/IBM/sarama"
+    replaces = {module: f"github.com/Shopify/sarama {version}"}
+    source = builders.WORKERS / "sarama" / "main.go"
+    return [*builders.go_worker(source, {module: "v1.41.0"}, folder, replaces), *OPTIONS]
+
+
+def franz_go(version: str, folder: Path) -> list[str]:
+    source = builders.WORKERS / "franz_go" / "main.go"
+    return [*builders.go_worker(source, {"github.com/twmb/franz-go": version}, folder), *OPTIONS, "--recheck=2s"]
+
+
+def java(version: str, folder: Path) -> list[str]:
+    settings = ("bootstrap.servers={bootstrap}", "group.id={group}", "auto.offset.reset=earliest", "client.rack={rack}")
+    return [*builders.java_worker(version, folder), "consume", "{topic}", *settings]
+
+
+def confluent_kafka(version: str, folder: Path) -> list[str]:
+    source = builders.WORKERS / "confluent_reader.py"
+    return builders.python_worker(source, [f"confluent-kafka=={version}"], folder)
+
+
+BUGS = (
+    Bug(
+        id="sarama-2071",
+        client="sarama",
+        title="a consumer goes to and fro between follower and leader",
+        links=("https://github.com/IBM/sarama/issues/2071", "https://github.com/IBM/sarama/pull/2076"),
+        bad="v1.30.0",
+        good="v1.30.1",
+        check="stays",
+        steps=("reading",),
+        story="A follower's answer names no preferred replica, as only leaders name one. 1.30.0 takes that for an "
+        "order to go back to the leader, who sends it to the follower again, at every other fetch.",
+        worker=sarama,
+    ),
+    Bug(
+        id="KAFKA-14379",
+        client="java",
+        title="a consumer stays with a follower that has lost the partition",
+        links=("https://issues.apache.org/jira/browse/KAFKA-14379", "https://github.com/apache/kafka/pull/12956"),
+        bad="3.3.1",
+        good="3.3.2",
+        check="follower_gone",
+        steps=("replicas",),
+        story="The partition moves away from the follower that is read from, which then answers "
+        "NOT_LEADER_OR_FOLLOWER. 3.3 asks for metadata and asks the same broker again, until its lease of five minutes "
+        "is over; 3.4 lets go of the replica whenever it has to ask for metadata.",
+        worker=java,
+    ),
+    Bug(
+        id="sarama-2090",
+        client="sarama",
+        title="a consumer hangs on a follower that is down",
+        links=("https://github.com/IBM/sarama/issues/2090", "https://github.com/IBM/sarama/pull/2108"),
+        bad="v1.30.1",
+        good="v1.31.0",
+        check="goes_on",
+        steps=("outage",),
+        story="The rack of the follower that is read from stops and comes back. 1.30.1 keeps trying what it knew of "
+        "that follower and reads no more, though the leader has the records all the while; 1.31.0 goes to the leader.",
+        worker=sarama,
+    ),
+    Bug(
+        id="librdkafka-2830",
+        client="confluent-kafka",
+        title="a consumer stays with a follower that has lost the partition",
+        links=(
+            "https://github.com/confluentinc/librdkafka/issues/2830",
+            "https://github.com/confluentinc/librdkafka/releases/tag/v2.1.0",
+        ),
+        bad="2.0.2",
+        good="2.1.0",
+        check="follower_gone",
+        steps=("replicas",),
+        story="The partition moves away from the follower that is read from. 2.0 keeps asking it, whatever number of "
+        "times it answers NOT_LEADER_OR_FOLLOWER; 2.1, with KIP-320's leader epochs, goes to the leader. Needs a "
+        "Python that 2.0.2 has wheels for: 3.6 to 3.11.",
+        worker=confluent_kafka,
+    ),
+    Bug(
+        id="franz-go-recheck",
+        client="franz-go",
+        title="records come twice whenever the choice of replica is looked at again",
+        links=(
+            "https://github.com/twmb/franz-go/blob/master/CHANGELOG.md",
+            "https://github.com/twmb/franz-go/commit/70c81779",
+        ),
+        bad="v1.20.2",
+        good="v1.20.3",
+        check="reads_once",
+        steps=("reading",),
+        story="Every RecheckPreferredReplicaInterval, here two seconds in place of 30 minutes, the client asks the "
+        "leader anew where to read. 1.20.2 does so from the offset before the fetch that it has just handed on, so "
+        "records come again; 1.20.3 looks at the lease before it fetches.",
+        worker=franz_go,
+    ),
+)
+
+
+def find(name: str) -> Bug | None:
+    """The bug of this id, in any case of letters."""
+    return next((bug for bug in BUGS if bug.id.lower() == name.lower()), None)

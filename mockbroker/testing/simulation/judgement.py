@@ -1,0 +1,95 @@
+"""What was not right in a run, by what clients saw and by what is left at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_rack.consistency import HistorySettings, check
+from mockbroker.testing.simulation.clients.client import TopicPartition
+from mockbroker.testing.simulation.clients.pipeline import SEPARATOR, PipelineSettings
+from mockbroker.testing.simulation.history import ClientHistory
+
+if TYPE_CHECKING:
+    from mockbroker.testing.simulation.plan import Plan, TopicPlan
+
+MAX_EXAMPLES = 3
+
+
+class Problem(NamedTuple):
+    """``kind`` says in a word what went wrong, ``text`` in a sentence with what shows it."""
+
+    kind: str
+    text: str
+
+
+def settings_of(topic: TopicPlan) -> HistorySettings:
+    """What Kafka promises of a topic."""
+    return HistorySettings(
+        unclean_leader_election=topic.is_unclean,
+        deletes_records=topic.deletes_records,
+        auto_offset_reset="earliest",
+        reads_to_end=True,
+    )
+
+
+def history_problems(history: ClientHistory, plan: Plan) -> list[Problem]:
+    """The anomalies in what clients saw that Kafka does not permit."""
+    by_name = {topic.name: settings_of(topic) for topic in plan.topics}
+    report = check(
+        history.operations,
+        settings_of_topic=lambda name: by_name.get(name, HistorySettings()),
+        max_examples=MAX_EXAMPLES,
+    )
+    return [Problem(anomaly.kind, anomaly.evidence) for anomaly in report.forbidden]
+
+
+def unexpected_answers(history: ClientHistory, plan: Plan) -> list[Problem]:
+    """Answers that say that records were lost or an order was broken, where that cannot be."""
+    unclean = {topic.name for topic in plan.topics if topic.is_unclean}
+    return [Problem("unexpected-answer", text) for topic, text in history.unexpected if topic not in unclean]
+
+
+def fenced_commits(history: ClientHistory) -> list[Problem]:
+    """Offsets that were taken from a generation of the past: the next one had begun before they were sent."""
+    found = []
+    for commit in history.commits:
+        later = [
+            one
+            for one in history.generations
+            if one.group == commit.group and one.generation > commit.generation and one.at < commit.asked_at
+        ]
+        if later:
+            found.append(
+                Problem(
+                    "fenced-commit",
+                    f"{commit.client} committed offset {commit.offset} of {commit.topic}-{commit.partition} for group "
+                    f"{commit.group} in generation {commit.generation} at {commit.asked_at} ms; generation "
+                    f"{later[0].generation} had begun at {later[0].at} ms",
+                )
+            )
+    return found
+
+
+def pipeline_problems(plan: Plan, values: Mapping[TopicPartition, Iterable[bytes]]) -> list[Problem]:
+    """Input records that did not lead to exactly one committed output record."""
+    settings = next((one.settings for one in plan.clients if isinstance(one.settings, PipelineSettings)), None)
+    if settings is None:
+        return []
+    inputs: Counter[bytes] = Counter()
+    outputs: Counter[bytes] = Counter()
+    for (topic, _), there in values.items():
+        if topic == settings.source:
+            inputs.update(there)
+        elif topic == settings.target:
+            outputs.update(value.partition(SEPARATOR)[0] for value in there)
+    wrong = [value for value in sorted(inputs | outputs) if inputs[value] != outputs[value]]
+    return [
+        Problem(
+            "not-exactly-once",
+            f"{value.decode()} stands {inputs[value]} times in {settings.source}, and {outputs[value]} times in what "
+            f"was committed to {settings.target}",
+        )
+        for value in wrong[:MAX_EXAMPLES]
+    ]

@@ -1,0 +1,236 @@
+"""A run as a value: which topics, clients and faults there are and for how long, all drawn from one seed.
+
+Clients and faults have numbers, and each draws what it does from the seed and its own number, so a plan from which some
+are taken away leaves the others as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from mockbroker.testing.simulation.clients.admin import AdminSettings
+from mockbroker.testing.simulation.clients.consumer import ConsumerSettings
+from mockbroker.testing.simulation.clients.pipeline import PipelineSettings
+from mockbroker.testing.simulation.clients.producer import ProducerSettings
+from mockbroker.testing.simulation.faults import FAULTS
+
+ClientSettings = ProducerSettings | ConsumerSettings | PipelineSettings | AdminSettings
+WORKLOADS = ("producers", "consumers", "pipelines", "admins")
+RACKS = ("a", "b", "c", "a")
+STORM_MS = 20_000
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class PlanError(ValueError):
+    """A plan that cannot be; the text says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """A topic. ``is_unclean``: with unclean leader election; ``deletes_records``: an admin deletes records of it."""
+
+    name: str
+    partitions: int
+    min_insync_replicas: int
+    is_unclean: bool = False
+    deletes_records: bool = False
+
+    @property
+    def configs(self) -> dict[str, str]:
+        return {
+            "min.insync.replicas": str(self.min_insync_replicas),
+            "unclean.leader.election.enable": str(self.is_unclean).lower(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPlan:
+    """A client, with the number by which it is kept or dropped."""
+
+    number: int
+    name: str
+    rack: str
+    settings: ClientSettings
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """Something that goes wrong at a time, for so long; what it meets follows from the seed and its number."""
+
+    number: int
+    kind: str
+    at_ms: int
+    for_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run."""
+
+    seed: int
+    racks: tuple[str, ...]
+    storm_ms: int
+    topics: tuple[TopicPlan, ...]
+    clients: tuple[ClientPlan, ...]
+    faults: tuple[FaultPlan, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    release: str | None = None
+
+    def keeping(
+        self,
+        *,
+        clients: Collection[int] | None = None,
+        faults: Collection[int] | None = None,
+        storm_ms: int | None = None,
+    ) -> Plan:
+        """The same with these clients and faults alone, and a storm that ends then."""
+        end = self.storm_ms if storm_ms is None else min(storm_ms, self.storm_ms)
+        return replace(
+            self,
+            storm_ms=end,
+            clients=tuple(one for one in self.clients if clients is None or one.number in clients),
+            faults=tuple(one for one in self.faults if (faults is None or one.number in faults) and one.at_ms < end),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What a user says of all runs.
+
+    Args:
+        workloads, faults: names of ``WORKLOADS`` and of ``faults.FAULTS``; all of them.
+        storm_ms: for how long things go wrong.
+        racks: of brokers 0, 1, ...
+        settings: of brokers, beside those that the simulation needs.
+        release: the Kafka that brokers emulate.
+    """
+
+    workloads: tuple[str, ...] = WORKLOADS
+    faults: tuple[str, ...] = tuple(FAULTS)
+    storm_ms: int = STORM_MS
+    racks: tuple[str, ...] = RACKS
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    release: str | None = None
+
+    def __post_init__(self) -> None:
+        for what, given, known in (("workload", self.workloads, WORKLOADS), ("fault", self.faults, tuple(FAULTS))):
+            for name in given:
+                if name not in known:
+                    raise PlanError(f"{what}: expected one of {', '.join(known)}, got {name!r}")
+        if len(self.racks) < 3:
+            raise PlanError(f"racks: expected those of at least 3 brokers, got {len(self.racks)}")
+        if self.storm_ms < 0:
+            raise PlanError(f"storm: expected 0 ms or more, got {self.storm_ms}")
+
+
+DEFAULTS = PlanOptions()
+
+
+def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
+    """What a seed does.
+
+    >>> plan_of(7) == plan_of(7), plan_of(7) == plan_of(8)
+    (True, False)
+    """
+    rng = Random(f"{seed} plan")
+    topics = (
+        TopicPlan("orders", rng.randint(2, 3), 2),
+        TopicPlan("events", rng.randint(1, 2), 1, is_unclean=rng.random() < 0.3),
+        TopicPlan("results", rng.randint(1, 3), 2),
+        TopicPlan("visits", 1, rng.choice([1, 2]), deletes_records=True),
+    )
+    racks = sorted(set(options.racks))
+    wanted: list[tuple[str, str, ClientSettings]] = []
+    for name, settings in drawn_clients(rng, seed):
+        workload = WORKLOAD_OF[type(settings)]
+        wanted.append((workload, name, settings))
+    clients = tuple(
+        ClientPlan(number, name, rng.choice(racks), settings)
+        for number, (workload, name, settings) in enumerate(wanted)
+        if workload in options.workloads
+    )
+    faults = []
+    for number in range(rng.randint(5, 13) if options.faults else 0):
+        kind = rng.choice(options.faults)
+        at_ms = rng.randint(500, max(500, options.storm_ms - 1))
+        faults.append(FaultPlan(number, kind, at_ms, rng.choice([300, 1_500, 4_000, 11_000])))
+    broker_settings = {
+        "replica.selector.class": RACK_AWARE,
+        "group.initial.rebalance.delay.ms": 200,
+        "group.consumer.min.session.timeout.ms": 6_000,
+        "group.consumer.session.timeout.ms": 6_000,
+        "group.consumer.min.heartbeat.interval.ms": 1_000,
+        "group.consumer.heartbeat.interval.ms": 1_000,
+        "replica.lag.time.max.ms": rng.choice([4_000, 10_000, 30_000]),
+        "broker.session.timeout.ms": rng.choice([2_000, 9_000]),
+        **options.settings,
+    }
+    return Plan(seed, options.racks, options.storm_ms, topics, clients, tuple(faults), broker_settings, options.release)
+
+
+WORKLOAD_OF: dict[type, str] = {
+    ProducerSettings: "producers",
+    ConsumerSettings: "consumers",
+    PipelineSettings: "pipelines",
+    AdminSettings: "admins",
+}
+
+
+def drawn_clients(rng: Random, seed: int) -> list[tuple[str, ClientSettings]]:
+    """Names and settings of the clients of a seed, before any workload is left out."""
+    found: list[tuple[str, ClientSettings]] = []
+    for number in range(2):
+        give_up = rng.choice([None, None, 6_000])
+        settings = ProducerSettings(
+            "orders",
+            rng.randint(25, 55),
+            max_in_flight=rng.choice([1, 5, 5]),
+            delivery_timeout_ms=give_up,
+            compression=rng.choice(COMPRESSIONS),
+            pause_ms=rng.choice([150, 400, 600]),
+        )
+        found.append((f"orders-{number}", settings))
+    for number in range(2):
+        acks = rng.choice([1, -1, 1, 0])
+        settings = ProducerSettings(
+            "events",
+            rng.randint(10, 30),
+            acks=acks,
+            is_idempotent=acks == -1 and rng.random() < 0.5,
+            compression=rng.choice(COMPRESSIONS),
+            pause_ms=rng.choice([200, 500]),
+        )
+        found.append((f"events-{number}", settings))
+    found.append(("visits-0", ProducerSettings("visits", 15, pause_ms=500)))
+    level: Any = rng.choice(["read_committed", "read_uncommitted"])
+    has_static_members = rng.random() < 0.3
+    for number in range(rng.randint(1, 3)):
+        instance = f"reader-{number}" if has_static_members else None
+        found.append((f"readers-{number}", ConsumerSettings(("orders",), "readers", level, instance)))
+    found += [
+        (f"others-{number}", ConsumerSettings(("results", "events"), "others", "read_committed"))
+        for number in range(rng.randint(1, 2))
+    ]
+    found.append(("visitors-0", ConsumerSettings(("visits",), "visitors")))
+    found += [
+        (
+            f"modern-{number}",
+            ConsumerSettings(("orders", "results"), "modern", "read_committed", group_protocol="consumer"),
+        )
+        for number in range(rng.choice([0, 1, 2, 2, 3]))
+    ]
+    version: Any = rng.choice([1, 2, 2])
+    timeout_ms = rng.choice([4_000, 12_000])
+    found += [
+        (
+            f"pipeline-{number}",
+            PipelineSettings("orders", "results", "pipelines", f"pipeline-{number}", timeout_ms, version),
+        )
+        for number in range(rng.randint(1, 2))
+    ]
+    found.append(("admin", AdminSettings(("orders", "events", "results"), ("orders",), ("visits",), rng.randint(3, 8))))
+    return found

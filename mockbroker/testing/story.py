@@ -1,0 +1,153 @@
+"""What happened in a cluster while a test ran, short enough to be read under its failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.server import MockCluster
+    from mockbroker.core.journal import Entry
+
+MAX_BROKERS, MAX_ROUTES, MAX_FAULTS, MAX_CALLS = 12, 10, 8, 12
+MAX_WIDTH = 200
+CONTROLLER = -1
+
+
+def story_of(cluster: BlockingMockCluster, mark: int = 0) -> str:
+    """The cluster now, and its calls since a mark of its journal."""
+    return cluster.run(lambda running: "\n".join(clipped(lines_of(running, mark))))
+
+
+def lines_of(cluster: MockCluster, mark: int) -> Iterator[str]:
+    entries = cluster.journal.since(mark)
+    yield from broker_lines(cluster)
+    yield ""
+    yield from route_lines(entries)
+    handles = {handle.id: handle for handle in [*cluster.faults, *cluster.faults.never_fired()]}
+    if handles:
+        yield ""
+        yield "faults"
+        yield from rows((handle.explain() for handle in handles.values()), MAX_FAULTS)
+    if entries:
+        yield ""
+        yield f"the last of {len(entries)} calls, in ms before the end of the test"
+        end_ms = cluster.now_ms()
+        for entry in entries[-MAX_CALLS:]:
+            yield f"  {call_in_words(entry, end_ms)}"
+
+
+def broker_lines(cluster: MockCluster) -> Iterator[str]:
+    """Each broker with its rack, and what is wrong with it."""
+    yield "brokers"
+    brokers = list(cluster.state.brokers.values())
+    if len(brokers) > MAX_BROKERS:
+        impaired = [broker for broker in brokers if condition(cluster, broker.id) != "up"]
+        yield f"  {len(brokers) - len(impaired)} of {len(brokers)} are up"
+        brokers = impaired
+    by_rack: dict[str, list[str]] = {}
+    for broker in brokers[:MAX_BROKERS]:
+        rack = "without a rack" if broker.rack is None else f"rack {broker.rack}"
+        by_rack.setdefault(rack, []).append(f"{broker.id} {condition(cluster, broker.id)}")
+    for rack, found in sorted(by_rack.items()):
+        yield f"  {rack}: {', '.join(found)}"
+
+
+def condition(cluster: MockCluster, broker_id: int) -> str:
+    """``up``, or what keeps a broker from serving as it should."""
+    state = cluster.state
+    broker = state.brokers[broker_id]
+    if not broker.is_running:
+        return "down" if not broker.online else "crashed"
+    found = []
+    if broker_id in state.cluster_control.fenced:
+        found.append("fenced")
+    elif not broker.online:
+        found.append("taken for gone")
+    if broker_id in state.cluster_control.full_disks:
+        found.append("disk full")
+    cut = [other for other in (CONTROLLER, *state.brokers) if not state.network.connects(broker_id, other)]
+    if cut:
+        found.append("cut off from " + ", ".join("the controller" if one == CONTROLLER else str(one) for one in cut))
+    if state.replication.lags.get(broker_id):
+        found.append(f"{state.replication.lags[broker_id]} records behind")
+    return f"up, {' and '.join(found)}," if found else "up"
+
+
+def route_lines(entries: Sequence[Entry]) -> Iterator[str]:
+    """Who was served by which rack, most bytes first."""
+    if not entries:
+        yield "no calls came while the test ran"
+        return
+    calls: dict[tuple[str, str, str], int] = {}
+    size: dict[tuple[str, str, str], int] = {}
+    for entry in entries:
+        key = (client_in_words(entry), "no rack" if entry.rack is None else f"rack {entry.rack}", verdict(entry))
+        calls[key] = calls.get(key, 0) + 1
+        size[key] = size.get(key, 0) + entry.bytes
+    yield "who was served by which rack"
+    found = sorted(calls, key=lambda key: (-size[key], key))
+    yield from rows(
+        (f"{key[0]} <- {key[1]}: {counted(calls[key])}, {bytes_in_words(size[key])}, {key[2]}" for key in found),
+        MAX_ROUTES,
+    )
+
+
+def call_in_words(entry: Entry, end_ms: int) -> str:
+    """``-12 reader (rack a) Fetch v17 -> broker 1 (rack b) orders-0: 1.2 KiB in 3 ms``, and what was wrong with it."""
+    rack = "no rack" if entry.rack is None else f"rack {entry.rack}"
+    named = [name + "".join(f"-{one}" for one in some[:1]) for name, some in list(entry.topics.items())[:2]]
+    more = sum(max(1, len(some)) for some in entry.topics.values()) - len(named)
+    subjects = " ".join([*named, *([f"+{more}"] if more > 0 else []), *entry.groups[:1]])
+    told = [*entry.errors, *(f"fault {one}" for one in entry.faults), *([entry.ending] if entry.reason else [])]
+    api = f"{entry.api} v{entry.version}" if entry.api else "no request"
+    return (
+        f"{entry.at_ms - end_ms:>7} {client_in_words(entry)} {api} -> broker {entry.broker_id} ({rack})"
+        f"{' ' + subjects if subjects else ''}: {bytes_in_words(entry.bytes)} in {entry.latency_ms} ms"
+        f"{', ' if told else ''}{', '.join(told)}"
+    )
+
+
+def client_in_words(entry: Entry) -> str:
+    rack = "rack unknown" if entry.client_rack is None else f"rack {entry.client_rack}"
+    return f"{entry.client_id or entry.client_address} ({rack})"
+
+
+def verdict(entry: Entry) -> str:
+    if entry.locality == "cross" and entry.locality_reason is not None:
+        return f"cross: {entry.locality_reason}"
+    return entry.locality
+
+
+def counted(calls: int) -> str:
+    return "1 call" if calls == 1 else f"{calls} calls"
+
+
+def bytes_in_words(size: int) -> str:
+    """A size that people read.
+
+    >>> bytes_in_words(999), bytes_in_words(1536), bytes_in_words(5 << 20)
+    ('999 B', '1.5 KiB', '5.0 MiB')
+    """
+    if size < 1024:
+        return f"{size} B"
+    return f"{size / 1024:.1f} KiB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MiB"
+
+
+def rows(lines: Iterable[str], most: int) -> Iterator[str]:
+    """The first lines, indented, and how many are left."""
+    found = list(lines)
+    yield from (f"  {line}" for line in found[:most])
+    if len(found) > most:
+        yield f"  and {len(found) - most} more"
+
+
+def clipped(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are not too long.
+
+    >>> [len(line) for line in clipped(["x" * 1000, "y"])]
+    [200, 1]
+    """
+    for line in lines:
+        yield line if len(line) <= MAX_WIDTH else f"{line[: MAX_WIDTH - 3]}..."

@@ -1,0 +1,144 @@
+"""The control API's server: it lives in the cluster's loop, bounds what strangers take, and ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+
+import httpx
+import pytest
+
+from mockbroker.adapters.control import ControlServer, bodies, server
+from mockbroker.adapters.control.cluster_json import PARTITIONS_A_PIECE, encode_cluster
+from tests.progress import end_of, until, while_it_works
+from tests.serve_process import serve_process
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("end", ["SIGTERM", "POST /shutdown"])
+def test_a_stream_ends_with_the_process_on_either_loop_without_a_word(loop, end):
+    with serve_process("--control-port", "0", "--loop", loop, "--quiet") as served:
+        with httpx.stream("GET", f"{served.ready['control']}/events", trust_env=False, timeout=None) as response:
+            lines = response.iter_lines()
+            assert next(lines) == "retry: 1000"
+            if end == "SIGTERM":
+                served.process.send_signal(signal.SIGTERM)
+            else:
+                assert httpx.post(f"{served.ready['control']}/shutdown", trust_env=False).status_code == 202
+            for _ in lines:
+                pass
+        assert end_of(served.process, "the end of serve") == ("", "")
+        assert served.process.returncode == 0
+
+
+async def test_it_starts_no_thread_and_leaves_signals_alone(cluster):
+    threads = threading.active_count()
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    async with ControlServer(cluster) as control, httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+        await http.get("/cluster")
+        assert threading.active_count() == threads
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+async def test_a_client_in_the_midst_of_a_request_does_not_keep_it_from_closing(cluster):
+    async with ControlServer(cluster) as control:
+        _, writer = await asyncio.open_connection("127.0.0.1", control.port)
+        writer.write(b"POST /brokers/1/lag HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{")
+        async with httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+            await http.get("/healthz")  # by now the other's head has come
+    writer.close()
+
+
+async def test_a_port_that_is_taken_is_an_error_of_the_system(cluster, control):
+    with pytest.raises(OSError, match=r"address already in use|Address already in use"):
+        await ControlServer(cluster, port=control.port).__aenter__()
+
+
+async def test_ipv6_has_its_brackets(cluster):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no ::1")
+    async with ControlServer(cluster, host="::1") as control, httpx.AsyncClient(trust_env=False) as http:
+        assert control.url == f"http://[::1]:{control.port}"
+        assert (await http.get(f"{control.url}/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
+async def test_a_connection_whose_request_does_not_come_is_closed(cluster, monkeypatch, begun):
+    monkeypatch.setattr(server, "IDLE_S", 0.05)
+    async with ControlServer(cluster) as control:
+        reader, writer = await asyncio.open_connection("127.0.0.1", control.port)
+        writer.write(begun)
+        async with while_it_works("the end of a connection that says nothing"):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_more_connections_than_so_many_are_not_taken(cluster, control, monkeypatch):
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
+    first = [await asyncio.open_connection("127.0.0.1", control.port) for _ in range(2)]
+    reader, writer = await asyncio.open_connection("127.0.0.1", control.port)
+    async with while_it_works("the end of the third connection"):
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+    for _, open_writer in (*first, (reader, writer)):
+        open_writer.close()
+    await until(lambda: not control._connections.connections, "the end of the others")
+    async with httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+        assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_a_body_that_does_not_come_is_waited_for_no_longer_than_its_time(cluster, control, monkeypatch):
+    monkeypatch.setattr(bodies, "MAX_SECONDS", 0.05)
+    reader, writer = await asyncio.open_connection("127.0.0.1", control.port)
+    writer.write(b"POST /brokers/1/lag HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{")
+    async with while_it_works("the answer"):
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"got 1 bytes of it" in answer
+    writer.close()
+
+
+async def test_a_body_that_is_too_large_is_read_to_its_end_so_that_the_client_gets_its_answer(http):
+    response = await http.post("/brokers/1/lag", content=b" " * (1 << 22))
+    assert (response.status_code, response.headers["content-type"]) == (413, "application/problem+json")
+    assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_a_body_without_end_is_cut_off(control):
+    _, writer = await asyncio.open_connection("127.0.0.1", control.port)
+    writer.write(b"POST /brokers/1/lag HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+    piece = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
+
+    async def send_all() -> None:
+        for _ in range(4 * bodies.MAX_DISCARDED >> 20):
+            writer.write(piece)
+            await writer.drain()
+
+    with pytest.raises(ConnectionError):
+        await send_all()
+    writer.close()
+
+
+async def test_a_large_cluster_is_told_while_clients_are_served(http, cluster):
+    """Between two pieces of /cluster whoever else is ready has its turn."""
+    cluster.create_topic("large", 5000, 2)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    encoded = await encode_cluster(cluster.state)
+    task.cancel()
+    assert turns >= 5000 // PARTITIONS_A_PIECE
+    assert len(encoded) > 5000 * 50
+    shown = (await http.get("/topics/large")).json()
+    assert [one["partition"] for one in shown["partitions"]] == list(range(5000))

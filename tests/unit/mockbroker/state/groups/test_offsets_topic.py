@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.state.groups.offsets_topic import offsets_partition
+
+
+@pytest.mark.parametrize(
+    ("group", "partition"),
+    [
+        ("readers", 28),
+        ("payments", 13),
+        ("a group with a long name", 0),  # whose hash is below 0
+        ("\u00e4\U0001f600", 7),
+        ("polygenelubricants", 0),  # whose hash has no absolute value among 32 bits
+    ],
+)
+def test_a_groups_partition_is_the_one_that_kafka_finds(group, partition):
+    assert offsets_partition(group, 50) == partition  # by Utils.abs(hashCode) % 50 in Java, kafka-clients 4.4.0

@@ -1,0 +1,195 @@
+"""How facts are judged, and what the grade makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from kafka_rack.locality import Prices
+from mockbroker.testing.certify.certificate import certificate_of, crossings, grade_of, to_json, to_junit
+from mockbroker.testing.certify.checks import CHECKS, Check, check_of, checks_of
+from mockbroker.testing.certify.facts import (
+    AcknowledgedBatch,
+    ClientFacts,
+    OffsetRanges,
+    Subscription,
+    TrafficKey,
+    WireFacts,
+)
+
+RACKS = ["a", "b"]
+
+
+def consumer(rack: str, *told: str, version: int = 12, subscription: Subscription | None = None) -> ClientFacts:
+    client = ClientFacts(rack, "worker", subscription=subscription)
+    client.fetch_versions[version] = len(told)
+    client.fetch_racks.update(told)
+    return client
+
+
+def facts_of(*clients: ClientFacts) -> WireFacts:
+    return WireFacts(racks=RACKS, clients={(client.rack, client.client_id): client for client in clients})
+
+
+def verdict(facts: WireFacts, check: str) -> str:
+    return check_of(facts, check).verdict
+
+
+def test_nothing_is_seen_of_a_program_that_did_nothing():
+    assert {check.verdict for check in checks_of(WireFacts(racks=RACKS))} == {"not seen"}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [(["a", "a"], "pass"), (["", ""], "fail"), (["a", ""], "fail"), (["b", "b"], "fail"), (["A"], "fail")],
+)
+def test_fetch_must_name_the_rack_that_the_process_runs_in(told, expected):
+    assert verdict(facts_of(consumer("a", *told)), "fetch_rack") == expected
+
+
+def test_a_version_that_cannot_carry_a_rack_is_named():
+    check = check_of(facts_of(consumer("a", "", version=10)), "fetch_rack")
+    assert check.verdict == "fail"
+    assert "v10" in check.evidence
+    assert "no place for it before v11" in check.evidence
+
+
+@pytest.mark.parametrize(
+    ("rack", "words"), [("A", "A is almost a: they differ in capitals only"), ("zone9", "no broker is in zone9")]
+)
+def test_a_rack_that_no_broker_has_is_named_with_the_one_that_may_be_meant(rack, words):
+    check = check_of(facts_of(consumer("a", rack)), "rack_name")
+    assert (check.verdict, check.evidence) == ("fail", words)
+
+
+def test_a_member_must_say_its_own_rack():
+    right = consumer("a", "a", subscription=Subscription(3, "a"))
+    assert verdict(facts_of(right), "assignor_rack") == "pass"
+    wrong = consumer("b", "b", subscription=Subscription(3, None))
+    assert verdict(facts_of(right, wrong), "assignor_rack") == "fail"
+
+
+@pytest.mark.parametrize(("right", "wrong", "expected"), [(3, 1, "pass"), (2, 1, "fail"), (0, 1, "fail")])
+def test_one_redirect_in_four_may_be_let_pass(right, wrong, expected):
+    facts = facts_of(consumer("a", "a"))
+    for number in range(right + wrong):
+        facts.followed.note(number < right, "as seen")
+    assert verdict(facts, "preferred_replica") == expected
+
+
+def test_what_was_passed_over_is_lost_and_what_is_unread_has_stalled():
+    facts = facts_of(consumer("a", "a"))
+    facts.delivered["rack a", "orders", 0] = OffsetRanges([(0, 5)])
+    facts.outage_rack = "b"
+    assert (verdict(facts, "no_loss"), verdict(facts, "goes_on")) == ("pass", "pass")
+    facts.unread.append("orders-0: offsets 5 to 9 were not read by rack a by the end")
+    assert (verdict(facts, "no_loss"), verdict(facts, "goes_on")) == ("pass", "fail")
+    facts.lost.append("orders-0: offsets 2 to 3 were passed over by rack a")
+    assert verdict(facts, "no_loss") == "fail"
+
+
+def test_an_outage_that_was_not_seen_to_its_end_proves_nothing():
+    facts = facts_of(consumer("a", "a"))
+    facts.outage_rack, facts.cut_short = "b", "outage"
+    assert verdict(facts, "goes_on") == "not seen"
+
+
+def test_idempotent_producers_write_nothing_twice():
+    facts = facts_of()
+    facts.produced.acknowledged["orders", 0] = {0: AcknowledgedBatch(1, 1)}
+    facts.produced.other_batches = 1
+    assert verdict(facts, "no_duplicates") == "not seen"
+    facts.produced.idempotent_batches = 1
+    assert verdict(facts, "no_duplicates") == "pass"
+    facts.produced.duplicates.append("orders-0: the batch at offset 0 is there again at 1")
+    assert verdict(facts, "no_duplicates") == "fail"
+
+
+def traffic(facts: WireFacts, locality: str, size: int, *, saves: bool = False, category: str = "consume") -> None:
+    broker = "a" if locality == "local" else "b"
+    reason = None if locality == "local" else "no_client_rack"
+    facts.traffic[TrafficKey(category, "a", broker, locality, reason, saves, saves)] += size
+
+
+def test_bytes_that_need_not_cross_fail_and_those_that_must_do_not():
+    facts = facts_of(consumer("a", "a"))
+    traffic(facts, "local", 600)
+    traffic(facts, "cross", 400)
+    assert verdict(facts, "near_reads") == "pass"
+    traffic(facts, "cross", 100, saves=True)
+    assert verdict(facts, "near_reads") == "fail"
+
+
+def test_money_is_that_of_a_terabyte_in_the_same_proportions():
+    facts = facts_of(consumer("a", "a"))
+    traffic(facts, "local", 600)
+    traffic(facts, "cross", 300)
+    traffic(facts, "cross", 100, saves=True)
+    (consumed,) = crossings(certificate_of(["worker"], facts, Prices()))
+    assert (consumed.total, consumed.crossed, consumed.avoidable) == (1000, 400, 100)
+    assert consumed.a_terabyte == Decimal(8)  # 400 GB at 0.02 $
+    assert consumed.avoidable_a_terabyte == Decimal(2)
+
+
+def graded(**verdicts: str) -> str:
+    weights = {name: weight for name, _, weight, _ in CHECKS}
+    return grade_of([Check(name, "", weights[name], one, "") for name, one in verdicts.items()])
+
+
+def test_grades_fall_with_what_fails():
+    passing = dict.fromkeys((name for name, *_ in CHECKS), "pass")
+    assert graded(**passing) == "A"
+    assert graded(**{**passing, "leader_hints": "fail"}) == "A"
+    assert graded(**{**passing, "assignor_rack": "fail", "out_of_range": "fail"}) == "B"
+    assert graded(**{**passing, "fetch_rack": "fail"}) == "D"
+    assert graded(**{**passing, "preferred_replica": "fail"}) == "D"
+    assert graded(**{**passing, "no_loss": "fail"}) == "F"
+    assert graded(fetch_rack="fail", no_duplicates="pass") == "D"
+    assert graded(fetch_rack="fail", leader_hints="pass") == "E"
+    assert graded(fetch_rack="fail", assignor_rack="fail", leader_hints="pass") == "F"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reached"), [("A", False), ("b", True), ("F", True), ("75", True), ("75%", True), ("76", False)]
+)
+def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
+    facts = facts_of(consumer("a", "a", subscription=Subscription(0, None)))
+    facts.delivered["rack a", "orders", 0] = OffsetRanges([(0, 5)])
+    certificate = certificate_of(["worker"], facts, Prices())
+    assert (certificate.grade, certificate.percent) == ("B", 75)
+    passed, failed = 3 + 2 + 4, 2 + 1  # its rack, twice, and no loss; racks of the assignor, and hints
+    assert certificate.percent == 100 * passed // (passed + failed)
+    assert certificate.reaches(wanted) == reached
+
+
+def test_junit_has_a_case_for_each_check_with_failures_and_skips_in_the_usual_form():
+    facts = facts_of(consumer("a", "\x00"))
+    certificate = certificate_of(["./worker", "<&>"], facts, Prices())
+    root = ET.fromstring(to_junit(certificate, "host", "2026-01-31T12:00:00", 1.5))
+    (suite,) = root
+    assert (root.tag, suite.tag) == ("testsuites", "testsuite")
+    required = {"name", "timestamp", "hostname", "tests", "failures", "errors", "time"}
+    assert required <= set(suite.attrib)
+    assert [child.tag for child in suite] == [
+        "properties",
+        *["testcase"] * len(CHECKS),
+        "system-out",
+        "system-err",
+    ]
+    cases = suite.findall("testcase")
+    assert all(set(case.attrib) == {"classname", "name", "time"} for case in cases)
+    found = Counter(child.tag for case in cases for child in case)
+    verdicts = Counter(check.verdict for check in certificate.checks)
+    assert (found["failure"], found["skipped"]) == (verdicts["fail"], verdicts["not seen"])
+    assert (suite.get("failures"), suite.get("skipped")) == (str(verdicts["fail"]), str(verdicts["not seen"]))
+    assert all(set(one.attrib) == {"message", "type"} for one in suite.iter("failure"))
+    assert suite.findtext("system-out") == "./worker <&>"
+
+
+def test_json_says_what_was_asked_and_what_was_seen():
+    printed = to_json(certificate_of(["worker"], facts_of(consumer("a", "a")), Prices()))
+    assert [check["check"] for check in printed["checks"]] == [name for name, *_ in CHECKS]
+    assert printed["clients"][0]["fetch_racks"] == {"a": 1}

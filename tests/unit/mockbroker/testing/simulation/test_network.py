@@ -1,0 +1,106 @@
+"""Connections of the simulation: frames keep their order, and what is lost stays lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.testing.simulation.network import ClientConnection
+from mockbroker.testing.simulation.world import START_MS, World
+from protocol.apis.metadata import MetadataRequest
+from protocol.headers import read_response, request_frame
+
+
+@pytest.fixture
+def world() -> World:
+    return World.create(("a", "b", "c"), seed=1)
+
+
+class Ends:
+    """A connection to broker 1 from rack a, and what came over it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.answers: list[int] = []
+        self.lost_at: list[int] = []
+        self.connection: ClientConnection = world.network.connect("reader", "a", 1, self._frame, self._lost)
+
+    def _frame(self, data: bytes) -> None:
+        while data:
+            size = 4 + int.from_bytes(data[:4])
+            header, _ = read_response(data[4:size], 3, 12)
+            self.answers.append(header.correlation_id)
+            data = data[size:]
+
+    def _lost(self) -> None:
+        self.lost_at.append(self.world.now_ms)
+
+    def ask(self, number: int) -> None:
+        self.connection.send(request_frame(MetadataRequest(topics=[]), 12, correlation_id=number, client_id="reader"))
+
+    def wait(self, ms: int) -> None:
+        self.world.scheduler.run_until(START_MS + self.world.now_ms + ms)
+
+
+def test_answers_come_in_the_order_of_their_requests(world):
+    ends = Ends(world)
+    for number in range(20):
+        ends.ask(number)
+    assert ends.answers == []
+    ends.wait(50)
+    assert ends.answers == list(range(20))
+
+
+def test_a_broker_that_is_down_is_heard_of_with_the_first_frame(world):
+    world.cluster.stop_broker(1)
+    ends = Ends(world)
+    ends.ask(1)
+    ends.wait(10)
+    assert (ends.answers, len(ends.lost_at)) == ([], 1)
+    assert not ends.connection.is_open
+
+
+def test_a_crash_loses_the_answers_on_their_way(world):
+    ends = Ends(world)
+    ends.ask(1)
+    ends.wait(50)
+    ends.ask(2)
+    world.cluster.crash_broker(1)
+    ends.wait(50)
+    assert (ends.answers, len(ends.lost_at)) == ([1], 1)
+
+
+def test_a_connection_that_lost_a_frame_to_a_silence_stays_silent(world):
+    ends = Ends(world)
+    world.network.silent["a", 1] = None
+    ends.ask(1)
+    world.network.silent.clear()
+    ends.ask(2)
+    ends.wait(1000)
+    assert (ends.answers, ends.lost_at) == ([], [])
+    other = Ends(world)
+    other.ask(3)
+    other.wait(50)
+    assert other.answers == [3]
+
+
+def test_a_frozen_client_sends_and_hears_late(world):
+    ends = Ends(world)
+    world.network.frozen["reader"] = START_MS + 500
+    ends.ask(1)
+    ends.wait(499)
+    assert ends.answers == []
+    ends.wait(51)
+    assert ends.answers == [1]
+
+
+def test_a_restart_of_the_cluster_goes_on_from_its_records(world):
+    topic = world.cluster.create_topic("orders", 2, 3)
+    ends = Ends(world)
+    ends.ask(1)
+    ends.wait(50)
+    before = world.cluster.state
+    world.cluster.restart()
+    assert world.cluster.state is not before
+    assert world.cluster.state.topics["orders"].id == topic.id
+    assert len(ends.lost_at) == 1
+    assert len(world.cluster.journals) == 2
