@@ -19,7 +19,12 @@ DONE, FAILED, WRONG_USAGE = 0, 1, 2
 # ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
 COMMANDS = {
     "serve": "run a cluster with racks, for any Kafka client",
+    "ctl": "look at a running cluster, change it, ask who served whom",
     "demo": "three racks, real clients, one rack stopped and back: who served whom",
+    "certify": "is a program rack-aware? run it, one process a rack, and grade what the wire shows",
+    "check": "do captures show lost, doubled, reordered or aborted records? which does Kafka permit?",
+    "simulate": "the whole cluster with clients under virtual time, things going wrong by seed: does all hold?",
+    "replay": "known rack bugs of released clients, each failing with one version and mended in the next",
     "place": "place replicas over racks",
     "reassign": "propose where replicas should move, and start it",
     "assign": "assign partitions to consumers",

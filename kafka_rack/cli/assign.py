@@ -13,6 +13,7 @@ Examples:
   kafka-rack assign --bootstrap-server localhost:9092 --group readers --rack-of 10.0.1.=az1 --explain
   kafka-rack assign --brokers 3 --racks a,b,c --topic orders:12:1 --consumers 3 --consumer-racks a,b,c --explain
   kafka-rack assign group.json --assignor uniform --our-rack-awareness --explain --format json
+  kafka-rack assign group.json --to-consumer-protocol --prices prices.toml --reads 40MiB/s
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ import json
 from itertools import groupby
 from typing import Any
 
-from kafka_rack.assignment import ASSIGNORS, Assignment, assign, explain
+from kafka_rack.assignment import (
+    ASSIGNORS,
+    CONSUMER_SIDE,
+    Assignment,
+    assign,
+    explain,
+    forecast_protocol_change,
+)
 from kafka_rack.assignment.explanation import Explanation, View
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.assign_plot import reads_by_member
@@ -45,6 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--our-rack-awareness",
         action="store_true",
         help="let uniform and server-range look at racks, which Kafka's do not",
+    )
+    parser.add_argument(
+        "--to-consumer-protocol",
+        action="store_true",
+        help="forecast how much is read inside racks when the group moves from the classic to the consumer protocol",
+    )
+    parser.add_argument("--prices", metavar="FILE", help="with it: what crossing costs (docs/locality.md)")
+    parser.add_argument(
+        "--reads", metavar="SIZE/s", help="with prices: what the group reads, as 40MiB/s; else for a TB"
     )
     parser.add_argument("--format", choices=["table", "json"], default="table")
     parser.add_argument("--plot", metavar="FILE", help="write a picture of reads by member, as SVG")
@@ -77,12 +94,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and not arguments.plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
+    check_options(arguments)
     group = group_of(arguments)
     place_members(group["members"], arguments.rack_of)
     assignor = arguments.assignor or group.get("assignor") or "range"
     cluster, members = group["cluster"], group["members"]
     ours = arguments.our_rack_awareness
     try:
+        if arguments.to_consumer_protocol:
+            print(protocol_change(arguments, assignor, cluster, members))
+            return 0
         if not arguments.explain and not arguments.plot:
             answer = assign(assignor, cluster, members, our_rack_awareness=ours)
             print(
@@ -102,6 +123,30 @@ def run(arguments: argparse.Namespace) -> int:
         answer = explanation.with_racks.assignment
         print(assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer))
     return 0
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    if arguments.to_consumer_protocol:
+        for option in ("explain", "plot", "our_rack_awareness"):
+            if getattr(arguments, option):
+                raise UsageError(f"--to-consumer-protocol does not go with --{option.replace('_', '-')}")
+        if arguments.reads and not arguments.prices:
+            raise UsageError("--reads goes with --prices")
+    elif arguments.prices or arguments.reads:
+        raise UsageError("--prices and --reads go with --to-consumer-protocol")
+
+
+def protocol_change(
+    arguments: argparse.Namespace, assignor: str, cluster: dict[str, Any], members: dict[str, Any]
+) -> str:
+    """The forecast of the change of protocol; a group that has changed already is compared with range."""
+    from kafka_rack.cli.assign_protocols import change_json, change_table, prices_from, rate_from
+
+    prices, rate = prices_from(arguments.prices), rate_from(arguments.reads)
+    classic = assignor if assignor in CONSUMER_SIDE else "range"
+    shown = change_json if arguments.format == "json" else change_table
+    return shown(forecast_protocol_change(classic, cluster, members), prices, rate)
 
 
 def group_of(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -1,6 +1,11 @@
-"""Run a Kafka cluster with racks in this process, until SIGTERM or SIGINT.
+"""Run a Kafka cluster with racks in this process, until SIGTERM, SIGINT or POST /shutdown.
 
 Broker i has node id i, listens on port + i and is in rack i modulo the list of racks; with a,,c broker 1 has none.
+
+Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BROKERS, KAFKA_RACK_CONTROL_PORT. Where an
+option may be repeated its variable takes commas: KAFKA_RACK_TOPIC=orders:6,payments. What the command line says wins.
+
+Exit codes: 0 ended as asked, 1 the cluster could not run (a port that is taken), 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -15,83 +20,88 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli import DONE, CommandError, UsageError, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_PORT = 65535
+CAPTURE_BYTES = 64 << 20
+PARENT_LOOK_S = 1.0
+STANDARD_STREAMS = (0, 1, 2)
 LOOPS = ("asyncio", "uvloop")
 PROTOCOL_SETTING = "inter.broker.protocol.version"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--brokers", type=int, metavar="N", help="how many; default: 3, or one a --config file")
-    parser.add_argument("--racks", metavar="A,B,...", help='their racks, in turn, "" for none; default: a,b,c')
-    parser.add_argument("--host", help="where to listen; default: 127.0.0.1")
-    parser.add_argument(
+    from kafka_rack.diskless import SELECTIONS
+
+    option = environment.option_of(parser)
+    option("--brokers", type=int, metavar="N", help="how many; default: 3, or one a --config file")
+    option("--racks", metavar="A,B,...", help='their racks, in turn, "" for none; default: a,b,c')
+    option("--host", help="where to listen; default: 127.0.0.1")
+    option(
         "--advertised-host",
         metavar="HOST",
         help="what clients are told to connect to; default: --host, or 127.0.0.1 for 0.0.0.0",
     )
-    parser.add_argument("--port", type=int, help="of broker 0, 0 for free ports; default: 9092")
-    parser.add_argument(
-        "--control-port", type=int, metavar="PORT", help="serve the control API on loopback; 0 for a free port"
-    )
-    parser.add_argument(
-        "--topic",
+    option("--port", type=int, help="of broker 0, 0 for free ports; default: 9092")
+    option("--control-port", type=int, metavar="PORT", help="serve the control API and dashboard; 0 for a free port")
+    option("--control-host", metavar="HOST", help="where the control API listens; default: 127.0.0.1, loopback")
+    option(
+        "--control-name",
         action="append",
-        default=[],
-        metavar="NAME[:PARTITIONS[:RF]]",
-        help="create a classic topic; repeatable",
+        metavar="NAME",
+        help="a DNS name under which the control API may be asked for; repeatable",
     )
-    parser.add_argument(
-        "--diskless-topic",
-        action="append",
-        default=[],
-        metavar="NAME[:PARTITIONS]",
-        help="create a diskless topic; repeatable",
+    option("--topic", action="append", metavar="NAME[:PARTITIONS[:RF]]", help="create a classic topic; repeatable")
+    option("--diskless-topic", action="append", metavar="NAME[:PARTITIONS]", help="create a diskless topic; repeatable")
+    option(
+        "--diskless-selection",
+        choices=SELECTIONS,
+        help="how a broker is chosen for diskless partitions: in turn, or each by its hash (docs/diskless.md)",
     )
-    parser.add_argument(
+    option(
         "--set",
         action="append",
-        default=[],
         metavar="KEY=VALUE",
         help="a broker setting under Kafka's name, or one of the placer (docs/placers.md); repeatable",
     )
-    parser.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a broker's server.properties; repeatable, one a broker",
-    )
-    parser.add_argument(
+    option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
+    option("--faults", metavar="FILE", help="what is to go wrong from the start, as JSON or YAML (docs/faults.md)")
+    option(
         "--emulate",
         metavar="RELEASE",
-        help="run the code of a Kafka release of the ZooKeeper era, 0.8.2 to 3.9 (docs/rolling-upgrade.md)",
+        help="be a Kafka release, 0.8.2 to 4.4, or `diskless`; default: serve all there is (docs/releases.md)",
     )
-    parser.add_argument("--bootstrap-file", metavar="FILE", help="write host:port,... here once every broker accepts")
-    parser.add_argument(
-        "--control-file", metavar="FILE", help="write host:port of the control API here once every broker accepts"
+    option("--bootstrap-file", metavar="FILE", help="write host:port,... here once every broker accepts")
+    option("--control-file", metavar="FILE", help="write host:port of the control API here once every broker accepts")
+    option(
+        "--ready-fd",
+        type=int,
+        metavar="N",
+        help="write one line of JSON to this open file descriptor once every broker accepts: bootstrap_servers,\n"
+        "control (a URL), pid and brokers; then close it",
     )
-    parser.add_argument(
+    option("--end-with-parent", action="store_true", help="end once the process that started this one is gone")
+    option(
         "--listener-per-rack",
         action="store_true",
         help="one more listener per rack on each broker: its clients count as in that rack",
     )
-    parser.add_argument(
-        "--capture", metavar="FILE", help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md)"
+    option(
+        "--capture",
+        metavar="FILE",
+        help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md); packets if named .pcapng",
     )
-    parser.add_argument(
+    option(
         "--capture-bytes",
         type=int,
-        default=64 << 20,
         metavar="N",
         help="go on in FILE-0001, FILE-0002, ... when a file has N bytes; default: 64 MiB",
     )
-    parser.add_argument("--loop", choices=LOOPS, help="the event loop to run on; default: uvloop where it is installed")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    option("--loop", choices=LOOPS, help="the event loop to run on; default: uvloop where it is installed")
+    option("--quiet", action="store_true", help="print nothing but errors")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,7 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_cluster(arguments: argparse.Namespace) -> int:
     """Build the cluster as asked and serve it. Raises UsageError, CommandError."""
+    environment.fill_in(arguments, os.environ)
     settings = settings_from(arguments.set)
+    if arguments.diskless_selection:
+        settings["diskless.selection"] = arguments.diskless_selection
     topics = [topic_from(text, most_parts=3) for text in arguments.topic]
     diskless_topics = [topic_from(text, most_parts=2) for text in arguments.diskless_topic]
     names = [name for name, *_ in topics + diskless_topics]
@@ -113,13 +126,17 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             raise UsageError(f"topic {name} is given more than once")
     if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
         raise UsageError(f"--control-port: expected 0 to {HIGHEST_PORT}, got {arguments.control_port}")
-    if arguments.control_file is not None and arguments.control_port is None:
-        raise UsageError("--control-file needs --control-port")
+    for name in ("control_file", "control_host", "control_name"):
+        if getattr(arguments, name) and arguments.control_port is None:
+            raise UsageError(f"--{name.replace('_', '-')} needs --control-port")
+    check_ready_fd(arguments.ready_fd)
     loop_factory = loop_factory_of(arguments.loop)
     if arguments.capture is not None and arguments.capture.endswith(".gz"):
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
+    faults = faults_from(arguments.faults)
     brokers, settings = brokers_from(arguments, settings)
     from kafka_rack.errors import KafkaRackError
+    from mockbroker.adapters.open_files import raise_open_files_limit
     from mockbroker.adapters.server import MockCluster
     from mockbroker.state.errors import ApiError
 
@@ -128,19 +145,22 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             brokers,
             settings=settings,
             capture=arguments.capture,
-            capture_bytes=arguments.capture_bytes,
+            capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
             emulate=arguments.emulate,
         )
         for name, partitions, replication_factor in topics:
             cluster.create_topic(name, partitions, replication_factor)
         for name, partitions, _ in diskless_topics:
             cluster.create_topic(name, partitions, diskless=True)
+        for fault in faults:
+            cluster.faults.add(fault)
     except ApiError as error:
         raise UsageError(error.message or str(error)) from None
     except (ValueError, KafkaRackError) as error:
         raise UsageError(str(error)) from None
     if cluster.settings_without_effect and not arguments.quiet:
         sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
+    raise_open_files_limit()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
             return runner.run(serve(cluster, arguments))
@@ -165,6 +185,7 @@ def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop]
 async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
     """Run until a signal comes."""
     ended = asyncio.Event()
+    parent = os.getppid()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
@@ -179,18 +200,28 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
             from mockbroker.adapters.control import ControlServer
 
             try:
-                control = await ControlServer(cluster, port=arguments.control_port).__aenter__()
+                control = await ControlServer(
+                    cluster,
+                    host=arguments.control_host or "127.0.0.1",
+                    port=arguments.control_port,
+                    names=arguments.control_name,
+                    on_shutdown=ended.set,
+                ).__aenter__()
             except OSError as error:
                 raise CommandError(f"control API: {error.strerror or error}") from None
         if arguments.bootstrap_file:
             written.append(write_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
         if arguments.control_file and control is not None:
-            written.append(write_whole(arguments.control_file, f"{control.host}:{control.port}\n"))
-        if not arguments.quiet:
+            written.append(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
+        if not arguments.quiet and arguments.ready_fd != sys.stdout.fileno():
             sys.stdout.write(banner(cluster, control))
             sys.stdout.flush()
+        if arguments.ready_fd is not None:
+            tell_ready(arguments.ready_fd, cluster, control)
         gc.freeze()
         gc.enable()
+        if arguments.end_with_parent:
+            watch_parent(loop, parent, ended)
         await ended.wait()
     finally:
         if control is not None:
@@ -227,8 +258,46 @@ def banner(cluster: Any, control: Any) -> str:
             lines.append(f"  {topic.name:<{name_width}}  {len(topic.partitions):<10}  {replicas}")
     lines += ["", f"bootstrap.servers={cluster.bootstrap_servers}"]
     if control is not None:
-        lines.append(f"control API: http://{control.host}:{control.port}/cluster")
+        lines.append(f"control API: {control.url}/cluster")
     return "\n".join(lines) + "\n"
+
+
+def watch_parent(loop: asyncio.AbstractEventLoop, parent: int, ended: asyncio.Event) -> None:
+    """Look every second whether the parent is still the same: an orphan gets another."""
+    if os.getppid() != parent:
+        ended.set()
+        return
+    loop.call_later(PARENT_LOOK_S, watch_parent, loop, parent, ended)
+
+
+def check_ready_fd(number: int | None) -> None:
+    """Refuse a file descriptor that nobody has opened. Raises UsageError."""
+    if number is None:
+        return
+    try:
+        if number < 0:
+            raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}")
+        os.fstat(number)
+    except OSError as error:
+        raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}: {error.strerror}") from None
+
+
+def tell_ready(number: int, cluster: Any, control: Any) -> None:
+    """Write where everything is, in one line of JSON, and close the descriptor unless it is a standard stream."""
+    import json
+
+    brokers = [
+        {"id": broker.id, "rack": broker.rack, "host": broker.host, "port": broker.port}
+        for broker in cluster.state.brokers.values()
+    ]
+    where = {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "control": control.url if control is not None else None,
+        "pid": os.getpid(),
+        "brokers": brokers,
+    }
+    with suppress(OSError), os.fdopen(number, "w", closefd=number not in STANDARD_STREAMS) as ready:
+        ready.write(json.dumps(where) + "\n")
 
 
 def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tuple[list[Any], dict[str, str]]:
@@ -274,6 +343,18 @@ def check_ports(port: int, brokers: int, listeners: int) -> None:
             f"--brokers: expected at most {fit}{each}, got {brokers}: "
             f"from port {max(1, port)} on, ports end at {HIGHEST_PORT}"
         )
+
+
+def faults_from(name: str | None) -> list[Any]:
+    """The faults of a file, none without one. Raises UsageError."""
+    if name is None:
+        return []
+    from mockbroker.adapters.fault_files import FaultFileError, faults_from_file
+
+    try:
+        return list(faults_from_file(path_of(name)))
+    except FaultFileError as error:
+        raise UsageError(f"--faults {error}") from None
 
 
 def settings_from(given: list[str]) -> dict[str, str]:

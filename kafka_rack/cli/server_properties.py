@@ -1,6 +1,6 @@
 """Brokers out of Kafka's own ``server.properties`` files, one file a broker.
 
-Each broker has what ``OF_A_BROKER`` names. All other settings are the cluster's: those with an effect have to agree,
+Each broker has what ``OF_THIS_BROKER`` names. All other settings are the cluster's: those with an effect have to agree,
 the rest of Kafka's are taken and left alone, and a name that Kafka does not have is refused.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mockbroker.state.brokers.broker import Broker, Listener
+from mockbroker.state.configs.effects import OF_A_BROKER, with_effect
 from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
 from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 from mockbroker.state.settings import DEFAULTS
@@ -19,19 +20,8 @@ LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
 PLAIN = "PLAINTEXT"
 ANY_HOST = ("", "0.0.0.0", "[::]", "::")  # noqa: S104 - compared with, not bound to
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
-OF_A_BROKER = frozenset(
-    {
-        "advertised.listeners",
-        "broker.id",
-        "broker.rack",
-        "controller.listener.names",
-        "listener.security.protocol.map",
-        "listeners",
-        "node.id",
-        "process.roles",
-        PROTOCOL_SETTING,
-    }
-)
+MAY_DIFFER = frozenset({"log.dir", "log.dirs"})  # the first file's are shown for all brokers
+OF_THIS_BROKER = OF_A_BROKER | {PROTOCOL_SETTING}
 
 
 class PropertiesError(Exception):
@@ -66,10 +56,11 @@ def brokers_from_files(
                 raise PropertiesError(f"{path}: {address[0]}:{address[1]} is a listener of {address_from[address]} too")
             address_from[address] = path
         brokers.append(broker)
-        shared = sorted(properties.keys() - OF_A_BROKER)
+        shared = sorted(properties.keys() - OF_THIS_BROKER)
         try:
             others = [name for name in shared if name not in DEFAULTS]
-            ineffective = names_without_effect(others, DEFAULTS, properties | dict(given or {}))
+            kafkas = names_without_effect(others, DEFAULTS, properties | dict(given or {}))
+            ineffective = MAY_DIFFER.union(kafkas).difference(with_effect("broker") - MAY_DIFFER)
         except UnknownSettingError as error:
             raise PropertiesError(f"{path}: {error}") from None
         for name in shared:

@@ -117,7 +117,7 @@ async def play(
                 topics={CLASSIC: (PARTITIONS, min(3, len(racks)))},
                 diskless_topics={DISKLESS: PARTITIONS},
                 settings={"group.initial.rebalance.delay.ms": ALL_JOIN_WITHIN_MS},
-                journal=Journal(sys.maxsize),  # the verdict needs every call, however long the phases are
+                journal=Journal(max_bytes=sys.maxsize),  # the verdict needs every call, however long the phases are
             )
         )
         say(f"{brokers} brokers in racks {', '.join(racks)} are up; topics: {CLASSIC} (classic), {DISKLESS} (diskless)")

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.diskless import candidates, choose, client_rack, rack_in_client_id
+from kafka_rack.diskless import candidates, choose, choose_by_hash, client_rack, rack_in_client_id
+from kafka_rack.java import murmur2
+from kafka_rack.zones import known_rack_in_client_id, without_suffixes
 
 RACKS = st.text(alphabet="abc-1", min_size=1, max_size=6)
 
@@ -63,3 +65,60 @@ def test_candidates_are_of_the_rack_or_all(brokers):
 def test_turns_go_round_evenly(ids, first, rounds):
     count = Counter(choose(ids, turn) for turn in range(first, first + rounds * len(ids)))
     assert count == dict.fromkeys(ids, rounds)
+
+
+@pytest.mark.parametrize(
+    ("zone", "rack"),
+    [
+        ("eu-1a", "eu-1a"),
+        ("eu-1a-producer", "eu-1a"),
+        ("eu-1a-StreamThread-1-producer", "eu-1a"),
+        ("eu-2", "eu"),
+        ("eu-1", "eu"),
+        ("us-1a", ""),
+        ("", ""),
+        ("-", ""),
+    ],
+)
+def test_suffixes_are_cut_from_the_right_until_it_is_a_rack(zone, rack):
+    assert without_suffixes(zone, {"eu", "eu-1a", "eu-1b"}) == rack
+
+
+def test_only_diskless_az_is_cut_and_only_where_brokers_have_no_such_rack():
+    racks = {"eu-1a", "eu"}
+    assert known_rack_in_client_id("diskless_az=eu-1a-x", racks) == "eu-1a"
+    assert known_rack_in_client_id("ws_az=eu-1a-x", racks) is None
+    assert known_rack_in_client_id("automq_az=eu-1a&x", racks) == "eu-1a"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [  # UtilsTest of Apache Kafka
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_murmur2_is_kafkas(text, expected):
+    assert murmur2(text) == expected
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, unique=True), st.binary(min_size=16, max_size=16), st.integers(0, 99))
+def test_the_hash_chooses_a_candidate_and_always_the_same(brokers, topic_id, partition):
+    chosen = choose_by_hash(brokers, topic_id, partition)
+    assert chosen in brokers
+    assert choose_by_hash(brokers, topic_id, partition) == chosen
+
+
+def test_the_hash_is_of_the_topics_id_as_kafka_writes_it_and_the_partition():
+    topic_id = bytes(range(16))
+    expected = abs(murmur2(b"AAECAwQFBgcICQoLDA0ODw-5")) % 3
+    assert choose_by_hash([4, 5, 6], topic_id, 5) == [4, 5, 6][expected]
+
+
+def test_the_hash_spreads_partitions():
+    chosen = Counter(choose_by_hash([0, 1, 2], bytes(16), partition) for partition in range(3000))
+    assert all(800 < count < 1200 for count in chosen.values())

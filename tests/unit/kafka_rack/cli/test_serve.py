@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,15 +20,17 @@ import pytest
 from kafka_rack.cli import UsageError, main
 from kafka_rack.cli.serve import loop_factory_of
 from protocol.apis.metadata import MetadataRequest
-from tests.progress import while_it_works
+from tests.progress import end_of, while_it_works
+from tests.serve_process import serve_process
 from tests.unit.mockbroker.wire_client import WireClient
 
 ROOT = Path(__file__).resolve().parents[4]
 METADATA = MetadataRequest(topics=None)
+MISSPELT = "expected the variable of an option, got another; did you mean KAFKA_RACK_BROKERS?"
 
 
 @asynccontextmanager
-async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
+async def serving(*options: str, **variables: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
     """The process and the lines of its banner."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -35,7 +41,7 @@ async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Proce
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
     )
     try:
         assert process.stdout is not None
@@ -45,7 +51,7 @@ async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Proce
                 line = await process.stdout.readline()
                 assert line, (await process.communicate())[1].decode()
                 lines.append(line.decode().rstrip())
-            if "--control-port" in options:
+            if "--control-port" in options or "KAFKA_RACK_CONTROL_PORT" in variables:
                 lines.append((await process.stdout.readline()).decode().rstrip())
         yield process, lines
     finally:
@@ -116,6 +122,101 @@ async def test_scripts_find_the_control_api_in_a_file_whose_folder_is_made(tmp_p
         assert not files["control"].exists()
 
 
+async def test_variables_stand_for_options_and_the_command_line_wins():
+    variables = {
+        "KAFKA_RACK_BROKERS": "4",
+        "KAFKA_RACK_RACKS": "x,y",
+        "KAFKA_RACK_TOPIC": "orders:6:2, payments",
+        "KAFKA_RACK_SET": "num.partitions=5,default.replication.factor=3",
+        "KAFKA_RACK_CONTROL_PORT": "0",
+        "KAFKA_RACK_PORT": "tcp://10.0.0.1:9092",  # as a link to a container called kafka-rack has it
+        "KAFKA_RACK_SERVICE_HOST": "10.0.0.1",
+    }
+    async with (
+        serving("--port", "0", "--brokers", "3", **variables) as (_, lines),
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        shown = (await http.get(lines[-1].removeprefix("control API: "))).json()
+    assert [broker["rack"] for broker in shown["brokers"]] == ["x", "y", "x"]
+    assert {one["name"]: len(one["partitions"]) for one in shown["topics"]} == {"orders": 6, "payments": 5}
+    assert {one["name"]: len(one["partitions"][0]["replicas"]) for one in shown["topics"]} == {
+        "orders": 2,
+        "payments": 3,
+    }
+
+
+def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
+    with serve_process("--control-port", "0", "--quiet") as served:
+        ready = served.ready
+        assert ready.keys() == {"bootstrap_servers", "control", "pid", "brokers"}
+        assert (ready["pid"], served.rest) == (served.process.pid, "")
+        assert [(one["id"], one["rack"]) for one in ready["brokers"]] == [(0, "a"), (1, "b"), (2, "c")]
+        addresses = [f"{one['host']}:{one['port']}" for one in ready["brokers"]]
+        assert ready["bootstrap_servers"] == ",".join(addresses)
+        assert httpx.get(f"{ready['control']}/healthz", trust_env=False).json() == {"status": "ok"}
+        answer = httpx.post(f"{ready['control']}/shutdown", trust_env=False)
+        assert answer.status_code == 202
+        assert end_of(served.process, "the end after POST /shutdown") == ("", "")
+        assert served.process.returncode == 0
+
+
+def test_without_a_control_port_there_is_none_to_be_told():
+    with serve_process() as served:
+        assert served.ready["control"] is None
+        served.process.send_signal(signal.SIGTERM)
+        assert end_of(served.process, "the end after SIGTERM")[1] == ""
+        assert served.process.returncode == 0
+
+
+PARENT = """
+import signal, subprocess, sys
+command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--port", "0", "--ready-fd", "1", "--end-with-parent"]
+subprocess.Popen(command)
+signal.pause()
+"""
+
+
+def test_it_ends_with_the_process_that_started_it_where_that_was_asked_for():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        ready = json.loads(parent.stdout.readline())
+        parent.kill()
+        assert parent.stdout.read() == ""  # it is closed once the orphan has ended
+    host, port = ready["brokers"][0]["host"], ready["brokers"][0]["port"]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, port))
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "words"),
+    [
+        ("KAFKA_RACK_BROKERS", "many", "KAFKA_RACK_BROKERS: expected a whole number, got 'many'"),
+        ("KAFKA_RACK_QUIET", "perhaps", "KAFKA_RACK_QUIET: expected 1 or 0, got 'perhaps'"),
+        ("KAFKA_RACK_LOOP", "trio", "KAFKA_RACK_LOOP: expected asyncio or uvloop, got 'trio'"),
+        ("KAFKA_RACK_BROKRES", "3", f"KAFKA_RACK_BROKRES: {MISSPELT}"),
+        ("KAFKA_RACK_READY_FD", "-1", "--ready-fd: expected an open file descriptor, got -1"),
+        ("KAFKA_RACK_READY_FD", "4000", "--ready-fd: expected an open file descriptor, got 4000: Bad file descriptor"),
+        ("KAFKA_RACK_CONTROL_HOST", "0.0.0.0", "--control-host needs --control-port"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_will_not_do_is_named_with_what_would_be_right(capsys, monkeypatch, variable, text, words):
+    monkeypatch.setenv(variable, text)
+    assert main(["serve"]) == 2
+    assert capsys.readouterr().err == f"kafka-rack serve: {words}\n"
+
+
+def test_the_help_names_the_variable_of_each_option(capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    shown = capsys.readouterr().out
+    options = set(re.findall(r"^  --([a-z-]+)", shown, re.MULTILINE))
+    assert len(options) > 15
+    assert set(re.findall(r"\[KAFKA_RACK_(\w+)\]", shown)) == {name.upper().replace("-", "_") for name in options}
+
+
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 async def test_it_serves_on_either_event_loop(loop):
     async with serving("--port", "0", "--loop", loop) as (process, lines), WireClient(bootstrap(lines)[2]) as client:
@@ -148,13 +249,13 @@ async def test_a_rack_without_a_name_is_none():
 
 
 async def test_settings_of_kafka_that_change_nothing_here_are_told():
-    options = ("--set", "num.network.threads=3", "--set", "log.retention.ms=1000", "--set", "num.partitions=2")
+    options = ("--set", "num.network.threads=3", "--set", "background.threads=9", "--set", "num.partitions=2")
     async with serving("--port", "0", *options) as (process, _):
         process.send_signal(signal.SIGTERM)
         async with while_it_works("serve ends"):
             assert await process.wait() == 0
         said = (await process.stderr.read()).decode()
-        assert said == "kafka-rack serve: without effect here: log.retention.ms, num.network.threads\n"
+        assert said == "kafka-rack serve: without effect here: background.threads, num.network.threads\n"
 
 
 async def test_brokers_come_out_of_properties_files(tmp_path):
@@ -165,11 +266,37 @@ async def test_brokers_come_out_of_properties_files(tmp_path):
     configs = [word for node in (8, 5) for word in ("--config", str(tmp_path / f"{node}.properties"))]
     async with serving(*configs) as (_, lines), WireClient(bootstrap(lines)[0]) as client:
         wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
+        await client.ask(wanted, 12)  # creates it; the next answer shows it
         response = await client.ask(wanted, 12)
         assert [(one.node_id, one.rack) for one in response.brokers] == [(5, "a"), (8, "b")]
         assert len(response.topics[0].partitions) == 2
         async with WireClient(f"{response.brokers[1].host}:{response.brokers[1].port}") as other:
             assert (await other.ask(METADATA, 12)).cluster_id == response.cluster_id
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+async def test_faults_of_a_file_act_from_the_start(tmp_path, suffix):
+    path = tmp_path / f"faults.{suffix}"
+    fault = {"match": {"api": "Metadata", "topic": "orders"}, "effect": {"error": "LEADER_NOT_AVAILABLE"}}
+    path.write_text(json.dumps([fault]))
+    async with (
+        serving("--port", "0", "--topic", "orders", "--faults", str(path)) as (_, lines),
+        WireClient(bootstrap(lines)[0]) as client,
+    ):
+        (topic,) = (await client.ask(METADATA, 12)).topics
+        assert (topic.name, topic.error_code) == ("orders", 5)
+
+
+def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
+    path = tmp_path / "faults.yaml"
+    path.write_text("- id: slow\n  match: {api: Fecth}\n  effect: {delay_ms: 10}\n")
+    assert main(["serve", "--port", "0", "--faults", str(path)]) == 2
+    ended = capsys.readouterr()
+    assert ended.out == ""
+    assert ended.err == (
+        f"kafka-rack serve: --faults {path}: fault 1 ('slow'): match.api: "
+        "expected an API of Kafka, as Fetch or Produce, got 'Fecth'; did you mean Fetch?\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,6 +325,7 @@ async def test_brokers_come_out_of_properties_files(tmp_path):
         (["--config", "x", "--advertised-host", "a"], "--advertised-host and --config exclude each other"),
         (["--racks", "", "--listener-per-rack"], "--listener-per-rack needs --racks"),
         (["--racks", ",", "--listener-per-rack"], "--listener-per-rack needs --racks"),
+        (["--faults", "none.json"], "--faults none.json: cannot be read: No such file or directory"),
         (["--data-dir", "x"], "unrecognized arguments: --data-dir x"),
     ],
 )

@@ -1,0 +1,256 @@
+"""``kafka-rack ctl`` against a cluster that runs as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from kafka_rack.cli import main
+from protocol.apis.metadata import MetadataRequest
+from tests.progress import end_of
+from tests.serve_process import ROOT, ServeProcess, serve_process
+from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce_request
+from tests.unit.mockbroker.wire_client import WireClient
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Ctl = Callable[..., Said]
+
+
+OPTIONS = ("--control-port", "0", "--brokers", "4", "--racks", "a,b", "--topic", "orders:2:2", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ServeProcess]:
+    """Brokers 0-3 on racks a, b, a, b; the topic orders."""
+    with serve_process(*OPTIONS) as served:
+        yield served
+
+
+@pytest.fixture
+def ctl(served, capsys, monkeypatch) -> Ctl:
+    """Runs a command; the cluster is as it was started."""
+    monkeypatch.setenv("KAFKA_RACK_CONTROL", served.ready["control"])
+    httpx.post(f"{served.ready['control']}/reset", trust_env=False).raise_for_status()
+
+    def ctl(*words: str) -> Said:
+        try:
+            code = main(["ctl", *words])
+        except SystemExit as ended:
+            code = ended.code
+        return Said(code, *capsys.readouterr())
+
+    return ctl
+
+
+def test_a_rack_stops_and_starts_and_the_status_shows_it(ctl):
+    assert ctl("stop", "rack", "a") == (0, "stop: brokers 0, 2\n", "")
+    shown = ctl("status").out
+    assert re.findall(r"^ +(\d) +(\w) +(\w+)", shown, re.MULTILINE) == [
+        ("0", "a", "down"),
+        ("1", "b", "up"),
+        ("2", "a", "down"),
+        ("3", "b", "up"),
+    ]
+    assert "1 topics, 2 partitions: 0 without leader, 2 with replicas out of sync" in shown
+    assert ctl("start", "rack", "a") == (0, "start: brokers 0, 2\n", "")
+    assert "down" not in ctl("status").out
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (("fence", "broker", "1"), "fenced", True),
+        (("fill-disk", "broker", "1"), "disk_full", True),
+        (("crash", "broker", "1"), "running", False),
+        (("lag", "broker", "1", "7"), "follower_lag", 7),
+    ],
+)
+def test_what_is_done_to_a_broker_shows_in_the_cluster(ctl, words, key, value):
+    assert ctl(*words).code == 0
+    brokers = json.loads(ctl("status", "--format", "json").out)["brokers"]
+    assert {one["id"] for one in brokers if one[key] == value} == {1}
+
+
+def test_links_leaders_isrs_and_coordinators_are_moved(ctl):
+    def partition():
+        return json.loads(ctl("topics", "show", "orders", "--format", "json").out)["partitions"][0]
+
+    first, second = partition()["replicas"]
+    assert ctl("leader", "orders", "0", str(second)).code == 0
+    assert partition()["leader"] == second
+    assert ctl("isr", "orders", "0", str(second)).code == 0
+    assert partition()["isr"] == [second]
+    assert ctl("replicas", "orders", "0", f"{second},{first}").code == 0
+    assert partition()["replicas"] == [second, first]
+    assert ctl("cut", "1", "2").out == "cut: the link between 1 and 2\n"
+    assert json.loads(ctl("status", "--format", "json").out)["cut_links"] == [[1, 2]]
+    assert ctl("coordinator", "my/group", "3").out == "broker 3 coordinates my/group\n"
+    assert ctl("clock", "-5000").out == "the wall clock is -5000 ms ahead\n"
+
+
+def test_topics_are_made_shown_and_deleted(ctl):
+    assert ctl("topics", "create", "new:3:2", "--config", "min.insync.replicas=2").code == 0
+    assert [line.split()[:3] for line in ctl("topics").out.splitlines()[1:]] == [
+        ["new", "3", "2"],
+        ["orders", "2", "2"],
+    ]
+    assert "min.insync.replicas=2" in ctl("topics", "show", "new").out
+    assert ctl("topics", "delete", "new").out == "deleted new\n"
+    assert "new" not in ctl("topics").out
+    assert ctl("groups").out == "no groups\n"
+
+
+def test_faults_are_set_by_options_or_out_of_a_file_and_taken_back(ctl, tmp_path):
+    options = ("--api", "Fetch", "--api", "Produce", "--broker", "1", "--when", '{"times": 3}')
+    assert ctl("faults", "add", "--id", "slow", "--effect", '{"delay_ms": 200}', *options).code == 0
+    (tmp_path / "faults.json").write_text('[{"id": "quiet", "effect": {"silence": true}}]')
+    assert ctl("faults", "add", str(tmp_path / "faults.json")).code == 0
+    slow, quiet = json.loads(ctl("faults", "--format", "json").out)["faults"]
+    assert slow["match"] == {"api": ["Fetch", "Produce"], "broker": 1}
+    assert (slow["when"], quiet["id"]) == ({"times": 3}, "quiet")
+    assert slow["explanation"] in ctl("faults", "show", "slow").out
+    assert ctl("faults", "remove", "slow").code == 0
+    assert ctl("faults", "clear").out == "removed quiet\n"
+    assert ctl("faults").out == "no faults\n"
+
+
+def test_a_reset_takes_everything_back(ctl):
+    ctl("stop", "rack", "a")
+    ctl("topics", "delete", "orders")
+    assert ctl("reset").out == "the cluster is as it was started\n"
+    assert "down" not in ctl("status").out
+    assert "orders" in ctl("topics").out
+
+
+def test_shutdown_ends_the_process_with_code_0(ctl):
+    with serve_process(*OPTIONS) as other:
+        where = ("--url", other.ready["control"])
+        assert ctl("shutdown", *where).out == "the cluster ends\n"
+        assert end_of(other.process, "the end after ctl shutdown") == ("", "")
+        assert other.process.returncode == 0
+        gone = ctl("status", *where)
+    assert (gone.code, gone.err.count("\n")) == (1, 1)
+    assert "no control API at http://127.0.0.1:" in gone.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("stop", "rack", "z"), 1, "there is no rack 'z'; the racks: a, b"),
+        (("stop", "broker", "9"), 1, "there is no broker '9'; the brokers: 0, 1, 2, 3"),
+        (("start", "rack", "a"), 1, "rack a is running already"),
+        (("leader", "orders", "7", "1"), 1, "there is no partition '7' of orders; its partitions: 0 to 1"),
+        (("topics", "show", "none"), 1, "there is no topic 'none'; the topics: orders"),
+        (("stop", "town", "a"), 2, "invalid choice: 'town'"),
+        (("leader", "orders", "0", "two"), 2, "argument broker: invalid int value: 'two'"),
+        (("topics", "create", "x:many"), 2, "topic: expected NAME[:PARTITIONS[:RF]]"),
+        (("faults", "add"), 2, "expected a file or --effect, got neither"),
+        (("faults", "add", "--effect", "{"), 2, "--effect: expected JSON, got '{'"),
+        (("faults", "add", "none.json"), 2, "none.json: No such file or directory"),
+        (("faults", "add", "--effect", '{"delay": 1}'), 1, "effect: expected"),
+        (("status", "--url", "ftp://x"), 2, "--url: expected http://HOST:PORT, got 'ftp://x'"),
+        (("status", "--url", "127.0.0.1:1"), 1, "no control API at http://127.0.0.1:1: Connection refused"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_its_exit_code(ctl, words, code, said):
+    found = ctl(*words)
+    assert (found.code, found.out, found.err.count("\n")) == (code, "", 1)
+    assert found.err.startswith("kafka-rack ctl")
+    assert said in found.err
+
+
+def test_the_help_teaches_every_command(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["ctl", "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    for command in ("status", "stop", "leader", "faults", "requests", "assert", "reset", "shutdown", "metrics"):
+        assert re.search(rf"^    {command} +\w", shown, re.MULTILINE), command
+    assert "Exit codes: 0 done" in shown
+
+
+# who served whom
+
+
+@pytest.fixture
+def calls(ctl, served) -> None:
+    """A writer without a rack, and a reader of rack a at a broker of rack b."""
+
+    async def ask() -> None:
+        servers = served.ready["bootstrap_servers"].split(",")
+        async with WireClient(servers[1], client_id="writer") as client:
+            await client.ask(produce_request(batch(b"an order")), 9)
+        async with WireClient(servers[1], client_id="reader") as client:
+            await client.ask(fetch_request(rack_id="a"), 12)
+
+    assert ctl("replicas", "orders", "0", "1,3").code == 0
+    asyncio.run(ask())
+
+
+def test_calls_are_lines_with_who_asked_whom_and_the_verdict(ctl, calls):
+    head, line = ctl("requests", "--api", "Fetch").out.splitlines()
+    assert head.split() == ["time", "client", "rack", "API", "broker", "bytes", "about", "verdict"]
+    assert line.split()[1:5] == ["reader", "a", "Fetch", "1/b"]
+    assert "cross: " in line
+    shown = json.loads(ctl("requests", "--client-id", "reader", "--format", "json").out)
+    assert [one["client_rack"] for one in shown["requests"]] == ["a"]
+    assert ctl("requests", "--topic", "orders", "--count").out == "2\n"
+    assert ctl("requests", "--clear").code == 0
+    assert ctl("requests", "--topic", "orders", "--count").out == "0\n"
+
+
+def test_a_claim_holds_with_code_0_and_fails_with_code_1_and_its_sentence(ctl, calls):
+    assert ctl("assert", "served-by", "--by-rack", "b", "--topic", "orders") == (0, "it holds\n", "")
+    assert ctl("assert", "cross-rack-bytes", "--at-most", "100000").code == 0
+    failed = ctl("assert", "rack-local", "--topic", "orders", "--client-id", "reader")
+    assert (failed.code, failed.out, failed.err.count("\n")) == (1, "", 1)
+    for word in ("reader", "rack a", "rack b", "orders"):
+        assert word in failed.err
+
+
+def test_traffic_and_metrics_have_the_bytes_between_racks(ctl, calls):
+    shown = ctl("traffic").out
+    assert re.search(r"^a +b +consume +cross", shown, re.MULTILINE)
+    assert re.search(r"^reader +a +0 +\d+", shown, re.MULTILINE)
+    crossed = re.search(r"(\d+) calls: \d+ bytes in their rack, (\d+) across racks, \d+ of clients", ctl("status").out)
+    assert crossed is not None
+    assert (int(crossed[1]), int(crossed[2]) > 0) == (2, True)
+    assert 'client_rack="a",broker_rack="b",category="consume"' in ctl("metrics").out
+
+
+@pytest.mark.parametrize("words", [("requests", "--follow", "--format", "json"), ("events",)])
+def test_what_comes_is_followed_line_by_line(served, ctl, words):
+    command = [sys.executable, "-m", "kafka_rack.cli", "ctl", *words, "--url", served.ready["control"]]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    ) as following:
+        assert following.stdout is not None
+
+        async def ask() -> None:
+            async with WireClient(served.ready["bootstrap_servers"].split(",")[0], client_id="newcomer") as client:
+                await client.ask(MetadataRequest(topics=None), 12)
+
+        asyncio.run(ask())
+        while "newcomer" not in (line := following.stdout.readline()):
+            assert line, following.communicate()
+        assert isinstance(json.loads(line), dict)
+        following.send_signal(signal.SIGINT)
+        assert "interrupted" in following.communicate()[1]
+        assert following.returncode == 1
