@@ -1,0 +1,146 @@
+"""Bugs to plant in the cluster's own code, each a switch: what a simulation is worth shows in how soon it finds them.
+
+``python -m tests.simulation.planted_bugs`` measures how many seeds each takes; ``--bug NAME`` for one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest.mock import patch
+
+from mockbroker.state.groups.classic.group import ClassicGroup
+from mockbroker.state.groups.coordinator import Groups
+from mockbroker.state.logs.log_transactions import LogTransactions
+from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.replicas.replication import NO_LEADER, Replication
+from mockbroker.state.topics import topic as topic_module
+from mockbroker.testing.simulation.plan import plan_of
+from mockbroker.testing.simulation.run import Result, simulate
+
+MAX_SEEDS = 50
+
+
+def replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> AbstractContextManager[Any]:
+    """``owner.name`` is what ``make`` gives for the one there was."""
+    return patch.object(owner, name, make(getattr(owner, name)))
+
+
+def high_watermark_ahead() -> AbstractContextManager[Any]:
+    """The high watermark moves before the in-sync replicas have the records."""
+
+    def make(settle: Any) -> Any:
+        def hasty(self: Any, partition: Any, states: Any, **how: Any) -> None:
+            if partition.leader != NO_LEADER:
+                states.high_watermark = max(states.high_watermark, partition.log.end_offset)
+            settle(self, partition, states, **how)
+
+        return hasty
+
+    return replaced(Replication, "_settle", make)
+
+
+def isr_too_early() -> AbstractContextManager[Any]:
+    """A follower is let into the ISR before it has caught up."""
+    return replaced(Replication, "_caught_up", lambda _: lambda self, partition, online: online)
+
+
+def producers_forgotten() -> AbstractContextManager[Any]:
+    """A new leader knows nothing of the producers that wrote to the old one."""
+
+    def make(leader_changed: Any) -> Any:
+        def forgetful(self: Any, partition: Any, now_ms: int) -> None:
+            leader_changed(self, partition, now_ms)
+            partition._producers = PartitionProducers()
+
+        return forgetful
+
+    return replaced(Replication, "leader_changed", make)
+
+
+def producers_not_recovered() -> AbstractContextManager[Any]:
+    """A restart reads nothing about producers from the log, so a batch that is sent again is written again."""
+    return replaced(topic_module, "recover", lambda _: lambda log: PartitionProducers())
+
+
+def stable_offset_ignores_open() -> AbstractContextManager[Any]:
+    """The last stable offset ignores open transactions."""
+    return replaced(LogTransactions, "last_stable_offset", lambda _: lambda self, end_offset: end_offset)
+
+
+def aborted_list_misses_one() -> AbstractContextManager[Any]:
+    """A fetch of committed records leaves out the last aborted transaction."""
+
+    def make(aborted_between: Any) -> Any:
+        return lambda self, offset, upper_bound: aborted_between(self, offset, upper_bound)[:-1]
+
+    return replaced(LogTransactions, "aborted_between", make)
+
+
+def fenced_commit_accepted() -> AbstractContextManager[Any]:
+    """Offsets are taken from whoever names a group, in whatever generation."""
+    return patch.multiple(
+        ClassicGroup,
+        accept_commit=lambda self, *args, **how: None,
+        accept_transactional_commit=lambda self, *args: None,
+    )
+
+
+def aborted_offsets_count() -> AbstractContextManager[Any]:
+    """Offsets that an aborted transaction was to commit are committed."""
+
+    def make(end_transaction: Any) -> Any:
+        return lambda self, producer_id, *, committed: end_transaction(self, producer_id, committed=True)
+
+    return replaced(Groups, "end_transaction", make)
+
+
+PLANTED: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "high-watermark-ahead": high_watermark_ahead,
+    "isr-too-early": isr_too_early,
+    "producers-forgotten": producers_forgotten,
+    "producers-not-recovered": producers_not_recovered,
+    "stable-offset-ignores-open": stable_offset_ignores_open,
+    "aborted-list-misses-one": aborted_list_misses_one,
+    "fenced-commit-accepted": fenced_commit_accepted,
+    "aborted-offsets-count": aborted_offsets_count,
+}
+
+
+def first_failure(name: str, seeds: range) -> Result | None:
+    """The first run of these seeds that shows a planted bug."""
+    with PLANTED[name]():
+        for seed in seeds:
+            result = simulate(plan_of(seed))
+            if not result.is_right:
+                return result
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bug", choices=tuple(PLANTED), action="append", help="all of them")
+    parser.add_argument("--first", type=int, default=0, help="the seed to begin with; 0")
+    parser.add_argument("--seeds", type=int, default=MAX_SEEDS, help=f"how many to try at most; {MAX_SEEDS}")
+    arguments = parser.parse_args()
+    missed = 0
+    for name in arguments.bug or PLANTED:
+        begun = time.process_time()
+        found = first_failure(name, range(arguments.first, arguments.first + arguments.seeds))
+        took = f"{time.process_time() - begun:.1f} s"
+        if found is None:
+            missed += 1
+            print(f"{name}: not found by {arguments.seeds} seeds, {took}", flush=True)
+            continue
+        kinds = ", ".join(dict.fromkeys(problem.kind for problem in found.problems))
+        number = found.plan.seed - arguments.first + 1
+        print(f"{name}: seed {found.plan.seed}, number {number}, {took}: {kinds}", flush=True)
+        print(f"    {found.problems[0].text}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,61 @@
+"""Runs of the whole cluster by seed: only what Kafka permits goes wrong, and a seed does the same each time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mockbroker.testing.simulation.plan import plan_of
+from mockbroker.testing.simulation.run import simulate
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGEST = """
+from mockbroker.testing.simulation import plan, run
+print(run.simulate(plan.plan_of({seed}), with_digest=True).digest)
+"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
+    result = simulate(plan_of(seed))
+    assert result.problems == ()
+    assert result.sends > 50
+    assert result.polls > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tens", range(12))
+def test_many_seeds_show_nothing_that_kafka_does_not_permit(tens):
+    failed = [
+        (seed, result.problems)
+        for seed in range(tens * 10, tens * 10 + 10)
+        if not (result := simulate(plan_of(seed))).is_right
+    ]
+    assert failed == []
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_a_seed_gives_the_same_journal_in_processes_that_hash_differently(seed):
+    digests = {digest_in_a_process(seed, hash_seed) for hash_seed in ("1", "2", "77")}
+    assert len(digests) == 1
+
+
+def test_seeds_differ():
+    assert digest_in_a_process(3, "1") != digest_in_a_process(4, "1")
+
+
+def digest_in_a_process(seed: int, hash_seed: str) -> str:
+    found = subprocess.run(
+        [sys.executable, "-c", DIGEST.format(seed=seed)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    assert len(found) == 64
+    return found
