@@ -1,6 +1,6 @@
 """What tests need of other languages, fetched once into build/interop, by one process at a time.
 
-A test that lacks a program or its packages is skipped, and says which. Only Java itself must be there in CI: there its
+A test that lacks a program or its packages is skipped, and says which. Java, Go and Node must be there in CI: there
 tests fail instead, so that they cannot vanish unseen.
 """
 
@@ -20,12 +20,17 @@ from tests.progress import run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "interop"
 FETCH_QUIET_S = 240.0
+NEEDED_IN_CI = ("java", "go", "node")
 PACKAGES = {
     "java": "Debian, Ubuntu: apt-get install default-jdk-headless",
     "mvn": "Debian, Ubuntu: apt-get install maven",
     "node": "Debian, Ubuntu: apt-get install nodejs",
     "npm": "Debian, Ubuntu: apt-get install npm",
     "go": "https://go.dev/dl",
+    "kcat": "Debian, Ubuntu: apt-get install kcat",
+    "cargo": "https://rustup.rs",
+    "cc": "Debian, Ubuntu: apt-get install gcc",
+    "make": "Debian, Ubuntu: apt-get install make",
 }
 
 
@@ -35,11 +40,11 @@ class ToolMissingError(Exception):
 
 @contextmanager
 def skipped_without_tools() -> Iterator[None]:
-    """Skip the test where something is missing; in CI fail it where that is Java."""
+    """Skip the test where something is missing; in CI fail it where that is Java, Go or Node."""
     try:
         yield
     except ToolMissingError as missing:
-        if os.environ.get("CI") and shutil.which("java") is None:
+        if os.environ.get("CI") and any(shutil.which(program) is None for program in NEEDED_IN_CI):
             pytest.fail(str(missing))
         pytest.skip(str(missing))
 

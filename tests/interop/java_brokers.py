@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.interop.fetched import java_program, maven_jars
@@ -35,13 +36,49 @@ group.initial.rebalance.delay.ms=0
 """
 
 
+@dataclass(frozen=True, slots=True)
+class RunningKafka:
+    """A cluster of ``kafka_brokers``: the address of each broker by its id, and the process that they share."""
+
+    addresses: list[str]
+    process: subprocess.Popen[bytes]
+
+    def stop(self, broker_id: int) -> None:
+        """Stop a broker as an operator does: it hands its leaders over first. Gives when that is done."""
+        self._command(f"stop {broker_id}")
+
+    def start(self, broker_id: int) -> None:
+        """Start a broker that was stopped, where it was."""
+        self._command(f"start {broker_id}")
+
+    def _command(self, line: str) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+        done = any(answer.strip() == b"DONE" for answer in self.process.stdout)
+        assert done, f"the brokers ended at {line!r}"
+
+
 @contextmanager
 def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
     """Broker i in the i-th rack; gives the address of broker 0, which is the controller too.
 
     Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
-    command = ["java", *LIGHT, *java_program(SOURCES / "broker" / "Brokers.java", broker_jars())]
+    with kafka_brokers(racks, folder) as running:
+        yield running.addresses[0]
+
+
+@contextmanager
+def kafka_brokers(
+    racks: Sequence[str], folder: Path, settings: Mapping[str, str] | None = None, version: str = VERSION
+) -> Iterator[RunningKafka]:
+    """The same, with more settings of each broker, and with brokers that can be stopped and started.
+
+    Raises: ToolMissingError: Java, Maven or the jars are not there.
+    """
+    command = ["java", *LIGHT, *java_program(SOURCES / "broker" / "Brokers.java", broker_jars(version))]
     controller_port, *ports = free_ports(1 + len(racks))
     for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
         listeners = f"PLAINTEXT://127.0.0.1:{port}"
@@ -57,7 +94,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
             folder=folder,
         )
         file = folder / f"{node}.properties"
-        file.write_text(text)
+        file.write_text(text + "".join(f"{name}={value}\n" for name, value in (settings or {}).items()))
         command.append(str(file))
     errors = (folder / "errors.txt").open("w+")
     with errors, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors) as process:
@@ -65,7 +102,7 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
             assert process.stdout is not None
             ready = any(line.strip() == b"READY" for line in process.stdout)
             assert ready, (folder / "errors.txt").read_text()[-2000:]
-            yield f"127.0.0.1:{ports[0]}"
+            yield RunningKafka([f"127.0.0.1:{port}" for port in ports], process)
         finally:
             process.kill()
 
@@ -84,9 +121,10 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in taken]
 
 
-def broker_jars() -> Path:
+def broker_jars(version: str = VERSION) -> Path:
     """The folder with a broker's jars, fetched once into build/. Raises ToolMissingError."""
-    return maven_jars(f"kafka-{VERSION}", SOURCES / "broker" / "pom.xml", f"kafka_2.13-{VERSION}.jar")
+    pom, jar = SOURCES / "broker" / "pom.xml", f"kafka_2.13-{version}.jar"
+    return maven_jars(f"kafka-{version}", pom, jar, f"kafka.version={version}")
 
 
 def tool_jars() -> Path:

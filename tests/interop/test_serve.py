@@ -153,7 +153,7 @@ async def test_brokers_of_three_properties_files_serve_real_clients_by_rack(tmp_
         file = tmp_path / f"server-{index}.properties"
         file.write_text(
             f"{id_name}={index + 10}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:{free_port()}\n"
-            "num.partitions=6\nlog.dirs=/var/lib/kafka\n"
+            "num.partitions=6\nnum.io.threads=8\n"
         )
         files += ["--config", str(file)]
     async with serving(tmp_path, *files, "--diskless-topic", TOPIC) as served:
@@ -164,7 +164,7 @@ async def test_brokers_of_three_properties_files_serve_real_clients_by_rack(tmp_
         assert sorted(map(tuple, answers)) == [(p, o) for p in range(PARTITIONS) for o in range(2)]
         seen = await consume("confluent-kafka", [TOPIC], 12, **settings)
         assert sorted(int(record.value) for record in seen) == list(range(12))
-        assert await served.end() == (0, ["kafka-rack serve: without effect here: log.dirs"])
+        assert await served.end() == (0, ["kafka-rack serve: without effect here: num.io.threads"])
 
 
 async def test_a_port_that_is_taken_is_one_line_and_exit_code_1(tmp_path):

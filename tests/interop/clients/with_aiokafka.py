@@ -20,6 +20,7 @@ NAMES = {
     "session_ms": "session_timeout_ms",
     "idempotence": "enable_idempotence",
     "largest_bytes": "max_request_size",
+    "timeout_ms": "request_timeout_ms",
 }
 
 

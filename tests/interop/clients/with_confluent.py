@@ -21,6 +21,7 @@ NAMES = {
     "idempotence": "enable.idempotence",
     "metadata_max_age_ms": "topic.metadata.refresh.interval.ms",
     "largest_bytes": "message.max.bytes",
+    "timeout_ms": "socket.timeout.ms",
 }
 
 

@@ -1,0 +1,58 @@
+"""Scenarios that a real cluster was asked, asked of ours: every field of every answer is the same, or has an excuse."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.answers.comparison import Difference
+from tests.answers.excuses import EXCUSES, HEADER, PAGE, Excuse, excuse_of, rows
+from tests.answers.recorded import differences, recorded, recorded_families
+from tests.answers.replay_4_1 import SCENARIOS, replayed
+from tests.answers.scenarios import Scenario, scenarios_of
+
+RECORDED = [
+    scenario for family in recorded_families() for scenario in scenarios_of(family) if scenario.name in recorded(family)
+]
+
+
+@cache
+def differences_of(scenario: Scenario) -> tuple[Difference, ...]:
+    """Where ours differs, excused or not; asked once, as two tests need it."""
+    return tuple(differences(scenario, recorded(scenario.family)[scenario.name]))
+
+
+@pytest.mark.parametrize("family", recorded_families())
+def test_every_recorded_scenario_is_still_told(family):
+    assert set(recorded(family)) <= {one.name for one in scenarios_of(family)}
+
+
+@pytest.mark.parametrize("scenario", RECORDED, ids=[f"{one.family}: {one.name}" for one in RECORDED])
+def test_ours_answers_a_scenario_as_kafka_does(scenario: Scenario):
+    found = [one for one in differences_of(scenario) if not excuse_of(one)]
+    assert not found, "\n".join(map(str, found[:20]))
+
+
+@cache
+def differences_of_4_1(scenario: str) -> tuple[Difference, ...]:
+    return tuple(replayed(scenario))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_emulated_4_1_answers_recorded_requests_as_4_1_did(scenario: str):
+    found = [one for one in differences_of_4_1(scenario) if not excuse_of(one)]
+    assert not found, "\n".join(map(str, found[:20]))
+
+
+def test_every_excuse_is_needed():
+    used: set[Excuse | None] = set()
+    if EXCUSES:
+        used = {excuse_of(found) for one in RECORDED for found in differences_of(one)}
+        used |= {excuse_of(found) for one in SCENARIOS for found in differences_of_4_1(one)}
+    assert not set(EXCUSES) - used
+
+
+def test_the_page_has_the_excuses():
+    """``python -m tests.answers excuses`` writes them there."""
+    assert f"{HEADER}{rows()}\n\n" in PAGE.read_text(encoding="utf-8")

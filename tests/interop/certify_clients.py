@@ -1,0 +1,100 @@
+"""Makes the tables of docs/clients.md: certify on every client, reading and writing.
+
+    python -m tests.interop.certify_clients
+
+It takes some minutes; what Go, Java or Node need is fetched. Verdicts come from the wire of these runs alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from mockbroker.testing.museum.builders import ToolMissingError
+from tests.interop.certified_clients import CertifiedClient, certified_clients
+from tests.interop.certify_run import CertifyRun, certify
+from tests.interop.client_process import ROOT
+
+PAGE = ROOT / "docs" / "clients.md"
+BEGIN, END = "<!-- certified -->", "<!-- certified ends -->"
+READING = {
+    "fetch_rack": "rack in Fetch",
+    "preferred_replica": "follows",
+    "stays": "stays",
+    "leader_on_minus_one": "-1",
+    "out_of_range": "out of range",
+    "follower_gone": "follower goes",
+    "assignor_rack": "assignor's rack",
+    "local_assignments": "local assignments",
+    "leader_hints": "hints",
+    "no_loss": "no loss",
+    "goes_on": "goes on",
+    "near_reads": "reads near",
+}
+WRITING = {"leader_hints": "hints", "no_loss": "no loss", "goes_on": "goes on", "no_duplicates": "nothing twice"}
+WORDS = {"pass": "yes", "fail": "**no**", "not seen": "-"}
+
+Runs = Mapping[str, tuple[CertifiedClient, CertifyRun]]
+
+
+def main() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    reading, writing = runs_of("consume"), runs_of("produce")
+    made = [
+        "### Readers",
+        table(reading, READING),
+        "### Writers",
+        table(writing, WRITING),
+        "### What was not right, in words",
+        failures(reading, READING),
+    ]
+    text = "\n\n".join(made)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def runs_of(work: str) -> Runs:
+    """A run for each client that can be had here."""
+    found: dict[str, tuple[CertifiedClient, CertifyRun]] = {}
+    for name, client in certified_clients().items():
+        try:
+            command = client.command(work, "{rack}")
+        except ToolMissingError as missing:
+            raise SystemExit(f"{name}: {missing}") from None
+        with tempfile.TemporaryDirectory() as folder:
+            ran = certify(command, Path(folder))
+        if ran.exit_code:
+            raise SystemExit(f"{name}: {ran.complaints}")
+        sys.stderr.write(f"{name}, {work}: {ran.printed['grade']}\n")
+        found[name] = client, ran
+    return found
+
+
+def table(runs: Runs, columns: Mapping[str, str]) -> str:
+    """One row a client."""
+    rows = [
+        f"| client | grade | {' | '.join(columns.values())} |",
+        f"|---|---|{'---|' * len(columns)}",
+    ]
+    for client, ran in runs.values():
+        cells = " | ".join(WORDS[ran.verdicts[check]] for check in columns)
+        rows.append(f"| {client.name} {client.version} | {ran.printed['grade']} | {cells} |")
+    return "\n".join(rows)
+
+
+def failures(runs: Runs, columns: Mapping[str, str]) -> str:
+    """The evidence of what failed, client by client."""
+    lines = []
+    for client, ran in runs.values():
+        failed = [check for check in columns if ran.verdicts[check] == "fail"]
+        if failed:
+            lines.append(f"- {client.name} {client.version}")
+            lines += [f"  - {columns[check]}: {ran.evidence(check)}" for check in failed]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

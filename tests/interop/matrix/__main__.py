@@ -1,0 +1,65 @@
+"""Runs the matrix and says what holds: ``python -m tests.interop.matrix [--target kafka] [--write] [CLIENT ...]``.
+
+With ``--write`` the table of docs/compatibility.md is what the run has found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+
+from tests.interop.matrix import page
+from tests.interop.matrix.clients import CLIENTS
+from tests.interop.matrix.running import outcomes
+from tests.interop.matrix.target import Target, our_cluster, real_kafka
+
+
+async def run(names: list[str], *, beside_kafka: bool, quiet: bool) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    with ExitStack() as stack:
+        running: dict[str, Target] = {}
+
+        @asynccontextmanager
+        async def kafka(release: str) -> AsyncIterator[Target]:
+            if release not in running:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                running[release] = await asyncio.to_thread(stack.enter_context, real_kafka(release, folder))
+            yield running[release]
+
+        for name in names:
+            found[name] = {}
+            began = time.monotonic()
+            placed = kafka if beside_kafka else our_cluster
+            async for scenario, wrong in outcomes(CLIENTS[name], placed, diskless=not beside_kafka):
+                found[name][scenario] = wrong
+                took, began = time.monotonic() - began, time.monotonic()
+                print(f"{name:16} {scenario:18} {'FAILED' if wrong else 'ok':7} {took:5.1f} s", flush=True)
+                if wrong and not quiet:
+                    print(wrong)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.interop.matrix")
+    parser.add_argument("--target", choices=["kafka-rack", "kafka"], default="kafka-rack")
+    parser.add_argument("--quiet", action="store_true", help="do not say why something failed")
+    parser.add_argument("--write", action="store_true", help="write the table of docs/compatibility.md")
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help=", ".join(CLIENTS))
+    given = parser.parse_args()
+    found = asyncio.run(run(given.clients or list(CLIENTS), beside_kafka=given.target == "kafka", quiet=given.quiet))
+    if given.write:
+        if given.clients:
+            parser.error("--write takes all clients")
+        page.write(given.target, page.table(found, given.target))
+        page.write("lacks", page.lacking())
+    return int(any(wrong for row in found.values() for wrong in row.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

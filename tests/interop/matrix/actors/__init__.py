@@ -1,0 +1,1 @@
+"""The actors, one program a client."""

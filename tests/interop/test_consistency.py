@@ -1,0 +1,116 @@
+"""Real clients over an outage: neither the capture of their calls nor their own histories have anomalies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_rack.cli import main
+from kafka_rack.consistency import HistorySettings, Poll, Read, Send, check
+from kafka_rack.consistency.wire import WIRE_SETTINGS
+from kafka_rack.pipeline.captures import Options
+from kafka_rack.pipeline.consistency import check_capture, recordings
+from kafka_rack.pipeline.files import find_files
+from mockbroker import MockCluster
+from tests.interop.client_process import ClientProcess, acknowledged_in, records_in
+from tests.progress import until
+
+TOPIC, PARTITIONS = "orders", 6
+SOON_MS = 500
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+async def until_more(client: ClientProcess, number: int) -> None:
+    wanted = len(records_in(client.lines)) + number
+    await client.until(lambda lines: len(records_in(lines)) >= wanted)
+
+
+def own_history(sent, lines):
+    """What a producer and a reader say themselves; records are read one after the other."""
+    for at, (value, (partition, offset)) in enumerate(sent.items()):
+        yield Send("producer", TOPIC, partition, value, 0, at, offset=offset)
+    for at, record in enumerate(records_in(lines)):
+        yield Poll("reader", [Read(record.topic, record.partition, record.offset, record.value)], at, at + 1)
+
+
+@pytest.mark.parametrize(
+    ("writing", "reading", "form"),
+    [("confluent-kafka", "aiokafka", "jsonl"), ("aiokafka", "confluent-kafka", "pcapng")],
+)
+async def test_over_an_outage_nothing_is_lost_doubled_or_out_of_order(writing, reading, form, tmp_path, capsys):
+    capture = tmp_path / f"trace.{form}"
+    async with MockCluster(topics={TOPIC: (PARTITIONS, 3)}, capture=capture, capture_bytes=40_000) as cluster:
+        cluster.journal.watch_history()
+        servers = {"servers": cluster.bootstrap_servers, "metadata_max_age_ms": SOON_MS}
+        sending = {**servers, "acks": "all", "idempotence": True}
+        async with (
+            ClientProcess(writing, "produce_steadily", topic=TOPIC, settings=sending) as producer,
+            ClientProcess(reading, "consume", topics=[TOPIC], settings=servers) as reader,
+        ):
+            await until_more(reader, 50)
+            await cluster.stop_rack("a")
+            await until_more(reader, 50)
+            await cluster.start_rack("a")
+            await until_more(reader, 50)
+            await producer.stop()
+            sent = acknowledged_in(await producer.finish())
+            await until(lambda: len(records_in(reader.lines)) >= len(sent), "the reading of all that was sent")
+            await reader.stop()
+            lines = await reader.finish()
+    cluster.journal.assert_consistent()
+    watched = cluster.journal.history.report()
+    own = check(own_history(sent, lines), settings=HistorySettings(reads_to_end=True))
+    assert own.counts == {}
+
+    files, _ = find_files([str(tmp_path)])
+    assert len(files) > 1, "a recording in several files was meant"
+    (recording,) = recordings(files)
+    found = check_capture(
+        recording, Options(), replace(WIRE_SETTINGS, reads_to_end=True), max_examples=5, max_records=None
+    )
+    assert found.report.forbidden == ()
+    assert (found.report.sends, found.report.polls) == (watched.sends, watched.polls)
+    assert found.report.sends > 50
+    assert found.report.reads > 50
+    assert found.problems == ()
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"trace{'.pcapng' if form == 'pcapng' else ''}: consistent: ")
+
+
+async def test_what_an_unclean_election_loses_is_found_in_the_capture(tmp_path):
+    settings = {"unclean.leader.election.enable": True, "replica.lag.time.max.ms": SOON_MS}
+    async with MockCluster(
+        2, ("a", "b"), topics={TOPIC: (1, 2)}, settings=settings, capture=tmp_path / "trace.jsonl"
+    ) as cluster:
+        (partition,) = cluster.state.topics[TOPIC].partitions
+        leader, follower = partition.replicas
+        own = {"servers": cluster.bootstrap_servers, "metadata_max_age_ms": SOON_MS}
+        cluster.set_follower_lag(follower, 1_000_000)
+        async with ClientProcess("confluent-kafka", "consume", topics=[TOPIC], settings=own) as reader:
+            async with ClientProcess(
+                "aiokafka", "produce_steadily", topic=TOPIC, settings={**own, "acks": "all", "idempotence": True}
+            ) as producer:
+                await until(lambda: partition.isr == (leader,), "a follower falling out of sync", lambda: partition.isr)
+                await until_more(reader, 20)
+                await cluster.stop_broker(leader)
+                assert partition.leader == follower
+                lost_from = partition.log.end_offset
+                await until(lambda: partition.log.end_offset > lost_from + 50, "records in the place of those")
+                await producer.stop()
+                await producer.finish()
+            await until(lambda: partition.high_watermark > lost_from + 50, "that readers may read them")
+            await reader.stop()
+            await reader.finish()
+            async with ClientProcess("confluent-kafka", "consume", topics=[TOPIC], settings=own) as second:
+                await until_more(second, 20)
+                await second.stop()
+                await second.finish()
+    files, _ = find_files([str(tmp_path)])
+    strict = check_capture(files, Options(), WIRE_SETTINGS, max_examples=5, max_records=None).report
+    assert "inconsistent-offsets" in {one.kind for one in strict.forbidden}
+    unclean = replace(WIRE_SETTINGS, unclean_leader_election=True)
+    permitting = check_capture(files, Options(), unclean, max_examples=5, max_records=None).report
+    assert permitting.counts == strict.counts
+    assert permitting.forbidden == ()

@@ -1,0 +1,138 @@
+"""The journal and ``kafka-rack pipeline locality`` say the same of the same calls of real clients.
+
+The pipeline's steps run here without Spark, over the capture of the cluster whose journal is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafka_rack.pipeline.locality_facts import facts
+from kafka_rack.pipeline.locality_files import captures_in
+from kafka_rack.pipeline.locality_told import told_by
+from kafka_rack.pipeline.locality_verdicts import Judge
+from mockbroker import MockCluster
+from tests.pipeline.plain import plain_tables
+
+aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")
+confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is missing: pip install it")
+
+pytestmark = pytest.mark.interop
+WINDOW_US = 1 << 60
+RECORDS = 60
+
+
+async def produce(servers: str, client_id: str, *, keyed: bool, acks: str | int = "all") -> None:
+    async with aiokafka.AIOKafkaProducer(
+        bootstrap_servers=servers, client_id=client_id, acks=acks, linger_ms=2
+    ) as producer:
+        for number in range(RECORDS):
+            await producer.send_and_wait("orders", b"value", key=b"key-%d" % number if keyed else None)
+
+
+async def consume(servers: str, client_id: str, rack: str | None, group: str) -> None:
+    async with aiokafka.AIOKafkaConsumer(
+        "orders",
+        bootstrap_servers=servers,
+        client_id=client_id,
+        client_rack=rack,
+        group_id=group,
+        auto_offset_reset="earliest",
+    ) as consumer:
+        read = 0
+        while read < RECORDS:
+            read += sum(map(len, (await consumer.getmany(timeout_ms=1000)).values()))
+
+
+def consume_with_librdkafka(servers: str, rack: str) -> None:
+    """In a rack, and leaving its group before it ends."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": servers,
+            "client.id": "native",
+            "client.rack": rack,
+            "group.id": "native",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe(["orders"])
+    read = 0
+    while read < RECORDS:
+        message = consumer.poll(1.0)
+        read += message is not None and message.error() is None
+    consumer.close()
+
+
+async def work(cluster: MockCluster) -> None:
+    servers = cluster.bootstrap_servers
+    await produce(servers, "billing,diskless_az=az-a", keyed=True)
+    await produce(servers, "audit,diskless_az=az-b", keyed=False)
+    await produce(servers, "logs,diskless_az=az-c", keyed=False, acks=0)
+    await produce(servers, "nobody", keyed=False)
+    for number, rack in enumerate(("az-a", "az-b", "AZ-C", None)):
+        await consume(servers, f"reader-{number}", rack, f"group-{number}")
+    await consume(servers, "nobody", "az-b", "group-of-nobody")  # tells where the producer of this id is
+    await asyncio.to_thread(consume_with_librdkafka, servers, "az-c")
+
+
+Sums = dict[tuple[str, str, str | None, str], list[int]]
+
+
+def by_pipeline(folder: Path, out: Path) -> tuple[Sums, Counter[str]]:
+    """Bytes and calls by category, locality, reason and what the fix saves, and near matches."""
+    plain_tables(folder, out)
+    sums: Sums = {}
+    details: Counter[str] = Counter()
+    for capture in captures_in([out]):
+        told = told_by(capture)
+        if told is None:
+            continue  # a file of a table without frames
+        judge = Judge(told.capture, told.cluster)
+        for block in capture.blocks:
+            for fact, amount in facts(block, told, WINDOW_US):
+                judge.add(fact, amount)
+        for row in judge.rows().to_pylist():
+            avoidable = "yes" if row["saves"] else "perhaps" if row["at_most"] else "no"
+            key = (row["category"], row["locality"], row["reason"], avoidable if row["reason"] else "")
+            found = sums.setdefault(key, [0, 0])
+            found[0] += row["request_bytes"] + row["response_bytes"]
+            found[1] += row["record_bytes"]
+            if row["detail"]:
+                details[row["detail"]] += row["request_bytes"] + row["response_bytes"]
+    return sums, details
+
+
+def by_journal(cluster: MockCluster) -> tuple[Sums, Counter[str]]:
+    sums: Sums = {}
+    details: Counter[str] = Counter()
+    for entry in cluster.journal:
+        for share in entry.shares:
+            found = sums.setdefault((entry.category, entry.locality, share.reason, share.avoidable or ""), [0, 0])
+            found[0] += share.bytes
+            found[1] += share.record_bytes
+            if share.detail:
+                details[share.detail] += share.bytes
+    return sums, details
+
+
+@pytest.mark.parametrize("selector", ["rack-aware", ""])
+async def test_the_journal_sums_up_to_what_the_pipeline_says_of_the_capture(tmp_path, selector):
+    settings = {"replica.selector.class": selector} if selector else {}
+    folder = tmp_path / "capture"
+    async with MockCluster(
+        racks=("az-a", "az-b", "az-c"),
+        topics={"orders": (6, 2)},
+        settings=settings,
+        capture=folder / "trace.jsonl",
+    ) as cluster:
+        await work(cluster)
+    found, details = by_pipeline(folder, tmp_path / "tables")
+    assert by_journal(cluster) == (found, details)
+    reasons = {reason for _, _, reason, _ in found}
+    expected = {"keyed_produce", "unkeyed_produce", "no_client_rack", "rack_not_in_cluster", "no_in_sync_replica"}
+    assert reasons >= expected | ({"redirect"} if selector else {"not_redirected"})
+    assert any("AZ-C is almost az-c" in detail for detail in details)
