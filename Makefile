@@ -3,9 +3,11 @@
 #   make demo      three racks, real clients, an outage, and who was served by which rack
 #   make test      all tests, on all cores (interop ones skip, with the reason, where a client is not installed)
 #   make check     within a minute: format, lint, types, import directions, fast tests, doctests
-#   make interop   only the tests that run real clients
+#   make interop   only the tests that run real clients; TARGET=kafka: the matrix of clients beside real Kafka
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
+#   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and keeps what they answer
+#   make simulate  the whole cluster with clients and faults under virtual time, SEEDS runs; all must hold
 #   make setup     everything a developer needs, in .venv
 #   make clean     .venv and caches away
 #
@@ -13,8 +15,12 @@
 
 VENV ?= .venv
 FUZZ_SECONDS ?= 60
+SEEDS ?= 100
+FIRST ?= 0
+SIMULATE ?=
 PYTEST_ARGS ?=
 BENCH ?=
+TARGET ?=
 
 # A process a core; files are given out as conftest.py says.
 SHARED_OUT := --numprocesses=auto --dist=loadscope
@@ -26,8 +32,9 @@ NEEDS_PYTHON := a Python of version 3.11 or newer is missing; install it (Debian
 NEEDS_VENV := has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)
 NEEDS_PACKAGES := the packages of constraints.txt could not be installed, as $(VENV)/install.log says; mostly a way to a Python package index is missing: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
 NEEDS_JAVA := Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME
+NEEDS_CHROMIUM := the tests of the dashboard drive Chromium, and are skipped without it: install it with its driver (Debian: apt-get install chromium chromium-driver)
 
-.PHONY: setup java demo test check format lint types imports fast-tests interop bench fuzz constraints clean
+.PHONY: setup java chromium clients demo test check format lint types imports fast-tests interop bench answers fuzz simulate planted-bugs constraints clean
 
 setup: $(DEV_READY) java
 
@@ -38,10 +45,24 @@ java:
 		{ apt-get update && apt-get install --yes --no-install-recommends openjdk-17-jre-headless; } >/dev/null 2>&1; \
 	} || echo '$(NEEDS_JAVA)'
 
+# The tests of the dashboard drive a browser. Where it is missing and CI may install it, it is; else they are skipped.
+chromium:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+		[ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update && apt-get install --yes --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1; \
+	} || echo '$(NEEDS_CHROMIUM)'
+
 demo: $(DEMO_READY)
 	@$(BIN)/kafka-rack demo
 
-test: $(DEV_READY) java
+# Other languages' clients. What Debian has of them CI may install; tests say what else is missing.
+clients:
+	@command -v kcat >/dev/null && command -v mvn >/dev/null && command -v npm >/dev/null || { \
+		[ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update && apt-get install --yes --no-install-recommends kcat maven default-jdk-headless nodejs npm; } >/dev/null 2>&1; \
+	} || true
+
+test: $(DEV_READY) java chromium clients
 	@$(BIN)/python -m pytest $(SHARED_OUT) $(PYTEST_ARGS)
 
 check: format lint types imports fast-tests
@@ -59,10 +80,17 @@ imports: $(DEV_READY)
 	@$(BIN)/lint-imports --no-cache --no-logo
 
 fast-tests: $(DEV_READY)
-	@$(BIN)/python -m pytest --quiet --numprocesses=auto --hypothesis-profile=quick -m "not interop and not slow and not spark" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --quiet --numprocesses=auto --hypothesis-profile=quick -m "not interop and not slow and not spark and not browser" $(PYTEST_ARGS)
 
-interop: $(DEV_READY)
+interop: $(DEV_READY) clients
+ifeq ($(TARGET),kafka)
+	@$(BIN)/python -m tests.interop.matrix --target kafka
+else
 	@$(BIN)/python -m pytest $(SHARED_OUT) -m interop tests/interop $(PYTEST_ARGS)
+endif
+
+answers: $(DEV_READY)
+	@$(BIN)/python -m tests.answers record --all
 
 bench: $(DEV_READY)
 	@$(BIN)/python -m tests.bench $(BENCH)
@@ -74,6 +102,12 @@ fuzz: $(DEV_READY)
 		$(BIN)/pip install --quiet --only-binary :all: $(ATHERIS) 2>/dev/null || \
 		echo '$(ATHERIS) has no wheel for this machine or cannot be reached; the other fuzzers take its time'
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+simulate: $(DEV_READY)
+	@$(BIN)/kafka-rack simulate --seeds $(SEEDS) --first $(FIRST) $(SIMULATE)
+
+planted-bugs: $(DEV_READY)
+	@$(BIN)/python -m tests.simulation.planted_bugs
 
 # The newest versions that pyproject.toml allows, worked out without installing them.
 PIN := import json, sys; \

@@ -1,7 +1,8 @@
 """What all tests share, those of docstrings outside tests/ among them: which run in one process, and in which order.
 
 Several processes (``--numprocesses=2 --dist=loadscope``, as `make test` has it) share the tests out by file, the
-longest first; all that run on the session of Spark that a process keeps are one portion, so that only one keeps it.
+longest first; all that run on the session of Spark that a process keeps are one portion, so that only one keeps it, and
+so are those in a browser.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import pytest
 
 SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
 
-collect_ignore = ["kafka_rack/pipeline"] if SPARK_MISSING else []
+collect_ignore = ["tests/interop/transactors", *(["kafka_rack/pipeline"] if SPARK_MISSING else [])]
+"""Programs that tests run, and what cannot be imported."""
 
 ON_SPARKS_SESSION = ("tests/pipeline/", "kafka_rack/pipeline/")
 WITH_SPARK_OF_THEIR_OWN = ("tests/pipeline/test_cluster.py", "tests/pipeline/test_stream.py")
-LONGEST_FIRST = (*ON_SPARKS_SESSION, "tests/property/", "tests/interop/", "tests/conformance/", "tests/")
+IN_A_BROWSER = "tests/browser/"
+LONGEST_FIRST = (*ON_SPARKS_SESSION, "tests/property/", "tests/interop/", IN_A_BROWSER, "tests/conformance/", "tests/")
 
 
 def pytest_report_header() -> list[str]:
@@ -48,8 +51,12 @@ def portion_of(nodeid: str) -> str:
     'tests/unit/test_docs.py'
     >>> portion_of("tests/pipeline/test_decode.py::test_it")
     'spark'
+    >>> portion_of("tests/browser/test_racks.py::test_it")
+    'browser'
     """
     file = nodeid.partition("::")[0]
+    if file.startswith(IN_A_BROWSER):
+        return "browser"
     return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_SPARK_OF_THEIR_OWN else file
 
 

@@ -97,6 +97,12 @@ def error_response_vectors() -> list[dict[str, Any]]:
     return [line for path in sorted((FIXTURES / "error_responses").glob("*.jsonl.gz")) for line in json_lines(path)]
 
 
+@cache
+def transactions_of_kafka() -> list[dict[str, Any]]:
+    """What a real cluster answers about transactions; fixtures/transactions/README.md says what is in a line."""
+    return list(json_lines(FIXTURES / "transactions/kafka-4.1.0.jsonl.gz"))
+
+
 def oracle(name: Literal["placement", "assignors", "selector", "leader-epochs"]) -> list[dict[str, Any]]:
     """The recorded answers of Kafka's Java classes; fixtures/oracle/README.md says what is in a line."""
     return list(json_lines(FIXTURES / f"oracle/{name}.jsonl.gz"))

@@ -18,6 +18,9 @@ BENCHMARKS = {
     "assignment": "partition assignment beside Kafka's own classes",
     "pipeline": "captures to tables through Spark, beside the bare codec and tshark",
     "cluster": "the mock cluster: start, Metadata rate, produce and consume",
+    "overhead": "journal, traffic and faults (none set): what they take of produce and of Metadata requests",
+    "fork": "a cluster for each test: forks, resets, the pytest plugin",
+    "idle": "ten thousand connections that say nothing: memory, and whether others notice",
 }
 LARGE = frozenset({"pipeline"})
 

@@ -115,11 +115,14 @@ def in_process_starts_s() -> list[float]:
 
 
 def ask(sock: socket.socket, frames: bytes, answers: int = 1) -> None:
-    """Send frames and read as many answers."""
+    """Send frames and read as many answers. Raises ConnectionError: the cluster closes the connection."""
     sock.sendall(frames)
     received = b""
     while answers:
-        received += sock.recv(1 << 20)
+        more = sock.recv(1 << 20)
+        if not more:
+            raise ConnectionError("the cluster has closed the connection")
+        received += more
         while len(received) >= 4 and len(received) >= 4 + int.from_bytes(received[:4], "big"):
             received = received[4 + int.from_bytes(received[:4], "big") :]
             answers -= 1

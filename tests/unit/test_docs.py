@@ -1,33 +1,120 @@
 """The README and docs/: their examples run and print what they show, and their tables are those of the code."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
 import protocol
+from kafka_rack.cli import main
+from kafka_rack.consistency import KINDS
+from mockbroker.adapters.fault_files import faults_from_file
+from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
 from mockbroker.core.journal import Entry
 from mockbroker.core.outcome import Ending
 from mockbroker.handlers import MODULE_OF_API
+from mockbroker.handlers.api_versions import declared_versions
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.configs.definitions import BROKER, definition
+from mockbroker.state.configs.effects import TOPICS
+from mockbroker.state.configs.values import text_of
+from mockbroker.state.groups.streams.topology import StatusCode
+from mockbroker.state.settings import DEFAULTS
 from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FAULTS = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
 JOURNAL = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
-PAIRS = re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README + JOURNAL, re.DOTALL)
+TRANSACTIONS = (ROOT / "docs" / "transactions.md").read_text(encoding="utf-8")
+GROUPS = (ROOT / "docs" / "groups.md").read_text(encoding="utf-8")
+CONSISTENCY = (ROOT / "docs" / "consistency.md").read_text(encoding="utf-8")
+STREAMS_GROUPS = (ROOT / "docs" / "streams-groups.md").read_text(encoding="utf-8")
+SHARE_GROUPS = (ROOT / "docs" / "share-groups.md").read_text(encoding="utf-8")
+LOGS = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+PAGES = README + JOURNAL + FAULTS + CONSISTENCY + TRANSACTIONS + SHARE_GROUPS + STREAMS_GROUPS + LOGS + GROUPS
+PAIRS = re.findall(r"```python\n((?:(?!```).)*)```\n```\n(.*?)```", PAGES, re.DOTALL)
 
 
 @pytest.mark.parametrize(("code", "shown"), PAIRS)
-def test_each_python_example_of_the_readme_and_of_the_journals_page_prints_what_it_shows(code, shown):
+def test_each_python_example_of_the_readme_and_the_pages_prints_what_it_shows(code, shown):
     ran = run([sys.executable, "-c", code], cwd=ROOT)
     assert (ran.stdout, ran.returncode) == (shown, 0), ran.stderr
 
 
+def test_the_test_in_the_readme_passes(tmp_path):
+    (code,) = re.findall(r"```python\n(import pytest\n.*?)```", README, re.DOTALL)
+    (tmp_path / "test_billing.py").write_text(code)
+    ran = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], cwd=tmp_path)
+    assert "1 passed" in ran.stdout, ran.stdout
+
+
+@pytest.mark.parametrize("page", ["assignment", "consistency"])
+def test_the_command_on_a_page_prints_what_it_shows(monkeypatch, capsys, page):
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    ((command, shown),) = re.findall(r"```console\n\$ kafka-rack ([^\n]*)\n(.*?)```", text, re.DOTALL)
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_anomaly_is_on_the_page_on_consistency(kind):
+    assert f"| `{kind}` | {KINDS[kind]} | " in CONSISTENCY
+
+
 def test_the_journals_page_has_every_field_of_an_entry_and_every_ending():
     rows = re.findall(r"^\| (`.*?) \|", JOURNAL, re.MULTILINE)
-    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)].sort() == list(Entry._fields).sort()
+    assert set(Entry._fields) <= {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert {ending.value for ending in Ending} <= set(re.findall(r"`([a-z ]+)`", JOURNAL))
+
+
+@pytest.mark.parametrize(("suffix", "text"), re.findall(r"```(yaml|json)\n(.*?)```", FAULTS, re.DOTALL))
+def test_each_file_on_the_page_of_faults_can_be_used(tmp_path, suffix, text):
+    path = tmp_path / f"faults.{suffix}"
+    path.write_text(text)
+    assert faults_from_file(path)
+
+
+def test_the_page_of_faults_says_of_each_api_where_an_error_stands():
+    table = FAULTS.partition("| API | the error stands at |\n|---|---|\n")[2].partition("\n\n")[0]
+    named = [name for row in table.splitlines() for name in row.split("|")[1].strip().split(", ")]
+    served = [protocol.message_class(key, "request").name.removesuffix("Request") for key in MODULE_OF_API]
+    assert sorted(named) == sorted(served)
+
+
+def test_the_page_of_faults_has_every_word_of_the_vocabulary():
+    words = (*MATCH_FIELDS, *EFFECTS, *CHOICES, "times", "jitter_ms", "between", "from", "to")
+    assert [word for word in words if not re.search(rf"[`\"{{]{word}[`\"]", FAULTS)] == []
+
+
+def test_the_page_on_transactions_has_the_defaults_of_its_settings():
+    rows = re.findall(r"^\| `([a-z.]+)` \| (\w+) \|", TRANSACTIONS, re.MULTILINE)
+    assert rows
+    assert {name: text_of(DEFAULTS[name]) for name, _ in rows} == dict(rows)
+
+
+@pytest.mark.parametrize("page", [SHARE_GROUPS, STREAMS_GROUPS], ids=["share", "streams"])
+def test_the_pages_on_groups_have_the_defaults_of_their_settings(page):
+    rows = re.findall(r"^\| `([a-z.]+)` \| (\w+) \|", page, re.MULTILINE)
+    defaults = {name: DEFAULTS.get(name, definition(BROKER, name).default) for name, _ in rows}
+    assert rows
+    assert defaults == {name: int(shown) for name, shown in rows}
+
+
+def test_the_page_on_streams_groups_names_every_status():
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", STREAMS_GROUPS, re.MULTILINE)) == {code.name for code in StatusCode}
+
+
+def test_the_page_on_logs_has_the_defaults_of_its_settings():
+    rows = re.findall(r"^\| `([a-z.]+)` \| (\S+) \|", LOGS, re.MULTILINE)
+    topic = Cluster.create([Broker(0, "a")]).create_topic("orders", 1, 1)
+    assert rows
+    assert {name: text_of(topic.config(name)) for name, _ in rows} == dict(rows)
+    assert {name for name, _ in rows} <= TOPICS
 
 
 def served_table() -> str:
@@ -35,7 +122,9 @@ def served_table() -> str:
     rows = ["| API | key | versions |", "|---|---|---|"]
     for api_key in sorted(MODULE_OF_API):
         request = protocol.message_class(api_key, "request")
-        rows.append(f"| {request.name.removesuffix('Request')} | {api_key} | {request.valid_versions} |")
+        lowest, highest = declared_versions(api_key)
+        versions = f"{lowest}-{highest}" if lowest < highest else str(highest)
+        rows.append(f"| {request.name.removesuffix('Request')} | {api_key} | {versions} |")
     return "\n".join(rows)
 
 

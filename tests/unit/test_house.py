@@ -24,6 +24,7 @@ ADAPTERS = (
     "kafka_rack.cli",
     "kafka_rack.pipeline",
     "mockbroker.adapters",
+    "mockbroker.testing",
 )
 """The modules that touch clocks, sockets and chance; to everything else these are handed in."""
 
@@ -190,9 +191,13 @@ def test_starting_a_cluster_loads_no_more_than_it_must():
         "h11",
         "json",
         "mockbroker.adapters.capture",
+        "mockbroker.core.faults",
         "pathlib",
         "rich",
         "shutil",
+        "starlette",
+        "urllib.parse",
+        "uvicorn",
     )
     assert [module for module in unwanted if module in loaded] == []
 
