@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -84,12 +85,16 @@ func (s *segment) produce(topic, compression string, records []record) ([]string
 		}
 		messages = append(messages, message)
 	}
+	// Completion is called by a goroutine of each partition.
+	var lock sync.Mutex
 	places := map[string]string{}
 	writer := &kafka.Writer{
 		Addr: kafka.TCP(s.servers...), Topic: topic, RequiredAcks: kafka.RequireAll, Compression: codecs[compression],
 		BatchTimeout: 5 * time.Millisecond, Transport: &kafka.Transport{ClientID: s.clientID},
 		Balancer: kafka.BalancerFunc(func(message kafka.Message, _ ...int) int { return message.Partition }),
 		Completion: func(messages []kafka.Message, err error) {
+			lock.Lock()
+			defer lock.Unlock()
 			for _, message := range messages {
 				places[string(message.Value)] = fmt.Sprintf("%d/%d", message.Partition, message.Offset)
 			}
