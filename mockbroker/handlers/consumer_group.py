@@ -14,13 +14,11 @@ from collections.abc import Iterable, Mapping
 from mockbroker.call import Call, handles
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
+from mockbroker.handlers.modern_groups import check_protocol, described_groups
 from mockbroker.state.errors import ApiError
-from mockbroker.state.features import feature_level
 from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.heartbeat import Heartbeat, check_heartbeat, take_heartbeat
+from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, check_heartbeat, take_heartbeat
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
-from mockbroker.state.groups.coordinator import check_group_id
 from protocol.apis.consumer_group import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -29,7 +27,6 @@ from protocol.apis.consumer_group import (
 )
 from protocol.error_codes import ErrorCode
 
-GROUP_FEATURE = "group.version"
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
@@ -42,7 +39,7 @@ DescribedAssignment = DescribedMember.Assignment
 def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its assignment where that changed."""
     owned = request.topic_partitions
-    beat = Heartbeat(
+    beat = ConsumerHeartbeat(
         group_id=request.group_id,
         member_id=request.member_id,
         epoch=request.member_epoch,
@@ -74,9 +71,7 @@ def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest)
 
 def check_enabled(call: Call) -> None:
     """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no groups of the consumer protocol."""
-    protocols = call.cluster.configs.broker(None, "group.coordinator.rebalance.protocols")
-    if feature_level(call.cluster, GROUP_FEATURE) < 1 or "consumer" not in protocols:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    check_protocol(call, "group.version", "consumer")
 
 
 def assignment(assigned: Holding) -> Assignment:
@@ -93,32 +88,13 @@ def assignment(assigned: Holding) -> Assignment:
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, and what they hold and shall hold."""
     check_enabled(call)
-    response = ConsumerGroupDescribeResponse(groups=[described(call, group_id) for group_id in request.group_ids])
-    for entry in response.groups:
-        if request.include_authorized_operations and entry.error_code == ErrorCode.NONE:
-            entry.authorized_operations = ALL_GROUP_OPERATIONS
-    return response
-
-
-def described(call: Call, group_id: str) -> DescribedGroup:
-    try:
-        check_group_id(group_id)
-    except ApiError as error:
-        return DescribedGroup(group_id="", error_code=error.code)
-    try:
-        check_coordinator(call, group_id)
-        group = call.cluster.groups.get_as(ConsumerGroup, group_id)
-    except ApiError as error:
-        message = error.message if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
-        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=message)
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=group.state_name,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=group.assignor_name,
-        members=[described_member(group, member) for _, member in sorted(group.members.items())],
+    return ConsumerGroupDescribeResponse(
+        groups=described_groups(call, request, ConsumerGroup, DescribedGroup, describe_members)
     )
+
+
+def describe_members(group: ConsumerGroup, entry: DescribedGroup) -> None:
+    entry.members = [described_member(group, member) for _, member in sorted(group.members.items())]
 
 
 def described_member(group: ConsumerGroup, member: ConsumerMember) -> DescribedMember:

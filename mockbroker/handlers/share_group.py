@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
+from mockbroker.handlers.modern_groups import described_groups
 from mockbroker.handlers.share_acknowledgements import check_enabled, check_member
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.share.group import ShareGroup
-from mockbroker.state.groups.share.heartbeat import Heartbeat, check_heartbeat, take_heartbeat
+from mockbroker.state.groups.share.heartbeat import ShareHeartbeat, check_heartbeat, take_heartbeat
 from mockbroker.state.groups.share.members import ShareMember
 from mockbroker.state.groups.share.partitions import begin_subscribed
 from protocol.apis.share_group import (
@@ -27,6 +26,11 @@ from protocol.apis.share_group import (
 )
 from protocol.error_codes import ErrorCode
 
+ERRORS_WITH_MESSAGE = (
+    ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
 Assignment = ShareGroupHeartbeatResponse.Assignment
 DescribedGroup = ShareGroupDescribeResponse.Group
 DescribedMember = DescribedGroup.Member
@@ -37,7 +41,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     """Join, stay or leave; the answer has the member's epoch, and its partitions where those changed."""
     check_enabled(call)
     check_member(request.group_id, request.member_id)
-    beat = Heartbeat(
+    beat = ShareHeartbeat(
         request.group_id,
         request.member_id,
         request.member_epoch,
@@ -72,31 +76,14 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Each group with its members, and what they read."""
     check_enabled(call)
-    response = ShareGroupDescribeResponse(groups=[described(call, group_id) for group_id in request.group_ids])
-    for entry in response.groups:
-        if request.include_authorized_operations and entry.error_code == ErrorCode.NONE:
-            entry.authorized_operations = ALL_GROUP_OPERATIONS
-    return response
-
-
-def described(call: Call, group_id: str) -> DescribedGroup:
-    try:
-        check_group_id(group_id)
-    except ApiError as error:
-        return DescribedGroup(group_id="", error_code=error.code)
-    try:
-        check_coordinator(call, group_id)
-        group = call.cluster.groups.get_as(ShareGroup, group_id)
-    except ApiError as error:
-        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=group.state_name,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=group.assignor_name,
-        members=[described_member(group, member) for _, member in sorted(group.members.items())],
+    groups = described_groups(
+        call, request, ShareGroup, DescribedGroup, describe_members, errors_with_message=ERRORS_WITH_MESSAGE
     )
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def describe_members(group: ShareGroup, entry: DescribedGroup) -> None:
+    entry.members = [described_member(group, member) for _, member in sorted(group.members.items())]
 
 
 def described_member(group: ShareGroup, member: ShareMember) -> DescribedMember:

@@ -16,13 +16,16 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.call import Call, handles
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
+from mockbroker.handlers.modern_groups import check_protocol, described_groups
 from mockbroker.state.errors import ApiError
-from mockbroker.state.features import feature_level
-from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.streams.endpoints import EndpointPartitions, TopicNumbers
 from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup, TaskOffsets
-from mockbroker.state.groups.streams.heartbeat import Heartbeat, HeartbeatAnswer, check_heartbeat, take_heartbeat
+from mockbroker.state.groups.streams.heartbeat import (
+    StreamsHeartbeat,
+    StreamsHeartbeatAnswer,
+    check_heartbeat,
+    take_heartbeat,
+)
 from mockbroker.state.groups.streams.members import StreamsMember
 from mockbroker.state.groups.streams.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
 from mockbroker.state.groups.streams.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
@@ -40,7 +43,6 @@ from protocol.apis.streams_topology import (
 )
 from protocol.error_codes import ErrorCode
 
-STREAMS_FEATURE = "streams.version"
 NO_DESCRIPTION = 1
 LAG_VERSION = 1
 
@@ -58,9 +60,7 @@ DescribedTasks = DescribedMember.Assignment
 
 def check_enabled(call: Call) -> None:
     """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no groups of the streams protocol."""
-    protocols = call.cluster.configs.broker(None, "group.coordinator.rebalance.protocols")
-    if feature_level(call.cluster, STREAMS_FEATURE) < 1 or "streams" not in protocols:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    check_protocol(call, "streams.version", "streams")
 
 
 @handles(StreamsGroupHeartbeatRequest)
@@ -72,7 +72,7 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
     try:
         if request.topology is not None:
             check_topics(request.topology)
-        beat = Heartbeat(
+        beat = StreamsHeartbeat(
             group_id=request.group_id,
             member_id=request.member_id,
             epoch=request.member_epoch,
@@ -183,7 +183,7 @@ def offsets_of(told: list[ToldOffset] | None) -> list[tuple[str, int, int]] | No
     return None if told is None else [(one.subtopology_id, one.partition, one.offset) for one in told]
 
 
-def heartbeat_response(answer: HeartbeatAnswer, version: int) -> StreamsGroupHeartbeatResponse:
+def heartbeat_response(answer: StreamsHeartbeatAnswer, version: int) -> StreamsGroupHeartbeatResponse:
     response = StreamsGroupHeartbeatResponse(
         member_id=answer.member_id,
         member_epoch=answer.epoch,
@@ -227,7 +227,7 @@ def by_endpoint(one: EndpointPartitions) -> ByEndpoint:
 
 
 def tell_why_not(
-    call: Call, group: StreamsGroup, answer: HeartbeatAnswer, response: StreamsGroupHeartbeatResponse
+    call: Call, group: StreamsGroup, answer: StreamsHeartbeatAnswer, response: StreamsGroupHeartbeatResponse
 ) -> None:
     """Say of topics that are still missing why they could not be made a short while ago."""
     known = group.creation_errors
@@ -264,38 +264,15 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
 @handles(StreamsGroupDescribeRequest)
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Each group with its topology and its members, and which tasks those have and shall have."""
-    check_enabled(call)
-    response = StreamsGroupDescribeResponse(groups=[described(call, group_id) for group_id in request.group_ids])
-    for entry in response.groups:
-        if entry.error_code != ErrorCode.NONE:
-            continue
-        if request.include_authorized_operations:
-            entry.authorized_operations = ALL_GROUP_OPERATIONS
+
+    def complete(group: StreamsGroup, entry: DescribedGroup) -> None:
+        entry.topology = described_topology(group)
+        entry.members = [described_member(group, member) for _, member in sorted(group.members.items())]
         if request.include_topology_description:
             entry.topology_description_status = NO_DESCRIPTION
-    return response
 
-
-def described(call: Call, group_id: str) -> DescribedGroup:
-    try:
-        check_group_id(group_id)
-    except ApiError as error:
-        return DescribedGroup(group_id="", error_code=error.code)
-    try:
-        check_coordinator(call, group_id)
-        group = call.cluster.groups.get_as(StreamsGroup, group_id)
-    except ApiError as error:
-        message = error.message if error.code == ErrorCode.GROUP_ID_NOT_FOUND else None
-        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=message)
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=group.state_name,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=group.assignor_name,
-        topology=described_topology(group),
-        members=[described_member(group, group.members[one]) for one in sorted(group.members)],
-    )
+    check_enabled(call)
+    return StreamsGroupDescribeResponse(groups=described_groups(call, request, StreamsGroup, DescribedGroup, complete))
 
 
 def described_topology(group: StreamsGroup) -> DescribedTopology | None:

@@ -24,7 +24,7 @@ from mockbroker.state.groups.consumer.heartbeat import (
     new_member_id,
     take_place,
 )
-from mockbroker.state.groups.consumer.leaving import check_static_member, fence
+from mockbroker.state.groups.consumer.leaving import fence
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.group import Timer
 from mockbroker.state.groups.modern.members import MemberState
@@ -52,7 +52,7 @@ def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> Pe
     existing = group.static_member(joining.instance_id)
     replaced = None
     if joining.instance_id is not None and joining.member_id:
-        member = check_static_member(group, member_id, joining.instance_id)
+        member = group.check_static_member(member_id, joining.instance_id)
     elif existing is not None:
         member, replaced = take_place(group, existing, member_id, new_records), existing
     else:
@@ -138,7 +138,7 @@ def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None
     if instance_id is None:
         member = group.member(member_id)
     else:
-        member = check_static_member(group, member_id, instance_id)
+        member = group.check_static_member(member_id, instance_id)
     if member.classic is None:
         problem = f"Member {member.id} does not use the classic protocol."
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
@@ -220,7 +220,7 @@ def leave(group: ConsumerGroup, leaving: Sequence[tuple[str, str | None]], now_m
             if instance_id is None:
                 member = group.member(member_id)
             elif member_id:
-                member = check_static_member(group, member_id, instance_id)
+                member = group.check_static_member(member_id, instance_id)
             else:
                 found = group.static_member(instance_id)
                 if found is None:

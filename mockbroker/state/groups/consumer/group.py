@@ -6,7 +6,7 @@ Source: ConsumerGroup, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mockbroker.state.errors import ApiError
@@ -47,16 +47,16 @@ class ResolvedExpression(NamedTuple):
 class ConsumerGroup(ModernGroup[ConsumerMember]):
     """A group of KIP-848.
 
-    ``static_ids`` has the member id of each static member by its instance id, ``assignors`` how many members ask for
-    each assignor, ``expressions`` how many subscribe to each expression, and ``resolved`` what those match.
+    ``assignors`` says how many members ask for each assignor, ``expressions`` how many subscribe to each expression,
+    and ``resolved`` what those match.
     ``partition_epochs`` says in which epoch of its holder a partition is held, by topic id and partition;
     ``classic_protocols`` how many of the members that speak the classic protocol know each assignor of theirs.
     """
 
     kind: ClassVar[str] = "consumer"
+    member_class: ClassVar[type[ConsumerMember]] = ConsumerMember
     replaces_empty_classic: ClassVar[bool] = True
     protocol_type: ClassVar[str | None] = "consumer"
-    static_ids: dict[str, str] = field(default_factory=dict)
     assignors: dict[str, int] = field(default_factory=dict)
     expressions: dict[str, int] = field(default_factory=dict)
     resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
@@ -72,27 +72,13 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def tombstones(self) -> list[CoordinatorRecord]:
         return records.no_group(self.id, self.members, self.resolved)
 
-    def put_member(self, member: ConsumerMember) -> None:
-        """A member is as this one says from now on."""
-        before = self.members.get(member.id)
-        self.members[member.id] = member
+    def member_changed(self, before: ConsumerMember | None, after: ConsumerMember | None) -> None:
         self._count(before, -1)
         self._release(before)
-        self._count(member, 1)
-        for topic_id, partition, _ in member.held:
-            self.partition_epochs[topic_id, partition] = member.epoch
-        if before is not None and before.instance_id is not None:
-            self.static_ids.pop(before.instance_id, None)
-        if member.instance_id is not None:
-            self.static_ids[member.instance_id] = member.id
-
-    def drop_member(self, member_id: str) -> None:
-        """A member is gone."""
-        member = self.members.pop(member_id, None)
-        self._count(member, -1)
-        self._release(member)
-        if member is not None and member.instance_id is not None:
-            self.static_ids.pop(member.instance_id, None)
+        self._count(after, 1)
+        for topic_id, partition, _ in after.held if after is not None else ():
+            assert after is not None
+            self.partition_epochs[topic_id, partition] = after.epoch
 
     def put_expression(self, text: str, found: ResolvedExpression | None) -> None:
         """An expression matches these topics from now on; None: nobody subscribes to it."""
@@ -125,11 +111,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
     # what members and their heartbeats ask
 
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The static member of this instance id, None if there is none."""
-        member_id = None if instance_id is None else self.static_ids.get(instance_id)
-        return None if member_id is None else self.members[member_id]
-
     def holder_epoch(self, topic_id: bytes, partition: int) -> int:
         """The epoch of the member that holds a partition, -1 where nobody does."""
         return self.partition_epochs.get((topic_id, partition), NOBODY)
@@ -161,12 +142,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return max(sorted(counts), key=counts.__getitem__)
 
     def counts_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> Counts:
-        """How many subscribe to each topic once a member has changed, come or gone."""
-        counts = dict(self.counts)
-        if before is not None:
-            count_names(counts, before.topics, -1)
-        if after is not None:
-            count_names(counts, after.topics, 1)
+        counts = ModernGroup.counts_after(self, before, after)
         text = before.expression if before is not None else None
         if text and (after is None or after.expression != text) and self.expressions.get(text) == 1:
             resolved = self.resolved.get(text)
@@ -291,43 +267,6 @@ def stale_code(member: ConsumerMember) -> ErrorCode:
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
 
 
-def _set_epoch(group: ConsumerGroup, record: CoordinatorRecord) -> None:
-    if record.value is not None:
-        group.epoch, group.metadata_hash = record.value.epoch, record.value.metadata_hash
-
-
-def _set_member(group: ConsumerGroup, record: CoordinatorRecord) -> None:
-    member_id = record.key.member_id
-    if record.value is None:
-        group.drop_member(member_id)
-    else:
-        group.put_member((group.members.get(member_id) or ConsumerMember(id=member_id)).with_metadata(record.value))
-
-
-def _set_assignment(group: ConsumerGroup, record: CoordinatorRecord) -> None:
-    member_id = record.key.member_id
-    before = group.members.get(member_id)
-    if record.value is not None:
-        group.put_member((before or ConsumerMember(id=member_id)).with_assignment(record.value))
-    elif before is not None:
-        group.put_member(replace(before, epoch=-1, previous_epoch=-1, assigned={}, pending_revocation={}))
-
-
-def _set_target(group: ConsumerGroup, record: CoordinatorRecord) -> None:
-    if record.value is None:
-        group.targets.pop(record.key.member_id, None)
-    else:
-        group.targets[record.key.member_id] = {
-            one.topic_id: frozenset(one.partitions) for one in record.value.topic_partitions
-        }
-
-
-def _set_target_epoch(group: ConsumerGroup, record: CoordinatorRecord) -> None:
-    value = record.value
-    group.assignment_epoch = -1 if value is None else value.assignment_epoch
-    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
 def _set_expression(group: ConsumerGroup, record: CoordinatorRecord) -> None:
     value = record.value
     found = None if value is None else ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
@@ -339,11 +278,11 @@ def _ignore(group: ConsumerGroup, record: CoordinatorRecord) -> None:
 
 
 APPLY: dict[type, Callable[[ConsumerGroup, CoordinatorRecord], None]] = {
-    ConsumerGroupMetadataKey: _set_epoch,
-    ConsumerGroupMemberMetadataKey: _set_member,
-    ConsumerGroupCurrentMemberAssignmentKey: _set_assignment,
-    ConsumerGroupTargetAssignmentMemberKey: _set_target,
-    ConsumerGroupTargetAssignmentMetadataKey: _set_target_epoch,
+    ConsumerGroupMetadataKey: ConsumerGroup.apply_group_epoch,
+    ConsumerGroupMemberMetadataKey: ConsumerGroup.apply_member,
+    ConsumerGroupCurrentMemberAssignmentKey: ConsumerGroup.apply_assignment,
+    ConsumerGroupTargetAssignmentMemberKey: ConsumerGroup.apply_target,
+    ConsumerGroupTargetAssignmentMetadataKey: ConsumerGroup.apply_target_epoch,
     ConsumerGroupRegularExpressionKey: _set_expression,
     ConsumerGroupPartitionMetadataKey: _ignore,
 }

@@ -19,7 +19,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import migration, records
 from mockbroker.state.groups.consumer.expressions import ExpressionChange, change_of, refresh
 from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.leaving import check_static_member, leave
+from mockbroker.state.groups.consumer.leaving import leave
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
 from mockbroker.state.groups.consumer.reconciliation import Owned, reconcile
 from mockbroker.state.groups.modern.assignors import RACK_AWARE, MemberSpec, assign_targets, assignor_names
@@ -43,7 +43,7 @@ MEMBER_MAKES_ID_VERSION = 1  # of ConsumerGroupHeartbeat (KIP-1082)
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class Heartbeat:
+class ConsumerHeartbeat:
     """What a ConsumerGroupHeartbeat says; None, and -1 for the time-out, where it is as it was last time."""
 
     group_id: str
@@ -67,7 +67,7 @@ class Heartbeat:
 
 
 @dataclass(slots=True, frozen=True)
-class HeartbeatAnswer:
+class ConsumerHeartbeatAnswer:
     """Where the member stands now; ``assigned`` is None where that has not changed."""
 
     member_id: str
@@ -76,7 +76,7 @@ class HeartbeatAnswer:
     assigned: Holding | None = None
 
 
-def check_heartbeat(beat: Heartbeat, version: int, configs: GroupConfigs) -> None:
+def check_heartbeat(beat: ConsumerHeartbeat, version: int, configs: GroupConfigs) -> None:
     """Raises ApiError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, for what no group has to be looked at."""
     if version >= MEMBER_MAKES_ID_VERSION or beat.epoch > JOIN_EPOCH or beat.epoch == LEAVE_EPOCH:
         check_filled(beat.member_id, "MemberId can't be empty.")
@@ -111,7 +111,7 @@ def invalid(problem: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, problem)
 
 
-def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int, rng: Random) -> HeartbeatAnswer:
+def take_heartbeat(groups: Groups, beat: ConsumerHeartbeat, now_ms: int, rng: Random) -> ConsumerHeartbeatAnswer:
     """Take a checked heartbeat in.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
@@ -120,7 +120,7 @@ def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int, rng: Random) ->
     if beat.epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         group = groups.get_as(ConsumerGroup, beat.group_id)
         leave(group, beat.member_id, beat.instance_id, beat.epoch, now_ms)
-        return HeartbeatAnswer(beat.member_id, beat.epoch)
+        return ConsumerHeartbeatAnswer(beat.member_id, beat.epoch)
     group, new_records = migration.group_for(groups, beat.group_id, create=beat.epoch == JOIN_EPOCH)
     is_upgrade = bool(new_records)
     check_room(group, beat.member_id, beat.instance_id)
@@ -154,7 +154,7 @@ def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int, rng: Random) ->
     update.refresh_expressions()
     tell = beat.epoch == JOIN_EPOCH or beat.is_full or member.assigned != after.assigned
     interval_ms = group.context.configs.group(group.id, "consumer.heartbeat.interval.ms")
-    return HeartbeatAnswer(after.id, after.epoch, interval_ms, after.assigned if tell else None)
+    return ConsumerHeartbeatAnswer(after.id, after.epoch, interval_ms, after.assigned if tell else None)
 
 
 class MemberUpdate:
@@ -288,7 +288,7 @@ def new_member_id(rng: Random) -> str:
     return base64.urlsafe_b64encode(UUID(int=rng.getrandbits(128), version=4).bytes).decode().rstrip("=")
 
 
-def dynamic_member(group: ConsumerGroup, member_id: str, beat: Heartbeat) -> ConsumerMember:
+def dynamic_member(group: ConsumerGroup, member_id: str, beat: ConsumerHeartbeat) -> ConsumerMember:
     """The member of a heartbeat, a new one where it joins. Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
     if beat.epoch == JOIN_EPOCH and member_id not in group.members:
         return ConsumerMember(id=member_id)
@@ -298,7 +298,7 @@ def dynamic_member(group: ConsumerGroup, member_id: str, beat: Heartbeat) -> Con
 
 
 def static_member(
-    group: ConsumerGroup, member_id: str, beat: Heartbeat, new_records: list[CoordinatorRecord]
+    group: ConsumerGroup, member_id: str, beat: ConsumerHeartbeat, new_records: list[CoordinatorRecord]
 ) -> tuple[ConsumerMember, ConsumerMember | None]:
     """The member of a static member's heartbeat, and whose place it takes if it has come back under another id.
 
@@ -306,7 +306,7 @@ def static_member(
     """
     assert beat.instance_id is not None
     if beat.epoch != JOIN_EPOCH:
-        member = check_static_member(group, member_id, beat.instance_id)
+        member = group.check_static_member(member_id, beat.instance_id)
         check_epoch(member, beat)
         return member, None
     existing = group.static_member(beat.instance_id)
@@ -333,7 +333,7 @@ def take_place(
     return member
 
 
-def check_epoch(member: ConsumerMember, beat: Heartbeat) -> None:
+def check_epoch(member: ConsumerMember, beat: ConsumerHeartbeat) -> None:
     """Raises ApiError: FENCED_MEMBER_EPOCH, for an epoch that is neither the member's nor the one before."""
     if beat.epoch in (JOIN_EPOCH, member.epoch):
         return

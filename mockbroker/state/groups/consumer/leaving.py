@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.group import ConsumerGroup, add
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH
 from mockbroker.state.groups.modern.subscriptions import count_matches, count_names
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from protocol.error_codes import ErrorCode
 
 
 def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:
@@ -26,7 +24,7 @@ def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: 
     if instance_id is None:
         fence(group, [group.member(member_id)], now_ms)
         return
-    member = check_static_member(group, member_id, instance_id)
+    member = group.check_static_member(member_id, instance_id)
     if epoch != STATIC_LEAVE_EPOCH:
         fence(group, [member], now_ms)
         return
@@ -37,20 +35,6 @@ def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: 
         assigned={topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()},
     )
     group.write([records.member_assignment(group.id, away)])
-
-
-def check_static_member(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerMember:
-    """The static member of an instance id, where it has this member id.
-
-    Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
-    """
-    member = group.static_member(instance_id)
-    if member is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if member.id != member_id:
-        problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
-        raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
-    return member
 
 
 def fence(group: ConsumerGroup, members: Sequence[ConsumerMember], now_ms: int) -> None:

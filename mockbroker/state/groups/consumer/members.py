@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from mockbroker.state.groups.modern.members import MemberState, ModernMember
 from protocol.embedded.consumer_group_log import (
@@ -49,8 +49,7 @@ class ConsumerMember(ModernMember):
             for partition, epoch in partitions.items()
         ]
 
-    def with_metadata(self, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:
-        """The member, having said what the record says."""
+    def with_metadata(self, value: ConsumerGroupMemberMetadataValue) -> Self:
         return replace(
             self,
             instance_id=value.instance_id,
@@ -64,8 +63,7 @@ class ConsumerMember(ModernMember):
             classic=value.classic_member_metadata,
         )
 
-    def with_assignment(self, value: ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
-        """The member, having reached what the record says."""
+    def with_assignment(self, value: ConsumerGroupCurrentMemberAssignmentValue) -> Self:
         return replace(
             self,
             epoch=value.member_epoch,
@@ -74,6 +72,9 @@ class ConsumerMember(ModernMember):
             assigned=holding_of(value.assigned_partitions, value.member_epoch),
             pending_revocation=holding_of(value.partitions_pending_revocation, value.member_epoch),
         )
+
+    def without_assignment(self) -> Self:
+        return replace(self, epoch=-1, previous_epoch=-1, assigned={}, pending_revocation={})
 
 
 def holding_of(recorded: Iterable[RecordedPartitions], epoch: int) -> Holding:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mockbroker.state.groups.consumer.members import ConsumerMember, recorded_partitions
-from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.modern.records import GroupRecordTypes
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.consumer_group_log import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -25,11 +25,18 @@ from protocol.embedded.consumer_group_log import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
-
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    """A group has reached an epoch."""
-    value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return CoordinatorRecord(ConsumerGroupMetadataKey(group_id=group_id), value)
+TYPES = GroupRecordTypes(
+    group_key=ConsumerGroupMetadataKey,
+    group_value=ConsumerGroupMetadataValue,
+    member_key=ConsumerGroupMemberMetadataKey,
+    assignment_key=ConsumerGroupCurrentMemberAssignmentKey,
+    target_key=ConsumerGroupTargetAssignmentMemberKey,
+    target_value=ConsumerGroupTargetAssignmentMemberValue,
+    target_epoch_key=ConsumerGroupTargetAssignmentMetadataKey,
+    target_epoch_value=ConsumerGroupTargetAssignmentMetadataValue,
+)
+group_epoch, target = TYPES.group_epoch, TYPES.target
+target_epoch, no_member = TYPES.target_epoch, TYPES.no_member
 
 
 def member_metadata(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
@@ -60,23 +67,6 @@ def member_assignment(group_id: str, member: ConsumerMember) -> CoordinatorRecor
     return CoordinatorRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id), value)
 
 
-def target(group_id: str, member_id: str, partitions: Partitions) -> CoordinatorRecord:
-    """What a member is to read."""
-    value = ConsumerGroupTargetAssignmentMemberValue(
-        topic_partitions=[
-            ConsumerGroupTargetAssignmentMemberValue.TopicPartition(topic_id=topic_id, partitions=sorted(partitions))
-            for topic_id, partitions in sorted(partitions.items())
-        ]
-    )
-    return CoordinatorRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def target_epoch(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
-    """For which epoch of the group the targets were worked out, and when by the wall clock."""
-    value = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=wall_ms)
-    return CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
-
-
 def expression(group_id: str, text: str, topics: Iterable[str], version: int, wall_ms: int) -> CoordinatorRecord:
     """Which topics match an expression."""
     value = ConsumerGroupRegularExpressionValue(topics=sorted(topics), version=version, timestamp=wall_ms)
@@ -86,16 +76,6 @@ def expression(group_id: str, text: str, topics: Iterable[str], version: int, wa
 def no_expression(group_id: str, text: str) -> CoordinatorRecord:
     """Nobody subscribes to an expression any more."""
     return CoordinatorRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=text), None)
-
-
-def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """A member is gone."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        CoordinatorRecord(ConsumerGroupCurrentMemberAssignmentKey(**names), None),
-        CoordinatorRecord(ConsumerGroupTargetAssignmentMemberKey(**names), None),
-        CoordinatorRecord(ConsumerGroupMemberMetadataKey(**names), None),
-    ]
 
 
 def no_group(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[CoordinatorRecord]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.kind import CommitCheck, CoordinatedGroup, TopicsOf
 from mockbroker.state.groups.modern.members import ModernMember, Partitions
 from mockbroker.state.groups.modern.rules import GroupRules
-from mockbroker.state.groups.modern.subscriptions import Counts
+from mockbroker.state.groups.modern.subscriptions import Counts, count_names
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.timers import Timers
@@ -69,10 +69,12 @@ class ModernGroup(Generic[SomeMember]):
     """A group of a new kind.
 
     ``epoch`` grows with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
-    ``targets`` were worked out, by member id. ``counts`` says how many subscribe to each topic.
+    ``targets`` were worked out, by member id. ``counts`` says how many subscribe to each topic, ``static_ids`` has the
+    member id of each static member by its instance id.
     """
 
     kind: ClassVar[str]
+    member_class: ClassVar[type[ModernMember]]
     replaces_empty_classic: ClassVar[bool] = False
     expires_without_offsets: ClassVar[bool] = True
     protocol_type: ClassVar[str | None]
@@ -85,6 +87,7 @@ class ModernGroup(Generic[SomeMember]):
     members: dict[str, SomeMember] = field(default_factory=dict)
     targets: dict[str, Partitions] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
+    static_ids: dict[str, str] = field(default_factory=dict)
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
 
     def __post_init__(self) -> None:
@@ -104,6 +107,67 @@ class ModernGroup(Generic[SomeMember]):
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that delete all that is kept of the group but its offsets. Each kind has its own."""
+        raise NotImplementedError
+
+    def apply_group_epoch(self, record: CoordinatorRecord) -> None:
+        """The group has reached an epoch."""
+        if record.value is not None:
+            self.epoch, self.metadata_hash = record.value.epoch, record.value.metadata_hash
+
+    def apply_member(self, record: CoordinatorRecord) -> None:
+        """A member has said something of itself, or is gone."""
+        if record.value is None:
+            self.drop_member(record.key.member_id)
+        else:
+            self.put_member(self._member_or_new(record.key.member_id).with_metadata(record.value))
+
+    def apply_assignment(self, record: CoordinatorRecord) -> None:
+        """A member is so far, or has nothing any more."""
+        member_id = record.key.member_id
+        if record.value is not None:
+            self.put_member(self._member_or_new(member_id).with_assignment(record.value))
+        elif member_id in self.members:
+            self.put_member(self.members[member_id].without_assignment())
+
+    def apply_target(self, record: CoordinatorRecord) -> None:
+        """A member is to have this, or has no target any more."""
+        if record.value is None:
+            self.targets.pop(record.key.member_id, None)
+        else:
+            self.targets[record.key.member_id] = {
+                one.topic_id: frozenset(one.partitions) for one in record.value.topic_partitions
+            }
+
+    def apply_target_epoch(self, record: CoordinatorRecord) -> None:
+        """The targets were worked out for an epoch of the group."""
+        value = record.value
+        self.assignment_epoch = -1 if value is None else value.assignment_epoch
+        self.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+
+    def _member_or_new(self, member_id: str) -> SomeMember:
+        return self.members.get(member_id) or cast(SomeMember, self.member_class(id=member_id))
+
+    def put_member(self, member: SomeMember) -> None:
+        """A member is as this one says from now on."""
+        before = self.members.get(member.id)
+        self.members[member.id] = member
+        self.member_changed(before, member)
+        if before is not None and before.instance_id is not None:
+            self.static_ids.pop(before.instance_id, None)
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member.id
+
+    def drop_member(self, member_id: str) -> None:
+        """A member is gone."""
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        self.member_changed(member, None)
+        if member.instance_id is not None:
+            self.static_ids.pop(member.instance_id, None)
+
+    def member_changed(self, before: SomeMember | None, after: SomeMember | None) -> None:
+        """Keep up what is known by topic, partition or task. Each kind has its own."""
         raise NotImplementedError
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
@@ -146,6 +210,33 @@ class ModernGroup(Generic[SomeMember]):
             problem = f"Member {member_id} is not a member of group {self.id}."
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
         return member
+
+    def static_member(self, instance_id: str | None) -> SomeMember | None:
+        """The static member of this instance id, None if there is none."""
+        member_id = None if instance_id is None else self.static_ids.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def check_static_member(self, member_id: str, instance_id: str) -> SomeMember:
+        """The static member of an instance id, where it has this member id.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
+        """
+        member = self.static_member(instance_id)
+        if member is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.id != member_id:
+            problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
+            raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
+        return member
+
+    def counts_after(self, before: SomeMember | None, after: SomeMember | None) -> Counts:
+        """How many subscribe to each topic once a member has changed, come or gone."""
+        counts = dict(self.counts)
+        if before is not None:
+            count_names(counts, before.topics, -1)
+        if after is not None:
+            count_names(counts, after.topics, 1)
+        return counts
 
     @property
     def assignor_name(self) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, Self
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -47,3 +48,15 @@ class ModernMember:
     def is_reconciled(self, assignment_epoch: int) -> bool:
         """Whether the member has all that its target of this epoch gives it, and nothing else."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
+
+    def with_metadata(self, value: Any) -> Self:
+        """The member, having said what the record says. Each kind has its own."""
+        raise NotImplementedError
+
+    def with_assignment(self, value: Any) -> Self:
+        """The member, having reached what the record says. Each kind has its own."""
+        raise NotImplementedError
+
+    def without_assignment(self) -> Self:
+        """The member before it reached anything. Each kind has its own."""
+        raise NotImplementedError

@@ -6,12 +6,12 @@ Source: ShareGroup, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.groups.modern.group import ModernGroup, Timer
-from mockbroker.state.groups.modern.subscriptions import Counts, count_names
+from mockbroker.state.groups.modern.subscriptions import count_names
 from mockbroker.state.groups.share import records
 from mockbroker.state.groups.share.members import ShareMember
 from mockbroker.state.groups.share.records import StatePartitions
@@ -31,6 +31,7 @@ class ShareGroup(ModernGroup[ShareMember]):
     """A group of KIP-932. ``partitions`` are its share partitions."""
 
     kind: ClassVar[str] = "share"
+    member_class: ClassVar[type[ShareMember]] = ShareMember
     replaces_empty_classic: ClassVar[bool] = False
     expires_without_offsets: ClassVar[bool] = False
     protocol_type: ClassVar[str | None] = "share"
@@ -44,28 +45,11 @@ class ShareGroup(ModernGroup[ShareMember]):
     def tombstones(self) -> list[CoordinatorRecord]:
         return records.no_group(self.id, sorted(self.members))
 
-    def put_member(self, member: ShareMember) -> None:
-        """A member is as this one says from now on."""
-        before = self.members.get(member.id)
-        self.members[member.id] = member
+    def member_changed(self, before: ShareMember | None, after: ShareMember | None) -> None:
         if before is not None:
             count_names(self.counts, before.topics, -1)
-        count_names(self.counts, member.topics, 1)
-
-    def drop_member(self, member_id: str) -> None:
-        """A member is gone."""
-        member = self.members.pop(member_id, None)
-        if member is not None:
-            count_names(self.counts, member.topics, -1)
-
-    def counts_after(self, before: ShareMember | None, after: ShareMember | None) -> Counts:
-        """How many subscribe to each topic once a member has changed, come or gone."""
-        counts = dict(self.counts)
-        if before is not None:
-            count_names(counts, before.topics, -1)
         if after is not None:
-            count_names(counts, after.topics, 1)
-        return counts
+            count_names(self.counts, after.topics, 1)
 
     # what admins ask
 
@@ -105,52 +89,15 @@ class ShareGroup(ModernGroup[ShareMember]):
         self.write(gone)
 
 
-def _set_epoch(group: ShareGroup, record: CoordinatorRecord) -> None:
-    if record.value is not None:
-        group.epoch, group.metadata_hash = record.value.epoch, record.value.metadata_hash
-
-
-def _set_member(group: ShareGroup, record: CoordinatorRecord) -> None:
-    member_id = record.key.member_id
-    if record.value is None:
-        group.drop_member(member_id)
-    else:
-        group.put_member((group.members.get(member_id) or ShareMember(id=member_id)).with_metadata(record.value))
-
-
-def _set_assignment(group: ShareGroup, record: CoordinatorRecord) -> None:
-    member_id = record.key.member_id
-    before = group.members.get(member_id)
-    if record.value is not None:
-        group.put_member((before or ShareMember(id=member_id)).with_assignment(record.value))
-    elif before is not None:
-        group.put_member(replace(before, epoch=-1, previous_epoch=-1, assigned={}))
-
-
-def _set_target(group: ShareGroup, record: CoordinatorRecord) -> None:
-    if record.value is None:
-        group.targets.pop(record.key.member_id, None)
-    else:
-        group.targets[record.key.member_id] = {
-            one.topic_id: frozenset(one.partitions) for one in record.value.topic_partitions
-        }
-
-
-def _set_target_epoch(group: ShareGroup, record: CoordinatorRecord) -> None:
-    value = record.value
-    group.assignment_epoch = -1 if value is None else value.assignment_epoch
-    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
 def _set_partitions(group: ShareGroup, record: CoordinatorRecord) -> None:
     group.partitions = records.recorded_partitions(record.value)
 
 
 APPLY: dict[type, Callable[[ShareGroup, CoordinatorRecord], None]] = {
-    ShareGroupMetadataKey: _set_epoch,
-    ShareGroupMemberMetadataKey: _set_member,
-    ShareGroupCurrentMemberAssignmentKey: _set_assignment,
-    ShareGroupTargetAssignmentMemberKey: _set_target,
-    ShareGroupTargetAssignmentMetadataKey: _set_target_epoch,
+    ShareGroupMetadataKey: ShareGroup.apply_group_epoch,
+    ShareGroupMemberMetadataKey: ShareGroup.apply_member,
+    ShareGroupCurrentMemberAssignmentKey: ShareGroup.apply_assignment,
+    ShareGroupTargetAssignmentMemberKey: ShareGroup.apply_target,
+    ShareGroupTargetAssignmentMetadataKey: ShareGroup.apply_target_epoch,
     ShareGroupStatePartitionMetadataKey: _set_partitions,
 }

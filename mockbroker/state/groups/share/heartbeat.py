@@ -21,7 +21,7 @@ from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.error_codes import ErrorCode
 
 
-class Heartbeat(NamedTuple):
+class ShareHeartbeat(NamedTuple):
     """What a member says of itself; None stands for what it said before."""
 
     group_id: str
@@ -33,7 +33,7 @@ class Heartbeat(NamedTuple):
     client_host: str
 
 
-class HeartbeatAnswer(NamedTuple):
+class ShareHeartbeatAnswer(NamedTuple):
     """A member's epoch and when it is to be heard of again; its partitions where it has to be told of them."""
 
     member_id: str
@@ -42,7 +42,7 @@ class HeartbeatAnswer(NamedTuple):
     assigned: Partitions | None = None
 
 
-def check_heartbeat(beat: Heartbeat) -> None:
+def check_heartbeat(beat: ShareHeartbeat) -> None:
     """Refuse what makes no sense. Raises ApiError: INVALID_REQUEST."""
     for value, name in ((beat.member_id, "MemberId"), (beat.group_id, "GroupId"), (beat.rack, "RackId")):
         if value is not None and not value.strip():
@@ -54,7 +54,7 @@ def check_heartbeat(beat: Heartbeat) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
 
 
-def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int) -> tuple[HeartbeatAnswer, ShareGroup]:
+def take_heartbeat(groups: Groups, beat: ShareHeartbeat, now_ms: int) -> tuple[ShareHeartbeatAnswer, ShareGroup]:
     """Take a heartbeat in; gives the answer, and the group as it is then.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
@@ -62,7 +62,7 @@ def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int) -> tuple[Heartb
     if beat.epoch == LEAVE_EPOCH:
         group = groups.get_as(ShareGroup, beat.group_id)
         group.fence(group.member(beat.member_id))
-        return HeartbeatAnswer(beat.member_id, beat.epoch), group
+        return ShareHeartbeatAnswer(beat.member_id, beat.epoch), group
     joins = beat.epoch == JOIN_EPOCH
     group = groups.find_or_make(ShareGroup, beat.group_id, create=joins)
     before = member_of(group, beat)
@@ -96,10 +96,10 @@ def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int) -> tuple[Heartb
     group.put_off_session(member.id, now_ms)
     is_told = joins or beat.topics is not None or member.assigned != before.assigned
     interval_ms = group.context.configs.group(group.id, "share.heartbeat.interval.ms")
-    return HeartbeatAnswer(member.id, member.epoch, interval_ms, member.assigned if is_told else None), group
+    return ShareHeartbeatAnswer(member.id, member.epoch, interval_ms, member.assigned if is_told else None), group
 
 
-def member_of(group: ShareGroup, beat: Heartbeat) -> ShareMember:
+def member_of(group: ShareGroup, beat: ShareHeartbeat) -> ShareMember:
     """The member as it was, a new one where it joins.
 
     Raises ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.

@@ -6,6 +6,7 @@ Source: ShareGroupMember, Apache Kafka 4.4.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from mockbroker.state.groups.modern.members import MemberState, ModernMember, Partitions
 from protocol.embedded.share_group_log import ShareGroupCurrentMemberAssignmentValue, ShareGroupMemberMetadataValue
@@ -17,8 +18,7 @@ class ShareMember(ModernMember):
 
     assigned: Partitions = field(default_factory=dict)
 
-    def with_metadata(self, value: ShareGroupMemberMetadataValue) -> ShareMember:
-        """The same member, of whom a record says this."""
+    def with_metadata(self, value: ShareGroupMemberMetadataValue) -> Self:
         return replace(
             self,
             rack=value.rack_id,
@@ -27,8 +27,7 @@ class ShareMember(ModernMember):
             topics=frozenset(value.subscribed_topic_names),
         )
 
-    def with_assignment(self, value: ShareGroupCurrentMemberAssignmentValue) -> ShareMember:
-        """The same member, which a record says to be so far."""
+    def with_assignment(self, value: ShareGroupCurrentMemberAssignmentValue) -> Self:
         return replace(
             self,
             epoch=value.member_epoch,
@@ -36,3 +35,6 @@ class ShareMember(ModernMember):
             state=MemberState(value.state),
             assigned={one.topic_id: frozenset(one.partitions) for one in value.assigned_partitions},
         )
+
+    def without_assignment(self) -> Self:
+        return replace(self, epoch=-1, previous_epoch=-1, assigned={})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.modern.records import GroupRecordTypes
 from mockbroker.state.groups.share.members import ShareMember
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_group_log import (
@@ -26,6 +26,19 @@ from protocol.embedded.share_group_log import (
     ShareGroupTargetAssignmentMetadataValue,
 )
 
+TYPES = GroupRecordTypes(
+    group_key=ShareGroupMetadataKey,
+    group_value=ShareGroupMetadataValue,
+    member_key=ShareGroupMemberMetadataKey,
+    assignment_key=ShareGroupCurrentMemberAssignmentKey,
+    target_key=ShareGroupTargetAssignmentMemberKey,
+    target_value=ShareGroupTargetAssignmentMemberValue,
+    target_epoch_key=ShareGroupTargetAssignmentMetadataKey,
+    target_epoch_value=ShareGroupTargetAssignmentMetadataValue,
+)
+group_epoch, target = TYPES.group_epoch, TYPES.target
+target_epoch, no_member = TYPES.target_epoch, TYPES.no_member
+
 
 class TopicState(NamedTuple):
     """Partitions of a topic whose share partitions have begun, or are about to."""
@@ -40,12 +53,6 @@ class StatePartitions(NamedTuple):
     initializing: Mapping[bytes, TopicState] = {}
     initialized: Mapping[bytes, TopicState] = {}
     deleting: Mapping[bytes, str] = {}
-
-
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    """A group has reached an epoch."""
-    value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return CoordinatorRecord(ShareGroupMetadataKey(group_id=group_id), value)
 
 
 def member_metadata(group_id: str, member: ShareMember) -> CoordinatorRecord:
@@ -71,23 +78,6 @@ def member_assignment(group_id: str, member: ShareMember) -> CoordinatorRecord:
         ],
     )
     return CoordinatorRecord(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id), value)
-
-
-def target(group_id: str, member_id: str, partitions: Partitions) -> CoordinatorRecord:
-    """What a member is to read."""
-    value = ShareGroupTargetAssignmentMemberValue(
-        topic_partitions=[
-            ShareGroupTargetAssignmentMemberValue.TopicPartition(topic_id=topic_id, partitions=sorted(numbers))
-            for topic_id, numbers in sorted(partitions.items())
-        ]
-    )
-    return CoordinatorRecord(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def target_epoch(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
-    """For which epoch of the group the targets were worked out, and when by the wall clock."""
-    value = ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=wall_ms)
-    return CoordinatorRecord(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
 def state_partitions(group_id: str, found: StatePartitions) -> CoordinatorRecord:
@@ -123,16 +113,6 @@ def recorded_partitions(value: ShareGroupStatePartitionMetadataValue | None) -> 
         for infos in (value.initializing_topics, value.initialized_topics)
     )
     return StatePartitions(initializing, initialized, {one.topic_id: one.topic_name for one in value.deleting_topics})
-
-
-def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """A member is gone."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        CoordinatorRecord(ShareGroupCurrentMemberAssignmentKey(**names), None),
-        CoordinatorRecord(ShareGroupTargetAssignmentMemberKey(**names), None),
-        CoordinatorRecord(ShareGroupMemberMetadataKey(**names), None),
-    ]
 
 
 def no_group(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:

@@ -6,7 +6,7 @@ Source: StreamsGroup, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.state.errors import ApiError
@@ -16,7 +16,7 @@ from mockbroker.state.groups.modern.members import MemberState
 from mockbroker.state.groups.streams import records
 from mockbroker.state.groups.streams.members import StreamsMember
 from mockbroker.state.groups.streams.records import GroupMetadata
-from mockbroker.state.groups.streams.tasks import HeldTasks, Task, Tasks, TaskSet, tasks_of
+from mockbroker.state.groups.streams.tasks import Task, Tasks, TaskSet, tasks_of
 from mockbroker.state.groups.streams.topology import ConfiguredTopology, Topology, readers_of_topics
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
@@ -52,12 +52,12 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     """
 
     kind: ClassVar[str] = "streams"
+    member_class: ClassVar[type[StreamsMember]] = StreamsMember
     replaces_empty_classic: ClassVar[bool] = True
     protocol_type: ClassVar[str | None] = "streams"
     topology: Topology | None = None
     metadata: GroupMetadata = field(default_factory=GroupMetadata)
     task_targets: dict[str, TaskSet] = field(default_factory=dict)
-    static_ids: dict[str, str] = field(default_factory=dict)
     active_holders: dict[Task, str] = field(default_factory=dict)
     standby_holders: dict[Task, set[str]] = field(default_factory=dict)
     warmup_holders: dict[Task, set[str]] = field(default_factory=dict)
@@ -78,30 +78,22 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     def tombstones(self) -> list[CoordinatorRecord]:
         return records.no_group(self.id, sorted(self.members))
 
-    def put_member(self, member: StreamsMember) -> None:
-        """A member is as this one says from now on."""
-        before = self.members.get(member.id)
-        self.members[member.id] = member
+    def member_changed(self, before: StreamsMember | None, after: StreamsMember | None) -> None:
         self._release(before)
-        if before is not None and before.instance_id is not None:
-            self.static_ids.pop(before.instance_id, None)
-        if member.instance_id is not None:
-            self.static_ids[member.instance_id] = member.id
+        if after is not None:
+            self._take(after)
+        elif before is not None:
+            self.task_offsets.pop(before.id, None)
+            self.task_end_offsets.pop(before.id, None)
+
+    def _take(self, member: StreamsMember) -> None:
+        """What a member holds its process has."""
         for held in (member.assigned, member.pending_revocation):
             for task in tasks_in(held.active):
                 self.active_holders[task] = member.process_id
             for tasks, holders in ((held.standby, self.standby_holders), (held.warmup, self.warmup_holders)):
                 for task in tasks_in(tasks):
                     holders.setdefault(task, set()).add(member.process_id)
-
-    def drop_member(self, member_id: str) -> None:
-        """A member is gone."""
-        member = self.members.pop(member_id, None)
-        self._release(member)
-        self.task_offsets.pop(member_id, None)
-        self.task_end_offsets.pop(member_id, None)
-        if member is not None and member.instance_id is not None:
-            self.static_ids.pop(member.instance_id, None)
 
     def _release(self, member: StreamsMember | None) -> None:
         """What a member held nobody holds, unless another process has it by now."""
@@ -127,11 +119,6 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self._metadata_version = None
 
     # what members and admins ask
-
-    def static_member(self, instance_id: str | None) -> StreamsMember | None:
-        """The static member of this instance id, None if there is none."""
-        member_id = None if instance_id is None else self.static_ids.get(instance_id)
-        return None if member_id is None else self.members[member_id]
 
     @property
     def assignor_name(self) -> str:
@@ -292,32 +279,13 @@ def recorded_tasks(recorded: Iterable[records.TargetTaskIds]) -> Tasks:
 
 
 def _set_epoch(group: StreamsGroup, record: CoordinatorRecord) -> None:
+    group.apply_group_epoch(record)
     if record.value is not None:
-        group.epoch = record.value.epoch
         group.metadata = records.recorded_metadata(record.value)
-        group.metadata_hash = record.value.metadata_hash
 
 
 def _set_topology(group: StreamsGroup, record: CoordinatorRecord) -> None:
     group.topology = record.value
-
-
-def _set_member(group: StreamsGroup, record: CoordinatorRecord) -> None:
-    member_id = record.key.member_id
-    if record.value is None:
-        group.drop_member(member_id)
-    else:
-        group.put_member((group.members.get(member_id) or StreamsMember(id=member_id)).with_metadata(record.value))
-
-
-def _set_assignment(group: StreamsGroup, record: CoordinatorRecord) -> None:
-    member_id = record.key.member_id
-    before = group.members.get(member_id)
-    if record.value is not None:
-        group.put_member((before or StreamsMember(id=member_id)).with_assignment(record.value))
-    elif before is not None:
-        gone = replace(before, epoch=-1, previous_epoch=-1, assigned=HeldTasks(), pending_revocation=HeldTasks())
-        group.put_member(gone)
 
 
 def _set_target(group: StreamsGroup, record: CoordinatorRecord) -> None:
@@ -330,17 +298,11 @@ def _set_target(group: StreamsGroup, record: CoordinatorRecord) -> None:
         )
 
 
-def _set_target_epoch(group: StreamsGroup, record: CoordinatorRecord) -> None:
-    value = record.value
-    group.assignment_epoch = -1 if value is None else value.assignment_epoch
-    group.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-
 APPLY: dict[type, Callable[[StreamsGroup, CoordinatorRecord], None]] = {
     StreamsGroupMetadataKey: _set_epoch,
     StreamsGroupTopologyKey: _set_topology,
-    StreamsGroupMemberMetadataKey: _set_member,
-    StreamsGroupCurrentMemberAssignmentKey: _set_assignment,
+    StreamsGroupMemberMetadataKey: StreamsGroup.apply_member,
+    StreamsGroupCurrentMemberAssignmentKey: StreamsGroup.apply_assignment,
     StreamsGroupTargetAssignmentMemberKey: _set_target,
-    StreamsGroupTargetAssignmentMetadataKey: _set_target_epoch,
+    StreamsGroupTargetAssignmentMetadataKey: StreamsGroup.apply_target_epoch,
 }

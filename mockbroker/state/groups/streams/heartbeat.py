@@ -40,7 +40,7 @@ ToldOffsets = Sequence[tuple[str, int, int]]
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class Heartbeat:
+class StreamsHeartbeat:
     """What a member says of itself; None, or -1 of the time-out, stands for what it said before."""
 
     group_id: str
@@ -63,7 +63,7 @@ class Heartbeat:
     shutdown: bool = False
 
 
-class HeartbeatAnswer(NamedTuple):
+class StreamsHeartbeatAnswer(NamedTuple):
     """A member's epoch and what it is to be told; tasks and endpoints only where it has to know of them."""
 
     member_id: str
@@ -78,7 +78,7 @@ class HeartbeatAnswer(NamedTuple):
     to_make: Mapping[str, InternalTopic] = {}
 
 
-def check_heartbeat(beat: Heartbeat) -> None:
+def check_heartbeat(beat: StreamsHeartbeat) -> None:
     """Refuse what makes no sense. Raises ApiError: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY."""
     topology = beat.topology
     if topology is not None and any(one.source_topic_regex for one in topology.subtopologies):
@@ -104,7 +104,7 @@ def check_heartbeat(beat: Heartbeat) -> None:
         raise invalid("Topology can only be provided when (re-)joining.")
 
 
-def _check_join(beat: Heartbeat) -> None:
+def _check_join(beat: StreamsHeartbeat) -> None:
     if beat.rebalance_timeout_ms == NOT_GIVEN:
         raise invalid("RebalanceTimeoutMs must be provided in first request.")
     for tasks, name in zip(beat.owned, ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True):
@@ -122,7 +122,7 @@ def _check_join(beat: Heartbeat) -> None:
                 )
 
 
-def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int) -> tuple[HeartbeatAnswer, StreamsGroup]:
+def take_heartbeat(groups: Groups, beat: StreamsHeartbeat, now_ms: int) -> tuple[StreamsHeartbeatAnswer, StreamsGroup]:
     """Take a heartbeat in; gives the answer, and the group as it is then.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
@@ -135,15 +135,15 @@ def take_heartbeat(groups: Groups, beat: Heartbeat, now_ms: int) -> tuple[Heartb
     return answer, group
 
 
-def leave(groups: Groups, beat: Heartbeat) -> tuple[HeartbeatAnswer, StreamsGroup]:
+def leave(groups: Groups, beat: StreamsHeartbeat) -> tuple[StreamsHeartbeatAnswer, StreamsGroup]:
     """A member leaves (epoch -1), or a static one goes away for a while (-2)."""
     group = groups.get_as(StreamsGroup, beat.group_id)
     if beat.shutdown and group.shutdown_by is None:
         group.shutdown_by = beat.member_id
     if beat.instance_id is None:
         group.fence(group.member(beat.member_id))
-        return HeartbeatAnswer(beat.member_id, beat.epoch), group
-    member = check_static_member(group, beat.member_id, beat.instance_id)
+        return StreamsHeartbeatAnswer(beat.member_id, beat.epoch), group
+    member = group.check_static_member(beat.member_id, beat.instance_id)
     if beat.epoch == STATIC_LEAVE_EPOCH:
         held = member.assigned
         active = {name: dict.fromkeys(numbers, 0) for name, numbers in held.active.items()}
@@ -156,27 +156,13 @@ def leave(groups: Groups, beat: Heartbeat) -> tuple[HeartbeatAnswer, StreamsGrou
         group.write([records.member_assignment(group.id, away)])
     else:
         group.fence(member)
-    return HeartbeatAnswer(beat.member_id, beat.epoch), group
-
-
-def check_static_member(group: StreamsGroup, member_id: str, instance_id: str) -> StreamsMember:
-    """The static member of an instance id, where it has this member id.
-
-    Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
-    """
-    member = group.static_member(instance_id)
-    if member is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if member.id != member_id:
-        problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
-        raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
-    return member
+    return StreamsHeartbeatAnswer(beat.member_id, beat.epoch), group
 
 
 class _Beat:
     """One heartbeat that joins or stays."""
 
-    def __init__(self, groups: Groups, group: StreamsGroup, beat: Heartbeat, now_ms: int) -> None:
+    def __init__(self, groups: Groups, group: StreamsGroup, beat: StreamsHeartbeat, now_ms: int) -> None:
         self.groups, self.group, self.beat, self.now_ms = groups, group, beat, now_ms
         self.joins = beat.epoch == JOIN_EPOCH
         self.is_known = groups.find(group.id) is group
@@ -185,7 +171,7 @@ class _Beat:
         self.replaced: StreamsMember | None = None
         self.metadata_hash = group.metadata_hash
 
-    def taken(self) -> HeartbeatAnswer:
+    def taken(self) -> StreamsHeartbeatAnswer:
         group, beat = self.group, self.beat
         before = self._member()
         member = self._updated(before)
@@ -266,7 +252,7 @@ class _Beat:
             self._check_epoch(member)
             return member
         if not self.joins:
-            member = check_static_member(group, beat.member_id, beat.instance_id)
+            member = group.check_static_member(beat.member_id, beat.instance_id)
             self._check_epoch(member)
             return member
         if existing is None:
@@ -405,7 +391,7 @@ class _Beat:
         member: StreamsMember,
         configured: ConfiguredTopology,
         configs: Mapping[str, str],
-    ) -> HeartbeatAnswer:
+    ) -> StreamsHeartbeatAnswer:
         group, beat = self.group, self.beat
         if beat.shutdown and group.shutdown_by is None:
             group.shutdown_by = beat.member_id
@@ -429,7 +415,7 @@ class _Beat:
             found: int = group.context.configs.group(group.id, name)
             return found
 
-        return HeartbeatAnswer(
+        return StreamsHeartbeatAnswer(
             member.id,
             member.epoch,
             config("streams.heartbeat.interval.ms"),

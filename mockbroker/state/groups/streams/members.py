@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from mockbroker.state.groups.modern.members import MemberState, ModernMember
 from mockbroker.state.groups.streams.tasks import HOLDS_NOTHING, ActiveTasks, HeldTasks, tasks_of
@@ -39,8 +39,7 @@ class StreamsMember(ModernMember):
     assigned: HeldTasks = HOLDS_NOTHING
     pending_revocation: HeldTasks = HOLDS_NOTHING
 
-    def with_metadata(self, value: StreamsGroupMemberMetadataValue) -> StreamsMember:
-        """The member, having said what the record says."""
+    def with_metadata(self, value: StreamsGroupMemberMetadataValue) -> Self:
         endpoint = value.user_endpoint
         return replace(
             self,
@@ -55,8 +54,7 @@ class StreamsMember(ModernMember):
             client_tags={tag.key: tag.value for tag in value.client_tags},
         )
 
-    def with_assignment(self, value: StreamsGroupCurrentMemberAssignmentValue) -> StreamsMember:
-        """The member, having reached what the record says."""
+    def with_assignment(self, value: StreamsGroupCurrentMemberAssignmentValue) -> Self:
         return replace(
             self,
             epoch=value.member_epoch,
@@ -73,6 +71,9 @@ class StreamsMember(ModernMember):
                 tasks_of((one.subtopology_id, one.partitions) for one in value.warmup_tasks_pending_revocation),
             ),
         )
+
+    def without_assignment(self) -> Self:
+        return replace(self, epoch=-1, previous_epoch=-1, assigned=HOLDS_NOTHING, pending_revocation=HOLDS_NOTHING)
 
 
 def active_tasks_of(recorded: Iterable[RecordedTasks], epoch: int) -> ActiveTasks:

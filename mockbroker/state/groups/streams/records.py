@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from mockbroker.state.groups.modern.records import GroupRecordTypes
 from mockbroker.state.groups.streams.members import StreamsMember
 from mockbroker.state.groups.streams.tasks import ActiveTasks, Tasks, TaskSet
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
@@ -25,6 +26,18 @@ from protocol.embedded.streams_group_log import (
     StreamsGroupTopologyKey,
     StreamsGroupTopologyValue,
 )
+
+TYPES = GroupRecordTypes(
+    group_key=StreamsGroupMetadataKey,
+    group_value=StreamsGroupMetadataValue,
+    member_key=StreamsGroupMemberMetadataKey,
+    assignment_key=StreamsGroupCurrentMemberAssignmentKey,
+    target_key=StreamsGroupTargetAssignmentMemberKey,
+    target_value=StreamsGroupTargetAssignmentMemberValue,
+    target_epoch_key=StreamsGroupTargetAssignmentMetadataKey,
+    target_epoch_value=StreamsGroupTargetAssignmentMetadataValue,
+)
+target_epoch, no_member = TYPES.target_epoch, TYPES.no_member
 
 HeldTaskIds = StreamsGroupCurrentMemberAssignmentValue.TaskIds
 TargetTaskIds = StreamsGroupTargetAssignmentMemberValue.TaskIds
@@ -148,22 +161,6 @@ def target(group_id: str, member_id: str, tasks: TaskSet) -> CoordinatorRecord:
     )
     value = StreamsGroupTargetAssignmentMemberValue(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
     return CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def target_epoch(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
-    """For which epoch of the group the targets were worked out, and when by the wall clock."""
-    value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=wall_ms)
-    return CoordinatorRecord(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value)
-
-
-def no_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """A member is gone."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        CoordinatorRecord(StreamsGroupCurrentMemberAssignmentKey(**names), None),
-        CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(**names), None),
-        CoordinatorRecord(StreamsGroupMemberMetadataKey(**names), None),
-    ]
 
 
 def no_group(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:

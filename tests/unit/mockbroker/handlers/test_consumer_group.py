@@ -118,12 +118,12 @@ def test_a_restart_goes_on_with_the_members_and_what_they_hold():
     records: list[Any] = []
     cluster = Cluster.create([Broker(0, "a")], record_log=records)
     cluster.create_topic("orders", 2, 1)
-    from mockbroker.state.groups.consumer.heartbeat import Heartbeat, take_heartbeat
+    from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, take_heartbeat
 
     joining = {"group_id": GROUP, "epoch": 0, "rebalance_timeout_ms": 10_000, "owned": []}
-    take_heartbeat(cluster.groups, Heartbeat(member_id="m1", topics=["orders"], **joining), 0, cluster.rng)
-    take_heartbeat(cluster.groups, Heartbeat(member_id="m2", topics=["orders"], **joining), 0, cluster.rng)
-    take_heartbeat(cluster.groups, Heartbeat(group_id=GROUP, member_id="m1", epoch=2), 0, cluster.rng)
+    take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m1", topics=["orders"], **joining), 0, cluster.rng)
+    take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m2", topics=["orders"], **joining), 0, cluster.rng)
+    take_heartbeat(cluster.groups, ConsumerHeartbeat(group_id=GROUP, member_id="m1", epoch=2), 0, cluster.rng)
     image = Image()
     for some in records:
         for record in some:

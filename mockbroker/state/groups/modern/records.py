@@ -1,0 +1,57 @@
+"""The records that ``__consumer_offsets`` has of every kind of group whose coordinator assigns.
+
+Source: GroupCoordinatorRecordHelpers and StreamsCoordinatorRecordHelpers, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+
+Message = type[Any]
+
+
+class GroupRecordTypes(NamedTuple):
+    """The messages that one kind of group is kept as, keys and values.
+
+    Of a member there are what it has said of itself, its assignment so far, and the target that it moves towards.
+    """
+
+    group_key: Message
+    group_value: Message
+    member_key: Message
+    assignment_key: Message
+    target_key: Message
+    target_value: Message
+    target_epoch_key: Message
+    target_epoch_value: Message
+
+    def group_epoch(self, group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+        """A group has reached an epoch."""
+        return CoordinatorRecord(
+            self.group_key(group_id=group_id), self.group_value(epoch=epoch, metadata_hash=metadata_hash)
+        )
+
+    def target(self, group_id: str, member_id: str, partitions: Partitions) -> CoordinatorRecord:
+        """What a member is to read."""
+        value = self.target_value(
+            topic_partitions=[
+                self.target_value.TopicPartition(topic_id=topic_id, partitions=sorted(numbers))
+                for topic_id, numbers in sorted(partitions.items())
+            ]
+        )
+        return CoordinatorRecord(self.target_key(group_id=group_id, member_id=member_id), value)
+
+    def target_epoch(self, group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
+        """For which epoch of the group the targets were worked out, and when by the wall clock."""
+        value = self.target_epoch_value(assignment_epoch=epoch, assignment_timestamp=wall_ms)
+        return CoordinatorRecord(self.target_epoch_key(group_id=group_id), value)
+
+    def no_member(self, group_id: str, member_id: str) -> list[CoordinatorRecord]:
+        """A member is gone."""
+        return [
+            CoordinatorRecord(key(group_id=group_id, member_id=member_id), None)
+            for key in (self.assignment_key, self.target_key, self.member_key)
+        ]
