@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.testing.simulation.plan import plan_of
+from mockbroker.testing.simulation.plan import PlanError, PlanOptions, plan_of
 from mockbroker.testing.simulation.run import simulate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,8 +27,26 @@ def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
     assert result.polls > 50
 
 
+@pytest.mark.parametrize("seed", [2009, 2017, 2131, 2143, 2199])
+def test_a_seed_that_once_failed_by_a_mistake_of_ours_does_so_no_more(seed):
+    assert simulate(plan_of(seed)).problems == ()
+
+
+@pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "diskless"])
+@pytest.mark.parametrize("seed", [3, 10])
+def test_clients_get_there_whatever_release_is_emulated(release, seed):
+    result = simulate(plan_of(seed, PlanOptions(release=release)))
+    assert result.problems == ()
+    assert result.sends > 50
+
+
+def test_releases_whose_brokers_the_clients_cannot_speak_to_are_refused():
+    with pytest.raises(PlanError, match=r"expected 2\.4 or a later one, got 2\.3"):
+        PlanOptions(release="2.3")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("tens", range(12))
+@pytest.mark.parametrize("tens", range(4))
 def test_many_seeds_show_nothing_that_kafka_does_not_permit(tens):
     failed = [
         (seed, result.problems)

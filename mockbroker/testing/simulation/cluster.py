@@ -27,6 +27,8 @@ class SimulatedCluster(StateCommands):
     Args:
         racks: of brokers 0, 1, ...
         on_broker_gone: called with the id of a broker whose connections end with it.
+
+    ``on_settled`` is called once what was due has happened: by then the controller may have something for brokers.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class SimulatedCluster(StateCommands):
         self.records: list[Any] = []
         self.failures: list[Exception] = []
         self.journals: list[Journal] = []
+        self.on_settled: Callable[[], None] = lambda: None
         self._faults: Faults | None = None
         self._begin_life(None)
 
@@ -95,10 +98,11 @@ class SimulatedCluster(StateCommands):
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``."""
         self.engine.advance(now_ms)
+        self.on_settled()
 
     def settle(self) -> None:
         """Let happen what is due, and let calls go on that were woken."""
-        self.engine.advance(self._now_ms())
+        self.advance(self._now_ms())
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
         result = command(self.state, self._now_ms())

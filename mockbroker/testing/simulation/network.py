@@ -73,7 +73,7 @@ class ClientConnection:
             self._broker_end = Connection(cluster.engine.path, session, on_output=self._answer)
         self._broker_end.receive(frame, now_ms)
         self._answer()
-        if cluster.state.woken:
+        if cluster.state.woken or not cluster.state.support.is_kraft:
             cluster.settle()
 
     def _answer(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from mockbroker.state.releases import DISKLESS, RELEASE, Version, check_known
 from mockbroker.testing.simulation.clients.admin import AdminSettings
 from mockbroker.testing.simulation.clients.consumer import ConsumerSettings
 from mockbroker.testing.simulation.clients.pipeline import PipelineSettings
@@ -22,6 +23,11 @@ WORKLOADS = ("producers", "consumers", "pipelines", "admins")
 RACKS = ("a", "b", "c", "a")
 STORM_MS = 20_000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+OLDEST_RELEASE, SHARING_PIPELINES = "2.4", "2.5"
+"""The oldest release that clients speak to, as they begin with ApiVersions 3; and the one since which a transaction's
+offsets are fenced by the group (KIP-447): before, pipelines that share a group are not exactly once.
+"""
+SECOND_PIPELINE = "pipeline-1"
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -125,6 +131,18 @@ class PlanOptions:
             raise PlanError(f"racks: expected those of at least 3 brokers, got {len(self.racks)}")
         if self.storm_ms < 0:
             raise PlanError(f"storm: expected 0 ms or more, got {self.storm_ms}")
+        if self.is_before(OLDEST_RELEASE):
+            raise PlanError(f"release: expected {OLDEST_RELEASE} or a later one, got {self.release}")
+
+    def is_before(self, release: str) -> bool:
+        """Whether brokers emulate an older release. Raises PlanError: there is no such release."""
+        if self.release is None or self.release == DISKLESS:
+            return False
+        try:
+            check_known(RELEASE, self.release)
+        except ValueError as error:
+            raise PlanError(str(error)) from None
+        return Version(self.release) < Version(release)
 
 
 DEFAULTS = PlanOptions()
@@ -151,7 +169,7 @@ def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
     clients = tuple(
         ClientPlan(number, name, rng.choice(racks), settings)
         for number, (workload, name, settings) in enumerate(wanted)
-        if workload in options.workloads
+        if workload in options.workloads and not (options.is_before(SHARING_PIPELINES) and name == SECOND_PIPELINE)
     )
     faults = []
     for number in range(rng.randint(5, 13) if options.faults else 0):

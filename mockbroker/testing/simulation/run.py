@@ -315,7 +315,7 @@ def work_of(client: Client, settings: Any) -> Work:
 def end(one: LiveClient) -> None:
     """End a client where it is."""
     if isinstance(one.work, Producer | Pipeline):
-        one.work.sender.forsake()
+        one.work.forsake()
     one.client.close()
 
 

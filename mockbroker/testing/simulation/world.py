@@ -46,6 +46,10 @@ class World:
             on_broker_gone=network.broker_gone,
         )
         network.cluster = cluster
+        if not cluster.state.support.is_kraft:
+            from mockbroker.testing.simulation.controller import ControllerChannels
+
+            cluster.on_settled = ControllerChannels(cluster, network).send
         scheduler.next_deadline_ms, scheduler.on_deadline = cluster.next_deadline_ms, cluster.advance
         return cls(scheduler, network, cluster)
 

@@ -21,6 +21,7 @@ from protocol.error_codes import ErrorCode
 TIMEOUT_MS = 4_000
 MAX_PARTITIONS = 6
 HIGH_WATERMARK = -1
+TOPICS_VERSION = 6  # of DeleteTopics, which has ids beside names
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,13 @@ class Admin:
         if not self.made:
             return
         name = self.client.rng.choice(sorted(self.made))
+        request = DeleteTopicsRequest(timeout_ms=TIMEOUT_MS)
+        if self.client.version_of(DeleteTopicsRequest) >= TOPICS_VERSION:
+            request.topics = [DeleteTopicsRequest.Topic(name=name)]
+        else:
+            request.topic_names = [name]
         code = await self._until_done(
-            lambda: DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=name)], timeout_ms=TIMEOUT_MS),
+            lambda: request,
             lambda answer: int(answer.responses[0].error_code),
         )
         if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):

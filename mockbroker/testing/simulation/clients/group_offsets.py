@@ -13,6 +13,7 @@ from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
 from protocol.error_codes import ErrorCode
 
 GROUPS_VERSION, TOPIC_ID_VERSION = 8, 10
+STABLE_VERSION = 7  # older brokers do not know of offsets that a transaction may still change (KIP-447)
 NO_OFFSET = -1
 
 
@@ -30,6 +31,7 @@ async def committed_positions(
         return {}
     version = min(9, client.version_of(OffsetFetchRequest))
     topics = grouped(places)
+    require_stable = require_stable and version >= STABLE_VERSION
 
     def make() -> Any:
         if version < GROUPS_VERSION:

@@ -79,6 +79,7 @@ class Membership:
         assignments = []
         self._partition_counts.clear()
         if answer.leader == answer.member_id and not answer.skip_assignment:
+            await client.know(*self.topics)
             assignments = self._assign(answer.members)
         elif answer.leader == answer.member_id:  # a static leader that comes back: topics may have grown meanwhile
             self._partition_counts = dict.fromkeys(self.topics, 0)

@@ -29,6 +29,8 @@ from protocol.error_codes import ErrorCode
 from protocol.records import Codec, Record
 
 BUMPING_VERSION = 5  # of EndTxn, whose answers have the next epoch
+CONTINUING_VERSION = 3  # of InitProducerId, which takes the id and the epoch that there were (KIP-360)
+MEMBERS_VERSION = 3  # of TxnOffsetCommit, which says as which member of the group (KIP-447)
 IMPLICIT_VERSION = 12  # of Produce, which adds partitions to the transaction by itself
 MAX_RECORDS = 6
 SEPARATOR = b"|"
@@ -95,6 +97,7 @@ class Pipeline:
         self._reads_as = (-1, "")  # the generation and the member id under which records were read
         self._buffered: list[InputRecord] = []
         self._added: dict[TopicPartition, None] = {}
+        self._committing: tuple[Any, int] | None = None  # the transaction whose commit was asked for, and since when
 
     @property
     def is_done(self) -> bool:
@@ -104,6 +107,13 @@ class Pipeline:
         where = ", ".join(f"{n}-{i} at {position.offset}" for (n, i), position in self.fetcher.positions.items())
         state = f"generation {self.membership.generation}" if self.membership.is_stable else "joining"
         return f"{self.transactions} transactions, {self.aborted} of them aborted; {state}; {where or 'no partitions'}"
+
+    def forsake(self) -> None:
+        """The client ends: nobody will know what became of what is not acknowledged."""
+        self.sender.forsake()
+        if self._committing is not None:
+            client, (number, begun_at) = self.client, self._committing
+            client.world.history.add(Transaction(client.name, number, "unknown", begun_at, client.now_ms))
 
     @property
     def _is_old_way(self) -> bool:
@@ -164,7 +174,7 @@ class Pipeline:
                 transactional_id=self.settings.transactional_id,
                 transaction_timeout_ms=self.settings.transaction_timeout_ms,
             )
-            if continues:
+            if continues and self.client.version_of(InitProducerIdRequest) >= CONTINUING_VERSION:
                 request.producer_id, request.producer_epoch = self.sender.producer_id, self.sender.epoch
             try:
                 answer = await self._ask(lambda request=request: request)  # type: ignore[misc]
@@ -232,6 +242,7 @@ class Pipeline:
 
     async def _write(self, taken: list[InputRecord], number: Any) -> None:
         client, target = self.client, self.settings.target
+        await client.know(target)  # a broker that has just started may have denied that there is such a topic
         count = len(client.topics[target].leaders)
         by_place: dict[TopicPartition, list[bytes]] = {}
         for record in taken:
@@ -307,10 +318,10 @@ class Pipeline:
             group_id=self.settings.group,
             producer_id=sender.producer_id,
             producer_epoch=sender.epoch,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
             topics=topics,
         )
+        if client.version_of(TxnOffsetCommitRequest) >= MEMBERS_VERSION:
+            request.generation_id_or_member_epoch, request.member_id = generation, member_id
         attempt = 0
         while True:
             try:
@@ -351,7 +362,9 @@ class Pipeline:
             answers.append(answer)
             return error_of(answer)
 
+        self._committing = (number, begun_at) if is_commit else None
         code = await self._ask_again(lambda: request, note)
+        self._committing = None
         is_ended = code is ErrorCode.NONE
         ending: Any = ("committed" if is_commit else "aborted") if is_ended else "unknown"
         client.world.history.add(Transaction(client.name, number, ending, begun_at, client.now_ms))

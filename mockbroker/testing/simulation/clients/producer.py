@@ -52,6 +52,10 @@ class Producer:
         acknowledged = f"{self.sender.acknowledged} of {self.settings.records} records acknowledged"
         return f"{acknowledged}, {self.sender.unknown} given up"
 
+    def forsake(self) -> None:
+        """The client ends: nobody will know what became of what is not acknowledged."""
+        self.sender.forsake()
+
     async def run(self) -> None:
         client, settings = self.client, self.settings
         await client.start()
