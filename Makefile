@@ -34,33 +34,34 @@ NEEDS_PACKAGES := the packages of constraints.txt could not be installed, as $(V
 NEEDS_JAVA := Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME
 NEEDS_CHROMIUM := the tests of the dashboard drive Chromium, and are skipped without it: install it with its driver (Debian: apt-get install chromium chromium-driver)
 
+# Installs packages of Debian, with a second and a third try, as mirrors fail for a moment. In a subshell; its status tells.
+APT_INSTALL = { [ "$$(id -u)" = 0 ] && command -v apt-get && for pause in 5 20 0; do \
+	apt-get update; apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
+PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); }; }
+
 .PHONY: setup java chromium clients demo test check format lint types imports fast-tests interop bench answers fuzz simulate planted-bugs constraints clean
 
 setup: $(DEV_READY) java
 
 # The pipeline's tests run Spark. Where Java is missing and may be installed, it is; else they fail and say the same.
 java:
-	@java -version >/dev/null 2>&1 || [ -n "$$JAVA_HOME" ] || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update && apt-get install --yes --no-install-recommends openjdk-17-jre-headless; } >/dev/null 2>&1; \
-	} || echo '$(NEEDS_JAVA)'
+	@java -version >/dev/null 2>&1 || [ -n "$$JAVA_HOME" ] || ( $(call APT_INSTALL,openjdk-17-jre-headless) ) || \
+		echo '$(NEEDS_JAVA)'
 
 # The tests of the dashboard drive a browser. Where it is missing and CI may install it, it is; else they are skipped.
 chromium:
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
-		[ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update && apt-get install --yes --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1; \
-	} || echo '$(NEEDS_CHROMIUM)'
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		( [ -n "$$CI" ] && $(call APT_INSTALL,chromium chromium-driver) ) || echo '$(NEEDS_CHROMIUM)'
 
 demo: $(DEMO_READY)
 	@$(BIN)/kafka-rack demo
 
-# Other languages' clients. What Debian has of them CI may install; tests say what else is missing.
+# Other languages' clients. What Debian has of them CI may install; tests say what else is missing. Each alone: where a
+# program came from elsewhere, as Node with its own npm, Debian's package of it conflicts, and the others would be lost.
 clients:
-	@command -v kcat >/dev/null && command -v mvn >/dev/null && command -v npm >/dev/null || { \
-		[ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update && apt-get install --yes --no-install-recommends kcat maven default-jdk-headless nodejs npm; } >/dev/null 2>&1; \
-	} || true
+	@for pair in kcat=kcat mvn=maven javac=default-jdk-headless node=nodejs npm=npm; do \
+		command -v "$${pair%%=*}" >/dev/null || ( [ -n "$$CI" ] && $(call APT_INSTALL,"$${pair#*=}") ) || true; \
+	done
 
 test: $(DEV_READY) java chromium clients
 	@$(BIN)/python -m pytest $(SHARED_OUT) $(PYTEST_ARGS)
@@ -122,12 +123,12 @@ constraints: $(DEV_READY)
 
 $(DEMO_READY): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Setting up $(VENV) (once)"
-	@$(BIN)/pip install --constraint constraints.txt --editable '.[clients]' >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@$(call PIP_INSTALL,--constraint constraints.txt --editable '.[clients]') >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
 	@touch $@
 
 $(DEV_READY): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Setting up $(VENV) for developers (once)"
-	@$(BIN)/pip install --constraint constraints.txt --editable '.[dev]' >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@$(call PIP_INSTALL,--constraint constraints.txt --editable '.[dev]') >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
 	@touch $@ $(DEMO_READY)
 
 $(BIN)/pip:

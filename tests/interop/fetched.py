@@ -9,17 +9,22 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from mockbroker.testing.museum import builders
 from tests.progress import run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "interop"
 FETCH_QUIET_S = 240.0
+PAUSES_S = (3.0, 15.0, 45.0)
+"""Before each further try of what could not be fetched: a registry fails for a moment, now and then."""
+MAVENS_REPOSITORY = builders.MAVENS_REPOSITORY
 NEEDED_IN_CI = ("java", "go", "node")
 PACKAGES = {
     "java": "Debian, Ubuntu: apt-get install default-jdk-headless",
@@ -61,7 +66,7 @@ def maven_jars(name: str, pom: Path, jar: str, *properties: str) -> Path:
     """
     needs_programs("java", "mvn")
     command = ["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", *(f"-D{one}" for one in properties)]
-    return fetched(name, jar, [*command, f"-DoutputDirectory={FOLDER / name}"])
+    return fetched(name, jar, [*command, f"-DoutputDirectory={FOLDER / name}"], uses=MAVENS_REPOSITORY)
 
 
 @cache
@@ -89,14 +94,21 @@ def needs_programs(*programs: str) -> None:
             raise ToolMissingError(f"{program} is not installed ({PACKAGES[program]})")
 
 
-def fetched(name: str, file: str, command: Sequence[str | Path], files: Mapping[str, str] | None = None) -> Path:
+def fetched(
+    name: str,
+    file: str,
+    command: Sequence[str | Path],
+    files: Mapping[str, str] | None = None,
+    uses: Path | None = None,
+) -> Path:
     """The folder build/interop/NAME, filled by a command run in it; whoever comes meanwhile waits.
 
     Args:
         file: where it is, the command has done its work before.
         files: name -> text of what the command needs there.
+        uses: what it shares with other commands that cannot run beside it.
 
-    Raises: ToolMissingError: the command failed.
+    Raises: ToolMissingError: the command failed, each time that it was tried.
     """
     folder = FOLDER / name
     with one_at_a_time(folder):
@@ -104,10 +116,15 @@ def fetched(name: str, file: str, command: Sequence[str | Path], files: Mapping[
             folder.mkdir(exist_ok=True)
             for other, text in (files or {}).items():
                 (folder / other).write_text(text)
-            done = run(command, cwd=folder, seen=lambda: size_of(folder), quiet_s=FETCH_QUIET_S)
-            if done.returncode:
-                complaint = (done.stdout.strip() or done.stderr.strip())[:200]
-                raise ToolMissingError(f"{command[0]} could not fetch {name}: {complaint}")
+            for pause_s in (*PAUSES_S, None):
+                with nullcontext() if uses is None else one_at_a_time(uses):
+                    done = run(command, cwd=folder, seen=lambda: size_of(folder), quiet_s=FETCH_QUIET_S)
+                if not done.returncode:
+                    break
+                if pause_s is None:
+                    complaint = (done.stdout.strip() or done.stderr.strip())[:200]
+                    raise ToolMissingError(f"{command[0]} could not fetch {name}: {complaint}")
+                time.sleep(pause_s)
     return folder
 
 

@@ -29,9 +29,17 @@ def test_a_missing_java_skips_a_test_with_what_to_install_and_fails_it_in_ci(mon
 
 def test_a_folder_is_filled_once_and_a_failure_says_why(monkeypatch, tmp_path):
     monkeypatch.setattr(fetched, "FOLDER", tmp_path)
+    monkeypatch.setattr(fetched, "PAUSES_S", ())
     script = ["sh", "-c", "cat given >>found"]
     for _ in range(2):
         folder = fetched.fetched("some", "found", script, {"given": "text"})
         assert (folder / "found").read_text() == "text"
     with pytest.raises(ToolMissingError, match="sh could not fetch other: no way"):
         fetched.fetched("other", "found", ["sh", "-c", "echo no way >&2; exit 1"])
+
+
+def test_what_fails_for_a_moment_is_fetched_by_a_further_try(monkeypatch, tmp_path):
+    monkeypatch.setattr(fetched, "FOLDER", tmp_path)
+    monkeypatch.setattr(fetched, "PAUSES_S", (0.0, 0.0))
+    folder = fetched.fetched("some", "found", ["sh", "-c", "echo . >>tries; [ $(wc -l <tries) = 3 ] && touch found"])
+    assert (folder / "tries").read_text() == ".\n" * 3

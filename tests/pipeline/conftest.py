@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 
 from tests.fixture_data import CAPTURES
+from tests.interop.fetched import FOLDER, PAUSES_S, one_at_a_time
 
 HERE = Path(__file__).parent
-JARS = HERE.parents[1] / "build" / "interop" / "ivy"
+JARS = FOLDER / "ivy"
 """Where Spark keeps the jars that it has fetched once; with them it asks no network."""
 
 
@@ -45,11 +47,17 @@ def spark() -> Iterator[Any]:
     from kafka_rack.pipeline.session import KAFKA_CONNECTOR, SparkMissing, spark_session
 
     settings = {"spark.jars.ivy": str(JARS)}
-    try:
-        session = spark_session("local[2]", driver_memory="1g", packages=[KAFKA_CONNECTOR], settings=settings)
-    except SparkMissing as missing:
-        session = spark_session("local[2]", driver_memory="1g")
-        session.without_connector = str(missing)
+    with one_at_a_time(JARS):  # two that fetch into one folder disturb each other
+        for pause_s in (*PAUSES_S, None):
+            try:
+                session = spark_session("local[2]", driver_memory="1g", packages=[KAFKA_CONNECTOR], settings=settings)
+            except SparkMissing as missing:
+                if pause_s is not None:
+                    time.sleep(pause_s)
+                    continue
+                session = spark_session("local[2]", driver_memory="1g")
+                session.without_connector = str(missing)
+            break
     yield session
     session.stop()
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,10 @@ PACKAGES = {
     "npm": "Debian, Ubuntu: apt-get install npm",
     "go": "https://go.dev/dl",
 }
+MAVENS_REPOSITORY = Path.home() / ".m2" / "kafka-rack"
+"""What each fetch with Maven is alone in: its folder in the home directory is not made for two that fetch at once."""
+PAUSES_S = (3.0, 15.0)
+"""Before each further try of what could not be fetched: a registry fails for a moment, now and then."""
 LAST_CHARACTERS = 600
 DONE = ".done"
 
@@ -54,7 +59,7 @@ def go_worker(
         lines += [f"require {module} {version}" for module, version in requires.items()]
         lines += [f"replace {module} => {other}" for module, other in (replaces or {}).items()]
         (folder / "go.mod").write_text("\n".join(lines) + "\n")
-        step(["go", "mod", "tidy"], folder)
+        fetch(["go", "mod", "tidy"], folder)
         step(["go", "build", "-o", "worker", "."], folder)
 
     built(folder, build)
@@ -68,7 +73,8 @@ def java_worker(version: str, folder: Path) -> list[str]:
         needs("java", "javac", "mvn")
         source = WORKERS / "java"
         copy: list[str | Path] = ["mvn", "-q", "-B", "-f", source / "pom.xml", "dependency:copy-dependencies"]
-        step([*copy, f"-Dkafka.version={version}", f"-DoutputDirectory={folder}"], folder)
+        with alone(MAVENS_REPOSITORY):
+            fetch([*copy, f"-Dkafka.version={version}", f"-DoutputDirectory={folder}"], folder)
         step(["javac", "-nowarn", "-d", folder, "-cp", f"{folder}/*", source / "RackWorker.java"], folder)
 
     built(folder, build)
@@ -81,7 +87,7 @@ def node_worker(source: Path, package: str, version: str, folder: Path) -> list[
     def build() -> None:
         needs("node", "npm")
         (folder / "package.json").write_text("{}\n")
-        step(["npm", "install", "--no-audit", "--no-fund", "--silent", f"{package}@{version}"], folder)
+        fetch(["npm", "install", "--no-audit", "--no-fund", "--silent", f"{package}@{version}"], folder)
 
     built(folder, build)
     shutil.copy(source, folder / "worker.js")
@@ -93,7 +99,7 @@ def python_worker(source: Path, requires: Sequence[str], folder: Path) -> list[s
 
     def build() -> None:
         step([sys.executable, "-m", "venv", folder / "venv"], folder)
-        step([folder / "venv/bin/python", "-m", "pip", "install", "--quiet", "--no-input", *requires], folder)
+        fetch([folder / "venv/bin/python", "-m", "pip", "install", "--quiet", "--no-input", *requires], folder)
 
     built(folder, build)
     return [str(folder / "venv/bin/python"), str(source)]
@@ -124,6 +130,16 @@ def alone(folder: Path) -> Iterator[None]:
     with folder.with_name(f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def fetch(command: Sequence[str | Path], folder: Path) -> None:
+    """Run a command that asks a registry; where it fails, try it again, some times. Raises ToolMissingError."""
+    for pause_s in PAUSES_S:
+        try:
+            return step(command, folder)
+        except ToolMissingError:
+            time.sleep(pause_s)
+    return step(command, folder)
 
 
 def step(command: Sequence[str | Path], folder: Path) -> None:

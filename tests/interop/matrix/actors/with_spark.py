@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from kafka_rack.pipeline.session import KAFKA_CONNECTOR, spark_session
-from tests.interop.fetched import FOLDER
+from tests.interop.fetched import FOLDER, one_at_a_time
 from tests.interop.matrix.actors.orders import Actor, given, serve, told
 
 SCHEMA = "partition int, key binary, value binary, headers array<struct<key string, value binary>>"
@@ -54,9 +54,10 @@ class Spark(Actor):
     @cached_property
     def spark(self) -> SparkSession:
         jars = {"spark.jars.ivy": str(FOLDER / "ivy")}
-        return spark_session(
-            "local[1]", driver_memory="768m", log_level="OFF", packages=[KAFKA_CONNECTOR], settings=jars
-        )
+        with one_at_a_time(FOLDER / "ivy"):  # two that fetch into one folder disturb each other
+            return spark_session(
+                "local[1]", driver_memory="768m", log_level="OFF", packages=[KAFKA_CONNECTOR], settings=jars
+            )
 
     def source(self, reader: Any, topic: str, **options: str) -> DataFrame:
         ours = {"kafka.bootstrap.servers": self.address, "subscribe": topic}
