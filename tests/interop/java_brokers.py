@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.interop.fetched import java_program, maven_jars
+from tests.ports import free_ports
 from tests.progress import run
 
 SOURCES = Path(__file__).parent / "java"
@@ -112,13 +112,6 @@ def kafka_tool(name: str, *arguments: str) -> str:
     done = run(["java", *LIGHT, "-cp", f"{tool_jars()}/*", f"org.apache.kafka.tools.{name}", *arguments])
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
     return done.stdout
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now; taken together, so that they differ."""
-    with ExitStack() as stack:
-        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in taken]
 
 
 def broker_jars(version: str = VERSION) -> Path:

@@ -23,6 +23,7 @@ from tests.interop.client_process import (
     values,
 )
 from tests.interop.serving import serving
+from tests.ports import free_ports
 from tests.progress import while_it_works
 
 TOPIC, PARTITIONS = "events", 6
@@ -152,7 +153,7 @@ async def test_brokers_of_three_properties_files_serve_real_clients_by_rack(tmp_
     for index, rack in enumerate(("eu-1a", "eu-1b", "eu-1c")):
         file = tmp_path / f"server-{index}.properties"
         file.write_text(
-            f"{id_name}={index + 10}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:{free_port()}\n"
+            f"{id_name}={index + 10}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:{free_ports(1)[0]}\n"
             "num.partitions=6\nnum.io.threads=8\n"
         )
         files += ["--config", str(file)]
@@ -178,10 +179,3 @@ async def test_a_port_that_is_taken_is_one_line_and_exit_code_1(tmp_path):
     assert process.returncode == 1
     (line,) = errors.decode().splitlines()
     assert f"127.0.0.1:{port}" in line
-
-
-def free_port() -> int:
-    """A port that was free a moment ago, as files cannot ask for one."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
