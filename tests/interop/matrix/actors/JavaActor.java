@@ -169,7 +169,10 @@ public class JavaActor {
                 settings.put("auto.offset.reset", "earliest");
                 settings.put("enable.auto.commit", "false");
             }
-            if (protocol.equals("classic")) settings.put("heartbeat.interval.ms", "200");
+            if (protocol.equals("classic")) {
+                settings.put("heartbeat.interval.ms", "200");
+                settings.put("session.timeout.ms", "60000"); // a busy machine may be silent for the 10 s of old releases
+            }
             if (protocol.equals("consumer")) settings.put("group.protocol", "consumer");
             StringDeserializer text = new StringDeserializer();
             if (protocol.equals("share")) {

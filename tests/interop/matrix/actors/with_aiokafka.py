@@ -108,6 +108,7 @@ class Aiokafka(Actor):
             "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
             "heartbeat_interval_ms": 200,
+            "session_timeout_ms": 60_000,
             "client_rack": settings.get("rack", ""),
             "isolation_level": settings.get("isolation", "read_uncommitted"),
         }

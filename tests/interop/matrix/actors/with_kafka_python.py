@@ -14,7 +14,11 @@ QUICK = {"retry_backoff_ms": 20, "metadata_max_age_ms": 2000}
 
 class KafkaPythonConsumer:
     def __init__(self, topic: str, settings: dict[str, Any]) -> None:
-        self.client = KafkaConsumer(topic, **settings)
+        self.client = KafkaConsumer(**settings)
+        self.client.subscribe([topic])
+        self.client.partitions_for_topic(
+            topic
+        )  # or it may take itself for joined when it is not; see the demo's client
 
     def poll(self, timeout_s: float) -> list[str]:
         found = self.client.poll(timeout_ms=int(timeout_s * 1000))
@@ -89,6 +93,7 @@ class KafkaPython(Actor):
             "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
             "heartbeat_interval_ms": 200,
+            "session_timeout_ms": 60_000,
             "client_rack": settings.get("rack", ""),
             "isolation_level": settings.get("isolation", "read_uncommitted"),
         }

@@ -173,6 +173,9 @@ func (f *franz) open(topic, group string, settings map[string]string, into *read
 				for _, header := range record.Headers {
 					headers = append(headers, header.Key+"="+string(header.Value))
 				}
+				if isShare {
+					record.Ack(kgo.AckAccept) // a commit may come before the next poll, which would do it else
+				}
 				seen = append(seen, told(int(record.Partition), record.Offset, record.Key, record.Value, headers))
 			})
 			into.change(func() { into.records = append(into.records, seen...) })

@@ -135,6 +135,7 @@ func (s *segment) open(topic, group string, _ map[string]string, into *reading) 
 	member, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: group, Brokers: s.servers, Dialer: dialer, Topics: []string{topic}, StartOffset: kafka.FirstOffset,
 		HeartbeatInterval: 200 * time.Millisecond, JoinGroupBackoff: 100 * time.Millisecond,
+		SessionTimeout: time.Minute, RebalanceTimeout: time.Minute, // a busy machine is slow
 	})
 	if err != nil {
 		return nil, err
@@ -158,6 +159,7 @@ func (c *segmentConsumer) run() {
 		assigned := generation.Assignments[c.topic]
 		c.into.change(func() { c.generation, c.next, c.into.held = generation, map[int]int64{}, len(assigned) })
 		for _, partition := range assigned {
+			partition := partition // Go before 1.22 has one for all turns
 			generation.Start(func(over context.Context) { c.readOn(over, partition) })
 		}
 	}
@@ -188,10 +190,13 @@ func (c *segmentConsumer) readOn(over context.Context, partition kafka.Partition
 
 func (c *segmentConsumer) commit() error {
 	c.into.lock.Lock()
-	offsets := map[string]map[int]int64{c.topic: c.next}
+	next := map[int]int64{}
+	for partition, offset := range c.next {
+		next[partition] = offset
+	}
 	generation := c.generation
 	c.into.lock.Unlock()
-	return generation.CommitOffsets(offsets)
+	return generation.CommitOffsets(map[string]map[int]int64{c.topic: next})
 }
 
 func (c *segmentConsumer) close() error {

@@ -189,6 +189,7 @@ func (s *ibm) open(topic, group string, settings map[string]string, into *readin
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false
 	config.Consumer.Group.Heartbeat.Interval = 200 * time.Millisecond
+	config.Consumer.Group.Session.Timeout = time.Minute // a busy machine may be silent for a while
 	if settings["isolation"] == "read_committed" {
 		config.Consumer.IsolationLevel = sarama.ReadCommitted
 	}
@@ -203,7 +204,10 @@ func (s *ibm) open(topic, group string, settings map[string]string, into *readin
 }
 
 func (c *saramaConsumer) commit() error {
-	c.session.Commit()
+	c.into.lock.Lock()
+	session := c.session
+	c.into.lock.Unlock()
+	session.Commit()
 	return nil
 }
 

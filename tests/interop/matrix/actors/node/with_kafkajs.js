@@ -8,12 +8,13 @@ CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 
 const CODECS = { none: CompressionTypes.None, gzip: CompressionTypes.GZIP, snappy: CompressionTypes.Snappy }
 const QUICK = { initialRetryTime: 50, retries: 20 }
+const PATIENT = { connectionTimeout: 60_000, authenticationTimeout: 60_000 } // as a busy machine may take a second and more
 
 class Client {
   #transactional = {}
 
   constructor(brokers, clientId) {
-    this.kafka = new Kafka({ brokers, clientId, logLevel: logLevel.NOTHING, retry: QUICK })
+    this.kafka = new Kafka({ brokers, clientId, logLevel: logLevel.NOTHING, retry: QUICK, ...PATIENT })
   }
 
   async #admin(work) {
@@ -77,12 +78,14 @@ class Client {
 
   async open(topic, groupId, settings, into) {
     const consumer = this.kafka.consumer({
-      groupId, rackId: settings.rack ?? '', heartbeatInterval: 200, maxWaitTimeInMs: 200, metadataMaxAge: 2000,
+      groupId, rackId: settings.rack ?? '', sessionTimeout: 60_000, heartbeatInterval: 200, maxWaitTimeInMs: 200, metadataMaxAge: 2000,
       readUncommitted: settings.isolation !== 'read_committed',
     })
     const next = new Map()
+    let assigned = []
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      into.change(() => { into.held = (payload.memberAssignment[topic] ?? []).length })
+      assigned = payload.memberAssignment[topic] ?? []
+      into.change(() => { into.held = assigned.length })
       next.clear()
     })
     consumer.on(consumer.events.REBALANCING, () => into.change(() => { into.held = 0 }))
@@ -91,6 +94,7 @@ class Client {
     await consumer.run({
       autoCommit: false,
       eachMessage: async ({ partition, message }) => {
+        if (!assigned.includes(partition)) return // of a fetch that was on its way when the group rebalanced
         const headers = Object.entries(message.headers ?? {})
         next.set(partition, String(Number(message.offset) + 1))
         into.change(() => into.records.push(told(partition, message.offset, message.key, message.value, headers)))

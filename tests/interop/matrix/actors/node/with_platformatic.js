@@ -3,12 +3,14 @@
 
 const { serve, told } = require('./orders')
 
+const PATIENT = { connectTimeout: 60_000, timeout: 60_000, requestTimeout: 60_000 } // as a busy machine is slow
+
 class Client {
   #transactional = {}
 
   constructor(kafka, bootstrapBrokers, clientId) {
     this.kafka = kafka
-    this.base = { bootstrapBrokers, clientId, retryDelay: 50, retries: 20, metadataMaxAge: 2000 }
+    this.base = { bootstrapBrokers, clientId, retryDelay: 50, retries: 20, metadataMaxAge: 2000, ...PATIENT }
   }
 
   async #admin(work) {
@@ -76,7 +78,7 @@ class Client {
       ...this.base, groupId, deserializers: stringDeserializers, autocommit: false, maxWaitTime: 200,
       isolationLevel: FetchIsolationLevels[settings.isolation === 'read_committed' ? 'READ_COMMITTED' : 'READ_UNCOMMITTED'],
       ...(settings.rack && { clientRack: settings.rack }),
-      ...(isNew ? { groupProtocol: 'consumer' } : { heartbeatInterval: 200, sessionTimeout: 10_000, rebalanceTimeout: 10_000 }),
+      ...(isNew ? { groupProtocol: 'consumer' } : { heartbeatInterval: 200, sessionTimeout: 60_000, rebalanceTimeout: 60_000 }),
     })
     const held = () => (consumer.assignments ?? []).filter((one) => one.topic === topic).flatMap((one) => one.partitions)
     const next = new Map()
