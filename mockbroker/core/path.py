@@ -45,6 +45,8 @@ RESPONSE_START = Struct(">ii")  # size, correlation id
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
 MIN_REQUEST_BYTES = REQUEST_START.size
 JOINED_BYTES = 1 << 16  # an answer below this goes out in one piece
+_header_tags: dict[tuple[type, int], bytes] = {}
+"""What stands between the correlation id and the body, by message and version."""
 
 
 class Respond(NamedTuple):
@@ -95,6 +97,7 @@ class CallPath:
     response_cache: ResponseCache = field(init=False)
     stages: tuple[Stage, ...] = field(init=False)
     _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
+    _served: set[bytes] = field(default_factory=set)  # the same, of what is served where no release is emulated
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
     _quotas: QuotaLimits | None = None
 
@@ -184,11 +187,14 @@ class CallPath:
         served = call.session.served_versions
         api_key, version = call.api_key, call.version
         if served is None:
+            if call.frame[:4] in self._served:
+                return None
             if api_key not in MODULE_OF_API:
                 return Close(f"API key {api_key} is not served")
             versions = message_class(api_key, "request").valid_versions
             lowest = LOWEST_SERVED.get(api_key, 0)
             if version in versions and version >= lowest:
+                self._served.add(call.frame[:4])
                 return None
             expected = f"{lowest}-{versions.highest}" if lowest else str(versions)
         elif api_key not in served:
@@ -385,6 +391,9 @@ def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
     message = type(response)
     body = codec(message, version).encode(response)
-    tags = NO_TAGS if response_header_version(message.api_key, version) else b""
+    tags = _header_tags.get((message, version))
+    if tags is None:
+        tags = NO_TAGS if response_header_version(message.api_key, version) else b""
+        _header_tags[message, version] = tags
     start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
     return [start + body] if len(body) < JOINED_BYTES else [start, body]

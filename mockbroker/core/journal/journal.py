@@ -106,13 +106,14 @@ class Journal(Assertions):
         self._last_client: ObservedClient | None = None
         self._run_of, self._run_began = NO_RUN, 0  # what the last client was answered from the cache, and since when
         self._run_number, self._dropped_run = 0, 0
+        self._last_of_run = (0, 0)  # what is kept of the last of those calls, and of the next in the same millisecond
         self._runs: dict[int, tuple[ObservedClient, Observed]] = {}
         self._cluster: Cluster | None = None
         self._cluster_version = -1
         self._leader_racks: LeaderRacks = {}
         self._known: Verdicts | None = None
 
-    def call_ended(self, outcome: Outcome) -> None:
+    def call_ended(self, outcome: Outcome) -> None:  # noqa: C901, PLR0912 - in one piece, for each call in it is time
         """Put down how a call ended: in as few steps as there can be, for it is done for each."""
         call = outcome.call
         cached = call.cached
@@ -120,7 +121,10 @@ class Journal(Assertions):
         if cached is not None and cached.observed is self._run_of and client is self._last_client and not call.faults:
             # the same request as the last one, answered from the cache: clients ask for metadata again and again
             records = self._records
-            records.append((self._run_number, outcome.at_ms))
+            last = self._last_of_run
+            if last[1] != outcome.at_ms:
+                last = self._last_of_run = (self._run_number, outcome.at_ms)
+            records.append(last)
             if len(records) > self._room:
                 self._shrink()
             return
@@ -217,6 +221,7 @@ class Journal(Assertions):
         self._end_run()
         self._run_of, self._run_began = facts, self.mark() + 1  # behind the call that begins it
         self._run_number += 1
+        self._last_of_run = (self._run_number, -1)
         self._runs[self._run_number] = (client, facts)
 
     def _end_run(self) -> None:

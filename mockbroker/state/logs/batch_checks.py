@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.state.logs.record_checks import read_records
 from mockbroker.state.logs.refusals import BadBatchError
 from protocol.error_codes import ErrorCode
 from protocol.records import Codec, CorruptRecordError, RecordError
@@ -168,8 +169,6 @@ def check_batch(records: bytes, size: int, rules: AppendRules, now_ms: int, *, c
         and not attributes & LOG_APPEND_TIME_FLAG
     ):
         return CheckedBatch(data, header)
-    from mockbroker.state.logs.record_checks import read_records
-
     found = read_records(data, header, whole=target != codec)
     check_records(found, header, bounds, rules)
     in_order = not codec | target or all(one.offset == place for place, one in enumerate(found))
@@ -179,7 +178,7 @@ def check_batch(records: bytes, size: int, rules: AppendRules, now_ms: int, *, c
         return recompressed(found, header, Codec(target), rules, now_ms)
     if rules.by_append_time:
         return CheckedBatch(data, header)
-    newest = max(one.timestamp for one in found)
+    newest = max([one.timestamp for one in found])  # a list, as most have one record
     if newest == header.max_timestamp and not header.attributes & LOG_APPEND_TIME_FLAG:
         return CheckedBatch(data, header)
     return with_time(data, header, newest)
