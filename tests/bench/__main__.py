@@ -20,6 +20,7 @@ BENCHMARKS = {
     "cluster": "the mock cluster: start, Metadata rate, produce and consume",
     "overhead": "journal, traffic and faults (none set): what they take of produce and of Metadata requests",
     "fork": "a cluster for each test: forks, resets, the pytest plugin",
+    "scale": "100,000 partitions and 1,000 connections at work: memory",
     "idle": "ten thousand connections that say nothing: memory, and whether others notice",
 }
 LARGE = frozenset({"pipeline"})
