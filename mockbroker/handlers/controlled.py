@@ -35,6 +35,12 @@ def check_controller(call: Call, *, forwarding: bool = False) -> None:
         raise ApiError(ErrorCode.NOT_CONTROLLER, f"broker {call.broker.id} is not the controller")
 
 
+def check_deadline(call: Call, timeout_ms: int) -> None:
+    """In KRaft mode the controller does not begin with what has no time left. Raises ApiError: REQUEST_TIMED_OUT."""
+    if timeout_ms <= 0 and call.cluster.support.is_kraft:
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
+
+
 def when_known(
     call: Call,
     answer: Answer,

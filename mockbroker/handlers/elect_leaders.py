@@ -8,7 +8,7 @@ Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders, Apache Kafka 4
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
 from protocol.apis.leadership import ElectLeadersRequest, ElectLeadersResponse
 from protocol.error_codes import ErrorCode
@@ -21,6 +21,9 @@ Result = ElectLeadersResponse.Topic
 def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Each partition by itself; of all there are only those that needed an election are told of."""
     check_controller(call)
+    if request.topic_partitions is not None and not request.topic_partitions and call.cluster.support.is_kraft:
+        return ElectLeadersResponse()
+    check_deadline(call, request.timeout_ms)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected election type 0 or 1, got {request.election_type}")
     wanted: list[tuple[str, list[int]]]

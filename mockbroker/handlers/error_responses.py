@@ -87,21 +87,21 @@ def produce(response: Any, request: Any, version: int, error: RequestError) -> A
     if request.acks == NO_ACKS:
         return None
     by_topic_id = version >= PRODUCE_TOPIC_ID_VERSION
+    named: dict[Any, dict[int, Any]] = {}
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            named.setdefault(topic.topic_id if by_topic_id else topic.name, {})[partition.index] = (
+                response.Topic.Partition(
+                    index=partition.index, error_code=error.code, base_offset=NO_OFFSET, error_message=error.message
+                )
+            )
     return response(
         responses=[
             response.Topic(
-                **({"topic_id": topic.topic_id} if by_topic_id else {"name": topic.name}),
-                partition_responses=[
-                    response.Topic.Partition(
-                        index=partition.index,
-                        error_code=error.code,
-                        base_offset=NO_OFFSET,
-                        error_message=error.message,
-                    )
-                    for partition in topic.partition_data
-                ],
+                **({"topic_id": topic} if by_topic_id else {"name": topic}),
+                partition_responses=list(partitions.values()),
             )
-            for topic in request.topic_data
+            for topic, partitions in named.items()
         ]
     )
 

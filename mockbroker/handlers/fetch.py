@@ -115,7 +115,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         session, full, wanted = open_session(call, request)
     except ApiError as error:
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
-    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED) and wanted:
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED) and any(is_known(call, one) for one in wanted):
         raise ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
         )
@@ -244,6 +244,15 @@ def read_partition(
                 leader_id=known.leader, leader_epoch=known.leader_epoch
             )
         return PartitionRead(wanted, partition, entry=entry, unknown=UNKNOWN_TO_METADATA.get(error.code, 0))
+
+
+def is_known(call: Call, wanted: FetchPartition) -> bool:
+    """Whether the broker's metadata have a partition, whoever leads it."""
+    try:
+        find_wanted(call, wanted)
+    except ApiError as error:
+        return error.code not in UNKNOWN_TO_METADATA
+    return True
 
 
 def find_wanted(call: Call, wanted: FetchPartition) -> Partition:
@@ -410,6 +419,8 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         if session is not None and entry.records and not reading.full:
             session.move_to_end(wanted.key)
         key = wanted.topic
+        if last_topic == NO_ID:  # FetchResponse.matchingTopic asks for its name, which is null
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected nothing behind a topic without an id")
         if key != last_topic:
             topics.append(
                 FetchResponse.Topic(topic_id=key) if isinstance(key, bytes) else FetchResponse.Topic(topic=key)

@@ -135,9 +135,8 @@ def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
 
 def described_error(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:
     """An error of the whole request; the answer has no place for it but its topics."""
-    names = {wanted.name: None for wanted in request.topics}
     return DescribeTopicPartitionsResponse(
-        topics=[DescribeTopicPartitionsResponse.Topic(name=name, error_code=code) for name in names]
+        topics=[DescribeTopicPartitionsResponse.Topic(name=wanted.name, error_code=code) for wanted in request.topics]
     )
 
 

@@ -12,6 +12,7 @@ Partition.checkEnoughReplicasReachOffset, Apache Kafka 4.4.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.call import Call, Wait, handles
@@ -67,7 +68,8 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
         if request.transactional_id is None:
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         transactional = find_transactional(call, request)
-    for topic in request.topic_data if has_one_partition(request) else without_doubles(request):
+    refusals: dict[int, ApiError] = {}
+    for topic in request.topic_data if has_one_partition(request) else without_doubles(request, call.version, refusals):
         entries = []
         for wanted in topic.partition_data:
             partition: Partition | None = None
@@ -78,7 +80,10 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
                 done = append_records(call, partition, wanted, request, transactional)
                 written.append(done)
                 entry, end_offset = done.entry, done.end_offset
-            except ApiError as error:
+                if id(wanted) in refusals:
+                    raise refusals[id(wanted)]
+            except ApiError as found:
+                error = refusals.get(id(wanted), found) if partition is not None else found
                 entry = error_entry(wanted.index, error)
                 if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
                     name_leader(call, entry, partition, endpoints)
@@ -169,13 +174,32 @@ def has_one_partition(request: ProduceRequest) -> bool:
     return len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1
 
 
-def without_doubles(request: ProduceRequest) -> list[ProduceRequest.Topic]:
-    """Each topic once, and of a partition that is named twice only what it is sent last, as Kafka's map has it."""
+def without_doubles(request: ProduceRequest, version: int, refusals: dict[int, ApiError]) -> list[ProduceRequest.Topic]:
+    """Each topic once, and of a partition that is named twice only what it is sent last, as Kafka's maps have it.
+
+    Records that are no batch are refused by a map of their own: where they are sent beside good ones, the good ones are
+    written and the answer is the refusal. ``refusals`` is filled with those, by the identity of what is written.
+    """
     topics: dict[tuple[str, bytes], ProduceRequest.Topic] = {}
     for topic in request.topic_data:
         known = topics.setdefault((topic.name, topic.topic_id), topic)
-        wanted = topic.partition_data if known is topic else [*known.partition_data, *topic.partition_data]
-        known.partition_data = list({one.index: one for one in wanted}.values())
+        if known is not topic:
+            known.partition_data = [*known.partition_data, *topic.partition_data]
+    for topic in topics.values():
+        kept: dict[int, ProduceRequest.Topic.Partition] = {}
+        refused: dict[int, ApiError] = {}
+        doubled = {index for index, times in Counter(one.index for one in topic.partition_data).items() if times > 1}
+        for one in topic.partition_data:
+            if one.index in doubled and version >= BATCH_VERSION and one.records is not None:
+                try:
+                    whole_batch(one.records, version)
+                except ApiError as error:
+                    refused[one.index] = error
+                    kept.setdefault(one.index, one)
+                    continue
+            kept[one.index] = one
+        refusals.update((id(kept[index]), error) for index, error in refused.items())
+        topic.partition_data = list(kept.values())
     return list(topics.values())
 
 

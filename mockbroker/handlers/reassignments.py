@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.reassignments import (
@@ -32,6 +32,7 @@ def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest)
     """Move each partition by itself."""
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
+    check_deadline(call, request.timeout_ms)
     may_resize = request.allow_replication_factor_change or call.version < FACTOR_VERSION
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,

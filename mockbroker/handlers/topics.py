@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.controlled import check_controller, when_known
+from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import MetadataView
@@ -49,9 +49,11 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 @handles(CreateTopicsRequest)
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic by itself; a name that comes twice is refused."""
-    check_deadline(call, request.timeout_ms)
-    check_total(partitions_wanted(call, request))
     times = Counter(topic.name for topic in request.topics)
+    handed_on = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != METADATA_LOG]
+    if handed_on:
+        check_deadline(call, request.timeout_ms)
+    check_total(partitions_wanted(call, handed_on))
     checked = {name: name_error(call, name, count) for name, count in times.items()}
     response = CreateTopicsResponse()
     for wanted in request.topics:
@@ -71,15 +73,9 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
     return when_known(call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), late)
 
 
-def check_deadline(call: Call, timeout_ms: int) -> None:
-    """In KRaft mode the controller does not begin with what has no time left. Raises ApiError: REQUEST_TIMED_OUT."""
-    if timeout_ms <= 0 and call.cluster.support.is_kraft:
-        raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
-
-
-def partitions_wanted(call: Call, request: CreateTopicsRequest) -> Iterator[int]:
+def partitions_wanted(call: Call, topics: Iterable[CreateTopicsRequest.Topic]) -> Iterator[int]:
     """How many partitions each topic of a request would have."""
-    for topic in request.topics:
+    for topic in topics:
         default = topic.num_partitions == NO_NUMBER and not topic.assignments
         count = call.cluster.settings["num.partitions"] if default else topic.num_partitions
         yield len(topic.assignments) or max(0, count)
@@ -165,15 +161,21 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
 @handles(DeleteTopicsRequest)
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
-    check_deadline(call, request.timeout_ms)
     if call.version >= IDS_VERSION:
         wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     else:
         wanted = [(name, ZERO_UUID) for name in request.topic_names]
     times = Counter(wanted)
+    if any(count == 1 and names_one(*one) for one, count in times.items()):
+        check_deadline(call, request.timeout_ms)
     named = {topic.id for name, topic_id in times if topic_id == ZERO_UUID and (topic := topic_of(call, name))}
     response = DeleteTopicsResponse()
-    for (name, topic_id), count in times.items():
+    for name, topic_id in wanted:
+        count = times[name, topic_id]
+        if names_one(name, topic_id):
+            times[name, topic_id] = 0  # one answer to doubles; entries that name nothing have one each
+        if not count:
+            continue
         entry = DeleteTopicsResponse.Topic(name=name, topic_id=topic_id)
         if name is None and topic_id in named and count == 1:
             continue  # the entry with the name answers
@@ -197,6 +199,11 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
     )
 
 
+def names_one(name: str | None, topic_id: bytes) -> bool:
+    """Whether an entry of DeleteTopics has a name or an id, not both and not neither."""
+    return (name is None) is (topic_id != ZERO_UUID)
+
+
 def topic_of(call: Call, name: str | None) -> Topic | None:
     return None if name is None else call.cluster.topics.get(name)
 
@@ -207,9 +214,8 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
     Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and those of ``check_controller``.
     """
     check_controller(call)
-    has_id = topic_id != ZERO_UUID
-    if (name is None) is not has_id:
-        given = f"both for {name}" if has_id else "neither"
+    if not names_one(name, topic_id):
+        given = "neither" if name is None else f"both for {name}"
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a topic's name or its id, got {given}")
     if times > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name or 'an id'} {times} times")
@@ -230,12 +236,14 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
     if call.cluster.support.missing_racks(call.broker.id):
         refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
         return refusal
-    check_deadline(call, request.timeout_ms)
     topics = call.cluster.topics
-    check_total(
-        max(0, wanted.count - len(topics[wanted.name].partitions)) for wanted in request.topics if wanted.name in topics
-    )
     times = Counter(wanted.name for wanted in request.topics)
+    handed_on = [wanted for wanted in request.topics if times[wanted.name] == 1]
+    if handed_on:
+        check_deadline(call, request.timeout_ms)
+    check_total(
+        max(0, wanted.count - len(topics[wanted.name].partitions)) for wanted in handed_on if wanted.name in topics
+    )
     response = CreatePartitionsResponse()
     for wanted in request.topics:
         if wanted.name not in times:

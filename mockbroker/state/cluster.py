@@ -135,8 +135,9 @@ class Cluster:
         """
         rng = Random(seed)
         writer = ImageWriter(Image() if image is None else image, record_log)
+        given = settings if isinstance(settings, Settings) else Settings(settings)
         cluster = cls(
-            settings=settings if isinstance(settings, Settings) else Settings(settings),
+            settings=given if release is None else given.emulating(),
             rng=rng,
             id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             liveness=Liveness({broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}),

@@ -57,6 +57,8 @@ DIFFERENT_DEFAULTS = {
     "group.share.assignment.interval.ms": "groups of a test are assigned at once",
 }
 """The settings whose default is not Kafka's, each with the reason."""
+EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
+"""Kafka's own defaults where a cluster that is to be one release has them (``--emulate``) and others have not."""
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
@@ -90,6 +92,18 @@ class Settings(Mapping[str, Any]):
             self.without_effect = tuple(name for name in kafkas if name not in with_effect("broker"))
         for name, value in given.items():
             self._values[name] = typed(name, value)
+
+    def emulating(self) -> Settings:
+        """The same for a cluster that emulates a release.
+
+        >>> Settings().emulating()["leader.imbalance.check.interval.seconds"]
+        300
+        """
+        own = Settings.__new__(Settings)
+        own.given_names, own.without_effect = self.given_names, self.without_effect
+        untouched = {name: value for name, value in EMULATED_DEFAULTS.items() if name not in self.given_names}
+        own._values = {**self._values, **untouched}
+        return own
 
     def __getitem__(self, name: str) -> Any:
         try:

@@ -171,7 +171,7 @@ class ClusterConfigs:
     def static(self, name: str) -> str | None:
         """What brokers were started with, as text; None for what was not given."""
         settings = self.cluster.settings
-        if name in settings.given_names or name in DIFFERENT_DEFAULTS:
+        if name in settings.given_names or (name in DIFFERENT_DEFAULTS and settings[name] == DEFAULTS[name]):
             return text_of(settings[name])
         return None
 

@@ -68,7 +68,7 @@ def alter_credentials(
     writer: ImageWriter, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
 ) -> list[Outcome]:
     """Remove and set passwords; of a user who is named twice nothing changes."""
-    changes: dict[str, Change] = {}
+    accepted: dict[str, Change | Upsertion] = {}
     errors: dict[str, ApiError] = {}
     wanted: list[tuple[str, Deletion | Upsertion]] = [
         *((one[0], one) for one in deletions),
@@ -78,12 +78,19 @@ def alter_credentials(
         if user in errors:
             continue
         try:
-            if changes.pop(user, None) is not None:
+            if accepted.pop(user, None) is not None:
                 raise ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} again")
             if isinstance(change, Upsertion):
-                changes[user] = credential(change)
+                check_upsertion(change)
+                accepted[user] = change
             else:
-                changes[user] = deletion(writer.image, *change)
+                accepted[user] = deletion(writer.image, *change)
+        except ApiError as error:
+            errors[user] = error
+    changes: dict[str, Change] = {}
+    for user, change_of in accepted.items():
+        try:
+            changes[user] = credential(change_of) if isinstance(change_of, Upsertion) else change_of
         except ApiError as error:
             errors[user] = error
     writer.commit(changes.values())
@@ -101,17 +108,21 @@ def deletion(image: Image, user: str, mechanism: int) -> RemoveUserScramCredenti
     return RemoveUserScramCredentialRecord(name=user, mechanism=mechanism)
 
 
-def credential(wanted: Upsertion) -> UserScramCredentialRecord:
-    """The record that sets a password: the keys to check one by, not the password.
-
-    Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM; UNKNOWN_SERVER_ERROR for an empty password.
-    """
+def check_upsertion(wanted: Upsertion) -> None:
+    """Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM."""
     check_user_and_mechanism(wanted.user, wanted.mechanism)
     if not MIN_ITERATIONS <= wanted.iterations <= MAX_ITERATIONS:
         raise ApiError(
             ErrorCode.UNACCEPTABLE_CREDENTIAL,
             f"expected {MIN_ITERATIONS} to {MAX_ITERATIONS} iterations, got {wanted.iterations}",
         )
+
+
+def credential(wanted: Upsertion) -> UserScramCredentialRecord:
+    """The record that sets a password: the keys to check one by, not the password.
+
+    Raises ApiError: UNKNOWN_SERVER_ERROR for an empty password, which is found once all users have been looked at.
+    """
     if not wanted.salted_password:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka fails over an empty key, and says nothing of it
     name = HASHES[wanted.mechanism]
