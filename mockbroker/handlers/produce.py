@@ -245,7 +245,6 @@ def append_records(
 ) -> AppendedRecords:
     """Append one partition's records. Raises ApiError."""
     acks = request.acks
-    starts_at_zero = False
     records = wanted.records or b""
     one_batch = call.version >= BATCH_VERSION
     size = whole_batch(records, call.version) if one_batch else None
@@ -256,7 +255,6 @@ def append_records(
             transactional.check(partition)
         except ApiError as error:
             raise RefusedAppendError(error.code, message=error.message) from None
-        starts_at_zero = transactional.starts_at_zero(partition)
     if partition.topic.is_internal and call.session.client_id != ADMIN_CLIENT:
         raise RefusedAppendError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     served_by(call, partition)
@@ -275,7 +273,6 @@ def append_records(
         allow_zstd=call.version >= ZSTD_VERSION,
         size=size,
         clock_jumped=call.cluster.clock.offset_ms != 0,
-        starts_at_zero=starts_at_zero,
         has_transactional_id=request.transactional_id is not None,
     )
     if deposed is None:

@@ -15,10 +15,11 @@ from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.handlers.transactional_ids import TransactionSupport, transaction_errors
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest
 from protocol.error_codes import ErrorCode
-from protocol.records import RecordError, iter_batches
+from protocol.records import BatchHeader, RecordError, iter_batches
 
 ABORTABLE_VERSION = 11
 BROKER_ADDS_VERSION = 12
@@ -37,11 +38,10 @@ NOT_COORDINATED = frozenset(
 class TransactionalPartitions:
     """The partitions to which a request writes in a transaction that was not open there.
 
-    ``errors`` has what keeps their batches out; ``begun`` those that the broker has added to the transaction itself.
+    ``errors`` has what keeps their batches out.
     """
 
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
-    begun: frozenset[TopicPartition] = frozenset()
 
     def check(self, partition: Partition) -> None:
         """Raises ApiError: the partition's batch is kept out; with words only where Kafka has some, too."""
@@ -56,10 +56,6 @@ class TransactionalPartitions:
             )
         raise ApiError(code)
 
-    def starts_at_zero(self, partition: Partition) -> bool:
-        """Whether a producer that the partition does not know has to start with sequence number 0."""
-        return (partition.topic.name, partition.index) in self.begun
-
 
 def transactional_partitions(call: Call, request: ProduceRequest) -> TransactionalPartitions:
     """Ask the transaction coordinator about the partitions that the producer has no transaction open in.
@@ -68,12 +64,13 @@ def transactional_partitions(call: Call, request: ProduceRequest) -> Transaction
         INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
     batches: dict[TopicPartition, tuple[int, int]] = {}
-    asked: list[TopicPartition] = []
+    asked: list[tuple[TopicPartition, PartitionProducers, int]] = []
     for topic in request.topic_data:
         for wanted in topic.partition_data:
-            pair = transactional_pair(wanted.records)
-            if pair is None:
+            header = transactional_header(wanted.records)
+            if header is None:
                 continue
+            pair = header.producer_id, header.producer_epoch
             try:
                 key = topic.topic_id if call.version >= TOPIC_ID_VERSION else topic.name
                 partition = find_partition(call, key, wanted.index)
@@ -85,7 +82,7 @@ def transactional_partitions(call: Call, request: ProduceRequest) -> Transaction
             deposed = call.deposed(partition)
             owner = partition if deposed is None else deposed.fork
             if not owner.producers.has_open(*pair):
-                asked.append(place)
+                asked.append((place, owner.producers, header.base_sequence))
     if not batches:
         return TransactionalPartitions()
     transactional_id = request.transactional_id
@@ -95,14 +92,33 @@ def transactional_partitions(call: Call, request: ProduceRequest) -> Transaction
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not asked:
         return TransactionalPartitions()
-    producer_id, epoch = next(iter(batches.values()))
+    return verified(call, transactional_id, next(iter(batches.values())), asked)
+
+
+def verified(
+    call: Call,
+    transactional_id: str,
+    pair: tuple[int, int],
+    asked: list[tuple[TopicPartition, PartitionProducers, int]],
+) -> TransactionalPartitions:
+    """What the coordinator says of the partitions in which a producer's transaction is to begin.
+
+    Args:
+        asked: each partition with what it knows of producers, and the sequence number of the batch.
+    """
     support = support_of(call.version)
-    errors = transaction_errors(call, transactional_id, producer_id, epoch, asked, support)
-    if support is TransactionSupport.LEAVES_TO_BROKER:
-        return TransactionalPartitions(errors, frozenset(asked))
-    for place, code in errors.items():
-        if code is ErrorCode.CONCURRENT_TRANSACTIONS:
-            errors[place] = ErrorCode.NOT_COORDINATOR  # told as such, which older clients try again
+    begins_bumped = support is TransactionSupport.LEAVES_TO_BROKER
+    errors: dict[TopicPartition, ErrorCode] = {}
+    for place, producers, sequence in asked:
+        if not producers.begin_verification(*pair, sequence, starts_at_zero=begins_bumped):
+            errors[place] = ErrorCode.INVALID_PRODUCER_EPOCH
+    places = [place for place, _, _ in asked if place not in errors]
+    if places:
+        errors |= transaction_errors(call, transactional_id, *pair, places, support)
+    if not begins_bumped:
+        for place, code in errors.items():
+            if code is ErrorCode.CONCURRENT_TRANSACTIONS:
+                errors[place] = ErrorCode.NOT_COORDINATOR  # told as such, which older clients try again
     return TransactionalPartitions(errors)
 
 
@@ -112,13 +128,13 @@ def support_of(version: int) -> TransactionSupport:
     return TransactionSupport.KNOWS_ABORTABLE if version >= ABORTABLE_VERSION else TransactionSupport.ADDS_BEFORE
 
 
-def transactional_pair(records: bytes | None) -> tuple[int, int] | None:
-    """Producer id and epoch of a batch that belongs to a transaction, None for any other."""
+def transactional_header(records: bytes | None) -> BatchHeader | None:
+    """The header of a batch that belongs to a transaction, None for any other."""
     try:
         for header in iter_batches(records or b""):
             if header.partial or not header.is_transactional or header.producer_id < 0:
                 return None
-            return (header.producer_id, header.producer_epoch)
+            return header
     except RecordError:
         pass
     return None

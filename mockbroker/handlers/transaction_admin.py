@@ -128,7 +128,7 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
         now_ms=call.now_ms,
     )
     return ListTransactionsResponse(
-        unknown_state_filters=[name for name in request.state_filters if name not in names],
+        unknown_state_filters=[name for name in dict.fromkeys(request.state_filters) if name not in names],
         transaction_states=[
             ListTransactionsResponse.Transaction(
                 transactional_id=transactional_id,

@@ -5,8 +5,9 @@ Errors: INVALID_REQUEST, NOT_COORDINATOR, INVALID_PRODUCER_ID_MAPPING, PRODUCER_
 v2), CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE; per partition of AddPartitionsToTxn UNKNOWN_TOPIC_OR_PARTITION,
 TOPIC_AUTHORIZATION_FAILED, OPERATION_NOT_ATTEMPTED, TRANSACTION_ABORTABLE; of WriteTxnMarkers
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
-TRANSACTION_COORDINATOR_FENCED; of TxnOffsetCommit UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_GROUP_ID,
-OFFSET_METADATA_TOO_LARGE, those of ``transactional_ids`` and what ``Groups.stage`` raises.
+TRANSACTION_COORDINATOR_FENCED, UNKNOWN_SERVER_ERROR for negative producers; of TxnOffsetCommit
+UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_GROUP_ID, OFFSET_METADATA_TOO_LARGE, those of
+``transactional_ids`` and what ``Groups.stage`` raises.
 Source: KIP-98, KIP-447, KIP-890, KIP-1319; KafkaApis and GroupCoordinatorService.commitTransactionalOffsets, Apache
 Kafka 4.4.
 """
@@ -95,14 +96,15 @@ def added(
     verify_only: bool = False,
 ) -> list[AddPartitionsToTxnTopicResult]:
     """The outcome for each partition; nothing is added where one of them is not there."""
-    partitions = [(topic.name, index) for topic in topics for index in topic.partitions]
+    partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors: dict[TopicPartition, int] = {}
     for one in partitions:
         code = unfit(call, one)
         if code is not ErrorCode.NONE:
             errors[one] = code
     if errors:
-        return results_of(topics, {one: errors.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions})
+        errors = {one: errors.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions}
+        return results_of(once_each(partitions), errors)
     transactions = call.cluster.transactions
     try:
         if transactional_id:
@@ -116,7 +118,15 @@ def added(
             )
     except ApiError as error:
         errors = dict.fromkeys(partitions, fenced_code(call, error))
-    return results_of(topics, errors)
+    return results_of(once_each(partitions) if verify_only else topics, errors)
+
+
+def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
+    """Partitions by topic, as answers have them that say something else of each."""
+    by_topic: dict[str, list[int]] = {}
+    for name, index in partitions:
+        by_topic.setdefault(name, []).append(index)
+    return [AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in by_topic.items()]
 
 
 def unfit(call: Call, one: TopicPartition) -> ErrorCode:
@@ -225,6 +235,7 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
                 ],
             )
             for producer_id, of_producer in results.items()
+            if of_producer
         ]
     )
     return when_markers_replicated(call, response, written, call.now_ms + REQUEST_TIMEOUT_MS)
@@ -251,6 +262,11 @@ def write_marker(
     served_by(call, partition)
     if not partition.topic.diskless and len(partition.isr) < partition.effective_min_isr():
         raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    if marker.producer_id < 0 or marker.producer_epoch < 0:
+        raise ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"expected a producer id and epoch of at least 0, got {marker.producer_id} and {marker.producer_epoch}",
+        )
     deposed = call.deposed(partition)
     end_offset = append_marker(
         partition if deposed is None else deposed.fork,

@@ -56,7 +56,6 @@ def append(
     allow_zstd: bool,
     size: int | None = None,
     clock_jumped: bool = False,
-    starts_at_zero: bool = False,
     has_transactional_id: bool = True,
 ) -> AppendResult:
     """Check records and append them; a batch that was appended before gives what it was given then.
@@ -67,7 +66,6 @@ def append(
         size: what ``only_batch`` gave for it, where that was asked already.
         clock_jumped: whether a command has moved the clock. While it has not and shows a time soon after 1970, as a
             simulation's does, records are not refused for being from the future.
-        starts_at_zero: see ``PartitionProducers.check``.
         has_transactional_id: whether the producer named one, without which it may not write in a transaction.
 
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
@@ -100,7 +98,6 @@ def append(
                 first.base_sequence,
                 first.last_sequence,
                 transactional=transactional,
-                starts_at_zero=starts_at_zero,
             )
         except ApiError as error:
             raise refused(error.code, log) from None

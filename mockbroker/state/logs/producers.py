@@ -66,12 +66,29 @@ class ProducerOnPartition:
             self.batches.clear()
 
 
+@dataclass(slots=True)
+class Verification:
+    """A transaction that is about to begin on a partition: the coordinator is asked whether it may.
+
+    ``lowest_sequence`` is the first that the producer sent in this epoch, whatever became of it: later ones are not to
+    overtake it. ``starts_at_zero``: a producer that is not known has to start with sequence number 0 (KIP-890).
+    """
+
+    epoch: int
+    lowest_sequence: int
+    starts_at_zero: bool
+
+
 @dataclass(slots=True, eq=False)
 class PartitionProducers:
-    """The producers that wrote to one partition, by producer id, and their transactions."""
+    """The producers that wrote to one partition, by producer id, and their transactions.
+
+    ``_verifications`` is kept by the leader alone and forgotten with it.
+    """
 
     by_id: dict[int, ProducerOnPartition] = field(default_factory=dict)
     transactions: LogTransactions = field(default_factory=LogTransactions)
+    _verifications: dict[int, Verification] = field(default_factory=dict)
 
     def copy(self) -> PartitionProducers:
         return PartitionProducers(
@@ -90,14 +107,11 @@ class PartitionProducers:
         last_sequence: int,
         *,
         transactional: bool = False,
-        starts_at_zero: bool = False,
     ) -> BatchMetadata | None:
         """None where the batch is the next one; the batch as it was written first where this is a repetition.
 
         Args:
             transactional: the batch belongs to a transaction.
-            starts_at_zero: a producer that is not known starts with sequence number 0 (KIP-890); any other may start
-                anywhere.
 
         Raises ApiError: INVALID_PRODUCER_EPOCH for an epoch that was overtaken, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap
         and for a repetition that is no longer remembered, INVALID_TXN_STATE for a batch outside the transaction that
@@ -105,8 +119,7 @@ class PartitionProducers:
         """
         producer = self.by_id.get(producer_id)
         if producer is None:
-            if starts_at_zero and first_sequence != 0:
-                raise out_of_order(producer_id, first_sequence, 0)
+            self._check_overtaken(producer_id, first_sequence, is_known=False)
             return None
         if epoch < producer.epoch:
             raise ApiError(
@@ -114,6 +127,7 @@ class PartitionProducers:
                 f"producer {producer_id} has epoch {epoch}, but {producer.epoch} was seen",
             )
         if epoch > producer.epoch:
+            self._check_overtaken(producer_id, first_sequence, is_known=True)
             if first_sequence != 0:
                 raise ApiError(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -123,6 +137,7 @@ class PartitionProducers:
             for batch in producer.batches:
                 if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
                     return batch
+            self._check_overtaken(producer_id, first_sequence, is_known=True)
             following = (producer.batches[-1].last_sequence + 1) % SEQUENCES if producer.batches else 0
             if first_sequence != following:
                 raise out_of_order(producer_id, first_sequence, following)
@@ -131,6 +146,29 @@ class PartitionProducers:
                 ErrorCode.INVALID_TXN_STATE, f"expected a batch of the transaction that producer {producer_id} has open"
             )
         return None
+
+    def _check_overtaken(self, producer_id: int, sequence: int, *, is_known: bool) -> None:
+        """Raises ApiError: OUT_OF_ORDER_SEQUENCE_NUMBER, where a batch overtakes one that a transaction begins with."""
+        verification = self._verifications.get(producer_id)
+        if verification is None:
+            return
+        if verification.starts_at_zero and sequence != 0 and not is_known:
+            raise out_of_order(producer_id, sequence, 0)
+        if sequence > verification.lowest_sequence:
+            raise out_of_order(producer_id, sequence, verification.lowest_sequence)
+
+    def begin_verification(self, producer_id: int, epoch: int, sequence: int, *, starts_at_zero: bool) -> bool:
+        """Remember that a producer wants to begin a transaction here, with a batch of this sequence number.
+
+        Returns: whether it may, as its epoch was not overtaken.
+        """
+        known = self.by_id.get(producer_id)
+        if known is not None and epoch < known.epoch:
+            return False
+        one = self._verifications.setdefault(producer_id, Verification(epoch, sequence, starts_at_zero))
+        if epoch > one.epoch or (epoch == one.epoch and sequence < one.lowest_sequence):
+            one.epoch, one.lowest_sequence = epoch, sequence
+        return True
 
     def note(
         self,
@@ -149,8 +187,10 @@ class PartitionProducers:
             producer.begin_epoch(epoch)
         producer.batches.append(written)
         producer.last_ms = timestamp_ms
-        if transactional and producer_id not in self.transactions.open:
-            self.transactions.begin(producer_id, written.base_offset)
+        if transactional:
+            self._verifications.pop(producer_id, None)
+            if producer_id not in self.transactions.open:
+                self.transactions.begin(producer_id, written.base_offset)
 
     def has_open(self, producer_id: int, epoch: int) -> bool:
         """Whether a producer has a transaction open here, in this epoch."""
@@ -196,6 +236,9 @@ class PartitionProducers:
         if producer is None:
             producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
         producer.begin_epoch(epoch)
+        verification = self._verifications.get(producer_id)
+        if verification is not None and not (verification.starts_at_zero and verification.epoch == epoch):
+            del self._verifications[producer_id]  # else the next transaction has begun meanwhile
         producer.coordinator_epoch = coordinator_epoch
         producer.last_ms = timestamp_ms
         self.transactions.end(producer_id, offset, committed=committed)
@@ -206,6 +249,7 @@ class PartitionProducers:
         old = [one for one, producer in self.by_id.items() if producer.last_ms <= oldest_ms and one not in open_ids]
         for producer_id in old:
             del self.by_id[producer_id]
+            self._verifications.pop(producer_id, None)
 
 
 def out_of_order(producer_id: int, sequence: int, following: int) -> ApiError:

@@ -107,9 +107,19 @@ def test_after_a_marker_of_the_same_epoch_sequences_go_on_and_after_one_of_the_n
 
 
 def test_a_producer_of_version_2_that_nobody_knows_starts_with_zero():
+    producers = PartitionProducers()
+    producers.begin_verification(7, 0, 3, starts_at_zero=True)
     with pytest.raises(ApiError) as caught:
-        PartitionProducers().check(7, 0, 3, 3, transactional=True, starts_at_zero=True)
+        producers.check(7, 0, 3, 3, transactional=True)
     assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_batch_does_not_overtake_one_that_was_refused_when_its_transaction_was_to_begin():
+    producers = PartitionProducers()
+    producers.begin_verification(7, 0, 0, starts_at_zero=False)
+    producers.begin_verification(7, 0, 1, starts_at_zero=False)
+    assert refused(producers, 0, 1, 1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    write(producers, 0, 0)
 
 
 def marker_refusal(producers: PartitionProducers, epoch: int, coordinator_epoch: int = 0, version: int = 2) -> int:
