@@ -35,7 +35,22 @@ CONSISTENCY = (ROOT / "docs" / "consistency.md").read_text(encoding="utf-8")
 STREAMS_GROUPS = (ROOT / "docs" / "streams-groups.md").read_text(encoding="utf-8")
 SHARE_GROUPS = (ROOT / "docs" / "share-groups.md").read_text(encoding="utf-8")
 LOGS = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
-PAGES = README + JOURNAL + FAULTS + CONSISTENCY + TRANSACTIONS + SHARE_GROUPS + STREAMS_GROUPS + LOGS + GROUPS
+CLUSTERS = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+CODEC = (ROOT / "docs" / "codec.md").read_text(encoding="utf-8")
+PAGES = (
+    README
+    + CLUSTERS
+    + CODEC
+    + JOURNAL
+    + FAULTS
+    + CONSISTENCY
+    + TRANSACTIONS
+    + SHARE_GROUPS
+    + STREAMS_GROUPS
+    + LOGS
+    + GROUPS
+)
 PAIRS = re.findall(r"```python\n((?:(?!```).)*)```\n```\n(.*?)```", PAGES, re.DOTALL)
 
 
@@ -133,9 +148,29 @@ def test_the_readme_lists_what_the_cluster_serves():
     assert shown == served_table()
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
-)
-def test_links_lead_to_files_that_are_there(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+LINKED_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", LINKED_PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings_that_are_there(page):
+    for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        assert not heading or heading in anchors_of(file), f"{target}#{heading}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What links name the headings of a page by, as GitHub makes it."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_each_page_is_linked_from_the_readme():
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"(docs/{page.name})" not in README] == []
+
+
+def test_the_map_names_only_modules_that_are_there():
+    (shown,) = re.findall(r"## Where things are\n```\n(.*?)```", CONTRIBUTING, re.DOTALL)
+    named = set(re.findall(r"\w+\.py", shown))
+    there = {path.name for top in ("protocol", "kafka_rack", "mockbroker") for path in (ROOT / top).rglob("*.py")}
+    assert named - there == set()
