@@ -118,6 +118,9 @@ async def test_a_member_gets_into_its_group_all_the_same(library, api, error):
         }
         async with ClientProcess(library, "consume", topics=[TOPIC], settings=settings) as reader:
             await until(lambda: fault.fired, f"{api} of the reader", fault.explain)
+            mark = cluster.journal.mark()
+            in_the_group = {"api": "Heartbeat", "client_id": "reader", "since": mark}
+            await until(lambda: cluster.journal.find(**in_the_group), "a heartbeat of the reader", fault.explain)
             await produced(cluster, library, values(0, COUNT))
             await reader.until(lambda lines: len(records_in(lines)) >= COUNT)
             await reader.stop()

@@ -3,7 +3,7 @@ const readline = require('readline')
 const { Kafka, logLevel } = require('kafkajs')
 
 const [bootstrap, transactionalId, timeout] = process.argv.slice(2)
-const kafka = new Kafka({ brokers: bootstrap.split(','), logLevel: logLevel.NOTHING, retry: { initialRetryTime: 20 } })
+const kafka = new Kafka({ brokers: bootstrap.split(','), logLevel: logLevel.NOTHING, connectionTimeout: 60_000, retry: { initialRetryTime: 20 } })
 const producer = kafka.producer({ transactionalId, transactionTimeout: Number(timeout), maxInFlightRequests: 1, idempotent: true })
 let transaction
 

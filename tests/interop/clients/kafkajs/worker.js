@@ -8,7 +8,7 @@ const text = (value) => ({ type: 'string', default: value })
 const { values: given } = parseArgs({
   options: { brokers: text(''), topic: text(''), group: text('certify'), rack: text(''), work: text('consume') },
 })
-const kafka = new Kafka({ clientId: 'worker', brokers: given.brokers.split(','), logLevel: logLevel.ERROR })
+const kafka = new Kafka({ clientId: 'worker', brokers: given.brokers.split(','), logLevel: logLevel.ERROR, connectionTimeout: 60_000 })
 
 async function consume() {
   const consumer = kafka.consumer({ groupId: given.group, rackId: given.rack, maxWaitTimeInMs: 500 })
