@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--storm-ms", type=whole_number(MAX_MS, least=0), metavar="MS", help="for how long things go wrong"
     )
-    parser.add_argument("--workloads", metavar="NAME,...", help="producers, consumers, pipelines, admins; all")
+    parser.add_argument("--workloads", metavar="NAME,...", help="producers, consumers, pipelines, admins, sharers; all")
     parser.add_argument("--faults", metavar="NAME,...", help="kinds of faults, or none; all, see --list-faults")
     parser.add_argument("--list-faults", action="store_true", help="print the kinds of faults")
     parser.add_argument("--racks", metavar="RACK,...", help="the racks of brokers 0, 1, ...; a,b,c,a")

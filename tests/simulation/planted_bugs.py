@@ -17,8 +17,11 @@ from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.logs.log_transactions import LogTransactions
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.replicas.replication import NO_LEADER, Replication
+from mockbroker.state.share.coordinator import ShareCoordinator
+from mockbroker.state.share.in_flight import InFlightState
+from mockbroker.state.share.partition import SharePartition
 from mockbroker.state.topics import topic as topic_module
-from mockbroker.testing.simulation.plan import plan_of
+from mockbroker.testing.simulation.plan import SHARE_LOCK_MS, plan_of
 from mockbroker.testing.simulation.run import Result, simulate
 
 MAX_SEEDS = 50
@@ -98,6 +101,33 @@ def aborted_offsets_count() -> AbstractContextManager[Any]:
     return replaced(Groups, "end_transaction", make)
 
 
+def share_state_not_kept() -> AbstractContextManager[Any]:
+    """The share coordinator keeps nothing of what members accept, so a new leader gives it out again."""
+    return replaced(ShareCoordinator, "write", lambda _: lambda self, key, written: None)
+
+
+def share_lock_too_short() -> AbstractContextManager[Any]:
+    """Members lose what they acquired long before its time."""
+
+    def make(lock_until: Any) -> Any:
+        return lambda self, now_ms: lock_until(self, now_ms - SHARE_LOCK_MS * 3 // 4)
+
+    return replaced(SharePartition, "lock_until", make)
+
+
+def share_deliveries_not_counted() -> AbstractContextManager[Any]:
+    """A record that is given out again has the delivery count that it had."""
+
+    def make(acquire: Any) -> Any:
+        def hasty(self: Any, member_id: str, lock_until_ms: int) -> None:
+            acquire(self, member_id, lock_until_ms)
+            self.delivery_count -= 1
+
+        return hasty
+
+    return replaced(InFlightState, "acquire", make)
+
+
 PLANTED: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "high-watermark-ahead": high_watermark_ahead,
     "isr-too-early": isr_too_early,
@@ -107,6 +137,9 @@ PLANTED: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "aborted-list-misses-one": aborted_list_misses_one,
     "fenced-commit-accepted": fenced_commit_accepted,
     "aborted-offsets-count": aborted_offsets_count,
+    "share-state-not-kept": share_state_not_kept,
+    "share-lock-too-short": share_lock_too_short,
+    "share-deliveries-not-counted": share_deliveries_not_counted,
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_rack.consistency import Operation
+from kafka_rack.consistency.sharing import LostShareFetch, ShareAcknowledgement, ShareDelivery
 
 
 class CommittedOffset(NamedTuple):
@@ -30,6 +31,15 @@ class GenerationStarted(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class SharingHistory:
+    """What members of share groups were given and said; ``lost`` has the fetches without an answer so far."""
+
+    deliveries: list[ShareDelivery] = field(default_factory=list)
+    acknowledgements: list[ShareAcknowledgement] = field(default_factory=list)
+    lost: dict[LostShareFetch, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
 class ClientHistory:
     """``operations`` in the order of their ends; ``unexpected`` has answers that no client should get, by topic."""
 
@@ -37,6 +47,7 @@ class ClientHistory:
     commits: list[CommittedOffset] = field(default_factory=list)
     generations: list[GenerationStarted] = field(default_factory=list)
     unexpected: list[tuple[str, str]] = field(default_factory=list)
+    sharing: SharingHistory = field(default_factory=SharingHistory)
 
     def add(self, operation: Operation) -> None:
         self.operations.append(operation)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rack.consistency import HistorySettings, check
+from kafka_rack.consistency.sharing import check_sharing
 from mockbroker.testing.simulation.clients.client import TopicPartition
 from mockbroker.testing.simulation.clients.pipeline import SEPARATOR, PipelineSettings
 from mockbroker.testing.simulation.history import ClientHistory
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mockbroker.testing.simulation.plan import Plan, TopicPlan
 
 MAX_EXAMPLES = 3
+SHARE_LOCK, SHARE_DELIVERIES = "group.share.record.lock.duration.ms", "group.share.delivery.count.limit"
 
 
 class Problem(NamedTuple):
@@ -70,6 +72,21 @@ def fenced_commits(history: ClientHistory) -> list[Problem]:
                 )
             )
     return found
+
+
+def sharing_problems(
+    history: ClientHistory, plan: Plan, expected: Mapping[tuple[str, str, int], Iterable[int]]
+) -> list[Problem]:
+    """What share groups did that they must not; ``expected`` has the offsets that they should be done with."""
+    found = check_sharing(
+        history.sharing.deliveries,
+        history.sharing.acknowledgements,
+        history.sharing.lost,
+        lock_ms=int(plan.settings[SHARE_LOCK]),
+        max_delivery_count=int(plan.settings[SHARE_DELIVERIES]),
+        expected=expected,
+    )
+    return [Problem(one.kind, one.evidence) for one in found[:MAX_EXAMPLES]]
 
 
 def pipeline_problems(plan: Plan, values: Mapping[TopicPartition, Iterable[bytes]]) -> list[Problem]:

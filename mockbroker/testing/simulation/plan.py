@@ -16,10 +16,12 @@ from mockbroker.testing.simulation.clients.admin import AdminSettings
 from mockbroker.testing.simulation.clients.consumer import ConsumerSettings
 from mockbroker.testing.simulation.clients.pipeline import PipelineSettings
 from mockbroker.testing.simulation.clients.producer import ProducerSettings
+from mockbroker.testing.simulation.clients.share_consumer import ShareConsumerSettings
 from mockbroker.testing.simulation.faults import FAULTS
+from mockbroker.testing.simulation.judgement import SHARE_DELIVERIES, SHARE_LOCK
 
-ClientSettings = ProducerSettings | ConsumerSettings | PipelineSettings | AdminSettings
-WORKLOADS = ("producers", "consumers", "pipelines", "admins")
+ClientSettings = ProducerSettings | ConsumerSettings | PipelineSettings | AdminSettings | ShareConsumerSettings
+WORKLOADS = ("producers", "consumers", "pipelines", "admins", "sharers")
 RACKS = ("a", "b", "c", "a")
 STORM_MS = 20_000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -28,6 +30,8 @@ OLDEST_RELEASE, SHARING_PIPELINES = "2.4", "2.5"
 offsets are fenced by the group (KIP-447): before, pipelines that share a group are not exactly once.
 """
 SECOND_PIPELINE = "pipeline-1"
+SHARE_GROUP = "sharers"
+SHARE_LOCK_MS, SHARE_DELIVERY_LIMIT = 2_000, 4
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -171,6 +175,8 @@ def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
         for number, (workload, name, settings) in enumerate(wanted)
         if workload in options.workloads and not (options.is_before(SHARING_PIPELINES) and name == SECOND_PIPELINE)
     )
+    if "sharers" in options.workloads:
+        clients += drawn_sharers(seed, racks, len(wanted))
     faults = []
     for number in range(rng.randint(5, 13) if options.faults else 0):
         kind = rng.choice(options.faults)
@@ -183,6 +189,13 @@ def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
         "group.consumer.session.timeout.ms": 6_000,
         "group.consumer.min.heartbeat.interval.ms": 1_000,
         "group.consumer.heartbeat.interval.ms": 1_000,
+        "group.share.min.record.lock.duration.ms": 1_000,
+        SHARE_LOCK: SHARE_LOCK_MS,
+        SHARE_DELIVERIES: SHARE_DELIVERY_LIMIT,
+        "group.share.min.session.timeout.ms": 6_000,
+        "group.share.session.timeout.ms": 6_000,
+        "group.share.min.heartbeat.interval.ms": 1_000,
+        "group.share.heartbeat.interval.ms": 1_000,
         "replica.lag.time.max.ms": rng.choice([4_000, 10_000, 30_000]),
         "broker.session.timeout.ms": rng.choice([2_000, 9_000]),
         **options.settings,
@@ -196,6 +209,17 @@ WORKLOAD_OF: dict[type, str] = {
     PipelineSettings: "pipelines",
     AdminSettings: "admins",
 }
+
+
+def drawn_sharers(seed: int, racks: list[str], number: int) -> tuple[ClientPlan, ...]:
+    """The members of a share group, if a seed has one: drawn apart from all else, which stays as it was."""
+    rng = Random(f"{seed} sharing group")
+    mode: Any = rng.choice(["implicit", "explicit", "explicit"])
+    settings = ShareConsumerSettings(("orders",), SHARE_GROUP, mode, rng.choice([5, 20]))
+    return tuple(
+        ClientPlan(number + index, f"sharer-{index}", rng.choice(racks), settings)
+        for index in range(rng.choice([0, 0, 1, 2, 3]))
+    )
 
 
 def drawn_clients(rng: Random, seed: int) -> list[tuple[str, ClientSettings]]:

@@ -11,6 +11,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.state.topics.topic import Partition
 from mockbroker.testing.simulation.clients.admin import Admin, AdminSettings
 from mockbroker.testing.simulation.clients.client import Client, TopicPartition
 from mockbroker.testing.simulation.clients.consumer import Consumer, ConsumerSettings
@@ -18,6 +20,7 @@ from mockbroker.testing.simulation.clients.fetcher import Isolation
 from mockbroker.testing.simulation.clients.pipeline import Pipeline, PipelineSettings
 from mockbroker.testing.simulation.clients.producer import Producer, ProducerSettings
 from mockbroker.testing.simulation.clients.reader import Reader
+from mockbroker.testing.simulation.clients.share_consumer import ShareConsumer, ShareConsumerSettings
 from mockbroker.testing.simulation.faults import FAULTS, Undo
 from mockbroker.testing.simulation.invariants import Invariants
 from mockbroker.testing.simulation.judgement import (
@@ -25,6 +28,7 @@ from mockbroker.testing.simulation.judgement import (
     fenced_commits,
     history_problems,
     pipeline_problems,
+    sharing_problems,
     unexpected_answers,
 )
 from mockbroker.testing.simulation.plan import ClientPlan, Plan
@@ -37,7 +41,7 @@ ZOMBIE_MS = 3_000  # what a thawed client has left to do harm
 
 ISOLATION_LEVELS: tuple[Isolation, ...] = ("read_committed", "read_uncommitted")
 
-Work = Producer | Consumer | Pipeline | Admin
+Work = Producer | Consumer | Pipeline | Admin | ShareConsumer
 
 
 class LiveClient(NamedTuple):
@@ -91,6 +95,8 @@ class Run:
         plan, world = self.plan, self.world
         for topic in plan.topics:
             world.cluster.create_topic(topic.name, topic.partitions, 3, configs=topic.configs)
+        for group in self.share_groups():
+            world.cluster.state.configs.write("group", group, {"share.auto.offset.reset": "earliest"})
         for one in plan.clients:
             self._start(one, 1)
         for fault in plan.faults:
@@ -103,6 +109,7 @@ class Run:
             else:
                 self._problems += [Problem("no-progress", text) for text in self._stuck()]
             self._problems += history_problems(world.history, plan)
+            self._problems += self._sharing_problems()
         except Exception as error:  # noqa: BLE001 - a run that breaks off is a finding too
             self._problems.append(Problem("exception", f"{type(error).__name__}: {error}"))
         self._problems += unexpected_answers(world.history, plan)
@@ -164,11 +171,16 @@ class Run:
             end(one)
         self._start(plan, one.life + 1)
 
+    def share_groups(self) -> list[str]:
+        """The share groups of the plan."""
+        groups = (one.settings.group for one in self.plan.clients if isinstance(one.settings, ShareConsumerSettings))
+        return list(dict.fromkeys(groups))
+
     def coordinated_keys(self) -> list[str]:
         """The groups and transactional ids of the plan."""
         keys: dict[str, None] = {}
         for one in self.plan.clients:
-            if isinstance(one.settings, ConsumerSettings | PipelineSettings):
+            if isinstance(one.settings, ConsumerSettings | PipelineSettings | ShareConsumerSettings):
                 keys[one.settings.group] = None
             if isinstance(one.settings, PipelineSettings):
                 keys[one.settings.transactional_id] = None
@@ -228,7 +240,44 @@ class Run:
         now_ms = self.world.scheduler.now_ms
         if any(thaws_ms + ZOMBIE_MS >= now_ms for thaws_ms in self.world.network.frozen.values()):
             return False
-        return all(one.work.is_done for one in self.live.values()) and not any(self._unread())
+        return all(one.work.is_done for one in self.live.values()) and not any(self._late())
+
+    def _late(self) -> Iterator[str]:
+        """What groups have not done yet."""
+        yield from self._unread()
+        yield from self._unshared()
+
+    def _shared(self) -> Iterator[tuple[str, Partition]]:
+        """The partitions that share groups have, where there are such groups."""
+        for group in self.share_groups():
+            works = [one.work for one in self.live.values() if isinstance(one.work, ShareConsumer)]
+            if any(work.is_served for work in works):
+                for name in works[0].settings.topics:
+                    for partition in self.cluster.state.topics[name].partitions:
+                        yield group, partition
+
+    def _unshared(self) -> Iterator[str]:
+        """Partitions of which a share group is not done with all records."""
+        for group, partition in self._shared():
+            name, end = f"{partition.topic.name}-{partition.index}", partition.high_watermark
+            key = SharePartitionKey(group, partition.topic.id, partition.index)
+            running = self.cluster.state.share.get(key)
+            if running is None:
+                yield f"share group {group} reads nothing from {name}"
+            elif running.start_offset < end:
+                yield f"share group {group} is done with {name} up to {running.start_offset} of {end}"
+
+    def _sharing_problems(self) -> list[Problem]:
+        for one in self.live.values():
+            if isinstance(one.work, ShareConsumer):
+                one.work.forsake()
+        is_over = not self._problems
+        expected = {
+            (group, partition.topic.name, partition.index): range(partition.high_watermark)
+            for group, partition in self._shared()
+            if is_over
+        }
+        return sharing_problems(self.world.history, self.plan, expected)
 
     def _unread(self) -> Iterator[str]:
         """Partitions that a group has not read to the end, or that not just one of its members has."""
@@ -260,7 +309,7 @@ class Run:
             for one in self.live.values()
             if not one.work.is_done
         ]
-        return [*waiting, *self._unread()]
+        return [*waiting, *self._late()]
 
     def _read_all(self) -> None:
         """Read all topics from start to end, and compare what went into pipelines with what came out."""
@@ -309,12 +358,14 @@ def work_of(client: Client, settings: Any) -> Work:
             return Pipeline(client, settings)
         case AdminSettings():
             return Admin(client, settings)
+        case ShareConsumerSettings():
+            return ShareConsumer(client, settings)
     raise TypeError(f"expected the settings of a client, got {type(settings).__name__}")
 
 
 def end(one: LiveClient) -> None:
     """End a client where it is."""
-    if isinstance(one.work, Producer | Pipeline):
+    if isinstance(one.work, Producer | Pipeline | ShareConsumer):
         one.work.forsake()
     one.client.close()
 

@@ -282,6 +282,13 @@ class Sender:
                 assert self._on_fenced is not None
                 self._on_fenced(code)
             return
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and batch.sequence < queue.acknowledged_sequence:
+            # A new leader that knew nothing of the producer took a later batch, and will never take this one: real
+            # clients try until the delivery's time is up.
+            self._end(batch, "unknown", None, code)
+            if self.transactional_id is None:
+                self._must_bump = True
+            return
         if not code.retriable and code is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             self._note_unexpected(batch, code)
         if self._gives_up:
