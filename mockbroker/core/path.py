@@ -228,14 +228,18 @@ class CallPath:
         return None
 
     def check_limits(self, call: Call) -> Verdict | None:
-        """Ask each of ``limits``, and count what a client uses of its quotas where there are any."""
+        """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
         if self.cluster.image.client_quotas:
             if self._quotas is None:
                 from mockbroker.core.quota_limits import QuotaLimits
 
                 self._quotas = QuotaLimits()
             self._quotas.check(call)
-        return first_verdict(self.limits, call) if self.limits else None
+        if self.limits and (verdict := first_verdict(self.limits, call)) is not None:
+            return verdict
+        if "authorizer.class.name" in self.cluster.settings.given_names:
+            return self._check_access(call)
+        return None
 
     def inject_faults(self, call: Call) -> Verdict | None:
         """Ask each of ``faults``."""
@@ -264,6 +268,15 @@ class CallPath:
             return self._failed(call, error)
 
     # inside
+
+    def _check_access(self, call: Call) -> Verdict | None:
+        """Refuse what the client may not do."""
+        from mockbroker.core.access import check_access, has_authorizer
+
+        try:
+            return check_access(call) if has_authorizer(self.cluster) else None
+        except ProtocolError as error:
+            return Close(str(error))
 
     def _header_version(self, call: Call) -> int:
         key = call.frame[:4]

@@ -56,8 +56,12 @@ BASE_OFFSET, LAST_OFFSET_DELTA = Struct(">q"), Struct(">i")
 MAGIC, LAST_OFFSET_DELTA_AT, MAGIC_OF_BATCHES = 16, 23, 2
 """Where a batch has its magic and, of magic 2, how much later its last offset is than its first."""
 NO_REPLICA = -1
-UNKNOWN_TO_METADATA: dict[int, int] = {ErrorCode.UNKNOWN_TOPIC_ID: 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2}
-"""Errors that the broker's metadata say before a log is asked; such partitions stand last, in this order."""
+UNKNOWN_TO_METADATA: dict[int, int] = {
+    ErrorCode.UNKNOWN_TOPIC_ID: 1,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: 2,
+}
+"""Errors that stand before a log is asked; such partitions stand last, in this order."""
 LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors that name the leader and its address (KIP-951)."""
 

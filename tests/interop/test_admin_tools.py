@@ -13,7 +13,10 @@ pytestmark = pytest.mark.interop
 
 
 def test_kafkas_tools_administer_a_cluster():
-    settings = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
     with skipped_without_tools():
         tool_jars()
     with BlockingMockCluster(MockCluster(brokers=3, racks=("a", "b", "c"), settings=settings)) as cluster:

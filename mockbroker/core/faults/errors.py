@@ -212,10 +212,16 @@ def by_partition(field: str, partitions: str | None, answer: str) -> Split:
 
 
 def answer_failed(
-    call: Call, code: ErrorCode, field: str, failed: list[Any], rest: list[Any], answer: str
+    call: Call,
+    code: ErrorCode,
+    field: str,
+    failed: list[Any],
+    rest: list[Any],
+    answer: str,
+    message: str | None = None,
 ) -> InjectedError:
     """Answer what is meant with the error; have the handler answer the rest, if there is any."""
-    response = error_response(with_field(call.request, field, failed), call.version, ApiError(code))
+    response = error_response(with_field(call.request, field, failed), call.version, ApiError(code, message))
     if call.api_key == OFFSET_DELETE:
         response.topics = [
             type(response).Topic(
@@ -271,7 +277,7 @@ def alter_configs(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
     for one in call.request.resources:
         is_failed = one.resource_type == TOPIC_RESOURCE_TYPE and is_meant(hit, one.resource_name)
         (failed if is_failed else rest).append(one)
-    return answer_failed(call, code, "resources", failed, rest, "responses")
+    return answer_failed(call, code, "resources", failed, rest, "responses", code.meaning)
 
 
 def hand_over(call: Call, field: str, rest: list[Any]) -> None:
