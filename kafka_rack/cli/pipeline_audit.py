@@ -62,11 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from kafka_rack.pipeline.fleet import report
         from kafka_rack.pipeline.fleet.job import NothingToAudit, audit_fleet
-        from kafka_rack.pipeline.fleet.rows import Asked
+        from kafka_rack.pipeline.fleet.rows import AuditQuestion
         from kafka_rack.pipeline.staging import clear
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    asked = Asked(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
+    asked = AuditQuestion(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
     out = Path(arguments.out)
     with told_in_one_line(arguments.out):
         report.check(out)

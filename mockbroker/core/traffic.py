@@ -40,7 +40,7 @@ SIZE_OF_FETCHED, ISR_OF_FETCHED, ERROR_OF_FETCHED, PREFERRED = 3, 4, 5, 6
 """Places in ``ProducedPart`` and ``FetchedPart``."""
 
 
-class Kind(NamedTuple):
+class TrafficKind(NamedTuple):
     """What bytes have in common that are added up: an API, whose they are, and all that a verdict takes.
 
     ``rack`` is the client's, of replication the follower's; ``facts`` are names and values of further ``Facts``.
@@ -101,7 +101,7 @@ class Traffic:
         self.tallies: dict[ObservedClient, dict[Any, list[int]]] = {}
         """What clients moved since the last time that all was added together: calls, bytes asked and bytes answered.
 
-        By API key, of answered calls about no records, whose bytes are without their length fields; else by ``Kind``,
+        By API key, of answered calls about no records, whose bytes lack their length fields; else by ``TrafficKind``,
         with them. Calls about records whose kind is known by less stand by that too.
         """
         self._first_ms: int | None = None
@@ -231,7 +231,7 @@ class Traffic:
     def _add(
         self,
         client: ObservedClient,
-        key: int | Kind,
+        key: int | TrafficKind,
         asked: int,
         answered: int,
         outcome: Outcome,
@@ -246,7 +246,7 @@ class Traffic:
         tally[1] += asked
         tally[2] += answered
 
-    def _tally(self, client: ObservedClient, key: int | Kind, outcome: Outcome) -> list[int]:
+    def _tally(self, client: ObservedClient, key: int | TrafficKind, outcome: Outcome) -> list[int]:
         """Where a client adds up from now on."""
         self._cluster = outcome.call.cluster
         self._look_at(self._cluster)
@@ -259,7 +259,7 @@ class Traffic:
             tallies = self.tallies[client] = {}
         return tallies.setdefault(key, [0, 0, 0])
 
-    def _kind(self, client: ObservedClient, call: Call, category: str, **facts: Any) -> Kind:
+    def _kind(self, client: ObservedClient, call: Call, category: str, **facts: Any) -> TrafficKind:
         """What some bytes of a client have in common with others."""
         cluster = call.cluster
         rack, source = client.rack, client.rack_source
@@ -269,7 +269,9 @@ class Traffic:
         self._look_at(cluster)
         api_key = call.api_key
         version = call.version if api_key == FETCH else None
-        return Kind(api_key, category, rack, source, client.broker_rack, version, self._racks, tuple(facts.items()))
+        return TrafficKind(
+            api_key, category, rack, source, client.broker_rack, version, self._racks, tuple(facts.items())
+        )
 
     def _look_at(self, cluster: Cluster) -> None:
         """Look at the racks anew where the cluster has changed."""
@@ -299,17 +301,17 @@ class Traffic:
         """Add what connections have added up to the whole."""
         for client, tallies in self.tallies.items():
             for key, (calls, asked, answered) in tallies.items():
-                if type(key) is Kind:
+                if type(key) is TrafficKind:
                     self._fold_sums(client, key, (calls, asked, answered))
                 elif type(key) is int:
                     lengths = calls * LENGTH_BYTES
                     rack, broker_rack = client.rack, client.broker_rack
-                    kind = Kind(key, "other", rack, client.rack_source, broker_rack, None, self._racks, ())
+                    kind = TrafficKind(key, "other", rack, client.rack_source, broker_rack, None, self._racks, ())
                     self._fold_sums(client, kind, (calls, asked + lengths, answered + lengths))
                 # else the same sums stand under their kind
         self.tallies.clear()
 
-    def _fold_sums(self, client: ObservedClient, kind: Kind, sums: tuple[int, int, int]) -> None:
+    def _fold_sums(self, client: ObservedClient, kind: TrafficKind, sums: tuple[int, int, int]) -> None:
         verdict = self._verdict(kind)
         api_key = kind.api_key if kind.api_key in APIS else -1
         self._calls[api_key] = self._calls.get(api_key, 0) + sums[0]
@@ -325,7 +327,7 @@ class Traffic:
         if kind.category != "other" and verdict.reason not in NOTHING_TO_SAVE:
             of_client.reason, of_client.detail = verdict.reason, verdict.detail
 
-    def _verdict(self, kind: Kind) -> Verdict:
+    def _verdict(self, kind: TrafficKind) -> Verdict:
         """What ``kafka_rack.locality`` says of bytes of a kind."""
         key = kind[1:]
         found = self._verdicts.get(key)
@@ -468,7 +470,7 @@ def client_json(key: tuple[str, str], sums: ClientSums) -> dict[str, Any]:
     }
 
 
-def verdict_of(kind: Kind) -> Verdict:
+def verdict_of(kind: TrafficKind) -> Verdict:
     from kafka_rack.locality.reasons import Facts, judge
 
     told = kind.rack if kind.category != "replication" else None

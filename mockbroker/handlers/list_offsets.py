@@ -18,7 +18,7 @@ from mockbroker.handlers.leadership import (
     last_stable_offset_of,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log import Batch
+from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.store import PartitionLog
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
@@ -147,7 +147,7 @@ def first_record_since(log: PartitionLog, timestamp: int) -> tuple[int, int, int
     return None
 
 
-def timestamps(batch: Batch) -> list[tuple[int, int]]:
+def timestamps(batch: StoredBatch) -> list[tuple[int, int]]:
     """(timestamp, offset) of each record of a batch; the one place where stored records are opened."""
     from protocol.records import iter_records
 

@@ -15,6 +15,7 @@ from mockbroker.core.simulation import Simulation
 from protocol.apis.producer_ids import InitProducerIdRequest
 from protocol.apis.transactions import AddOffsetsToTxnRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
+from tests.answers.story import message_of
 from tests.fixture_data import transactions_of_kafka
 from tests.transaction_driver import OLD, TransactionalProducer
 from tests.unit.mockbroker.handlers.records import produce_request
@@ -29,7 +30,6 @@ LEFT_OUT = (
     [],
 )
 """Tagged fields at their defaults, which Kafka's recorder wrote down."""
-STEP = re.compile(r"\[\d+\]|\w+")
 RANDOM = re.compile(r"<.*>|T\+\d+")
 
 
@@ -83,7 +83,7 @@ class Story:
             text = text.removesuffix("...") + '..."}]}]}'
         wanted = self.fill_in(json.loads(text), line)
         version = line["version"]
-        request = message_of(line["api"] + "Request", version, wanted)
+        request = request_of(line["api"] + "Request", version, wanted)
         answer = self.sim.ask(request, version=version, broker=self.broker_of(line, wanted))
         return protocol.to_json(answer, version)
 
@@ -157,21 +157,11 @@ class Story:
         return (right + 1) % 3 if "not the coordinator" in step else right
 
 
-def message_of(name: str, version: int, fields: dict[str, Any]) -> Any:
+def request_of(name: str, version: int, fields: dict[str, Any]) -> Any:
     """A request without the fields that its version does not have; those are written as the newest version has them."""
     if "generationId" in fields:
         fields["generationIdOrMemberEpoch"] = fields.pop("generationId")  # its name since 4.4
-    while True:
-        try:
-            return protocol.from_json(name, version, fields)
-        except protocol.EncodeError as error:
-            if not error.reason.startswith("no such field"):
-                raise
-            *way, last = [int(one[1:-1]) if one[0] == "[" else one for one in STEP.findall(error.path)]
-            place: Any = fields
-            for one in way:
-                place = place[one]
-            del place[last]
+    return message_of(name, version, fields)
 
 
 def several_transactions(story: Story) -> None:

@@ -16,7 +16,7 @@ from kafka_rack.audit import KINDS, audit
 from kafka_rack.cli import main
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.pipeline.fleet.job import NothingToAudit, audit_fleet
-from kafka_rack.pipeline.fleet.rows import SCHEMAS, Asked
+from kafka_rack.pipeline.fleet.rows import SCHEMAS, AuditQuestion
 from kafka_rack.pipeline.staging import NotOurs
 
 THREE_RACKS = [[0, "a"], [1, "a"], [2, "b"], [3, "b"], [4, "c"], [5, "c"]]
@@ -198,9 +198,9 @@ def test_a_folder_with_other_things_is_not_replaced(spark: Any, fleet: Path, tmp
 
 def test_what_is_asked_reaches_the_tasks(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "fine.json").write_text(json.dumps(BY_HAND["fine"][0]))
-    found = audit_fleet(spark, [str(tmp_path)], tmp_path / "out", asked=Asked(3))
+    found = audit_fleet(spark, [str(tmp_path)], tmp_path / "out", asked=AuditQuestion(3))
     assert found.findings["unwritable-with-rack"] == 3
-    quiet = Asked(3, ignore=("unwritable-with-rack",))
+    quiet = AuditQuestion(3, ignore=("unwritable-with-rack",))
     assert audit_fleet(spark, [str(tmp_path)], tmp_path / "out", asked=quiet).clean
 
 

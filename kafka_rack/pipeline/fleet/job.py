@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from kafka_rack.pipeline.fleet.reading import Piece, Problem, clusters_of, find_pieces
 from kafka_rack.pipeline.fleet.report import FILES, JSON_NAME, Fleet, check, write
-from kafka_rack.pipeline.fleet.rows import SCHEMAS, Asked, Row, rows_of
+from kafka_rack.pipeline.fleet.rows import SCHEMAS, AuditQuestion, Row, rows_of
 from kafka_rack.pipeline.staging import staged
 from kafka_rack.placement import UsableBroker
 
@@ -45,7 +45,7 @@ def audit_fleet(
     paths: Sequence[str],
     out: Path,
     *,
-    asked: Asked = Asked(),  # noqa: B008 - it cannot change
+    asked: AuditQuestion = AuditQuestion(),  # noqa: B008 - it cannot change
     brokers: Sequence[UsableBroker] | None = None,
     partitions: int | None = None,
 ) -> Fleet:
@@ -96,7 +96,7 @@ def dealt(pieces: Sequence[Piece], tasks: int) -> list[list[Piece]]:
 
 
 def audit_pieces(
-    number: int, pieces: Iterable[Piece], folder: str, asked: Asked, brokers: Sequence[UsableBroker] | None
+    number: int, pieces: Iterable[Piece], folder: str, asked: AuditQuestion, brokers: Sequence[UsableBroker] | None
 ) -> Done:
     """One task's work."""
     done = Done([], [], {})

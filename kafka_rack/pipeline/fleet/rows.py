@@ -134,7 +134,7 @@ SCHEMAS = {
 }
 
 
-class Asked(NamedTuple):
+class AuditQuestion(NamedTuple):
     """What an audit is asked, as ``kafka-rack audit`` takes it; ``ignore`` are kinds of findings to leave out."""
 
     min_insync_replicas: int | None = None
@@ -149,7 +149,7 @@ class ClusterRows(NamedTuple):
     tables: Mapping[str, Sequence[Row]]
 
 
-def rows_of(described: Described, asked: Asked = Asked()) -> ClusterRows:  # noqa: B008 - it cannot change
+def rows_of(described: Described, asked: AuditQuestion = AuditQuestion()) -> ClusterRows:  # noqa: B008 - it cannot change
     """Audit a cluster. Diskless topics are left out but for their number: they have no replicas to judge."""
     layout = described.layout.without_diskless()
     found = audit(layout, min_insync_replicas=asked.min_insync_replicas, skew=asked.skew)

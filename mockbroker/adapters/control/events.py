@@ -36,7 +36,7 @@ MEDIA_TYPE = "text/event-stream"
 EVERYTHING = Filters.of({})
 
 
-class Batch(NamedTuple):
+class EventBatch(NamedTuple):
     """Calls to be sent: ``skipped`` came before them and are not, ``mark`` is the sequence of the last."""
 
     entries: bytes
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
         return b'{"requests":%s,"skipped":%d,"next":%d}' % (self.entries, self.skipped, self.mark)
 
 
-class Kind:
+class EventKind:
     """One kind of event: how it is made, how often at most, and what was made last."""
 
     def __init__(self, name: str, make: Callable[[], Awaitable[bytes]], every_s: float) -> None:
@@ -71,17 +71,17 @@ class Kind:
         return True
 
 
-class Listener:
+class EventListener:
     """One open stream: what it has yet to be sent, the newest of each kind, and no more than one of them."""
 
     def __init__(self) -> None:
-        self.waiting: dict[str, bytes | Batch] = {}
+        self.waiting: dict[str, bytes | EventBatch] = {}
         self.ready = asyncio.Event()
 
-    def offer(self, kind: str, data: bytes | Batch) -> None:
+    def offer(self, kind: str, data: bytes | EventBatch) -> None:
         """Have it sent in place of what waits of this kind; calls that make room are counted as skipped."""
         waiting = self.waiting.get(kind)
-        if isinstance(waiting, Batch) and isinstance(data, Batch):
+        if isinstance(waiting, EventBatch) and isinstance(data, EventBatch):
             data = data._replace(skipped=data.skipped + waiting.skipped + waiting.calls)
         self.waiting[kind] = data
         self.ready.set()
@@ -92,16 +92,16 @@ class EventHub:
 
     def __init__(self, cluster: MockCluster) -> None:
         self.cluster = cluster
-        self.listeners: dict[Listener, None] = {}
+        self.listeners: dict[EventListener, None] = {}
         self.closing = False
         self._number = self._mark = 0
         self._next_requests_s = 0.0
         self._task: asyncio.Task[None] | None = None
         self._kinds = [
-            Kind("cluster", self._cluster, LOOK_S),
-            Kind("groups", self._groups, LOOK_S),
-            Kind("faults", self._faults, LOOK_S),
-            Kind("traffic", self._traffic, TRAFFIC_S),
+            EventKind("cluster", self._cluster, LOOK_S),
+            EventKind("groups", self._groups, LOOK_S),
+            EventKind("faults", self._faults, LOOK_S),
+            EventKind("traffic", self._traffic, TRAFFIC_S),
         ]
 
     async def close(self) -> None:
@@ -113,7 +113,7 @@ class EventHub:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The events of one listener, as the bytes of an event stream."""
-        listener = Listener()
+        listener = EventListener()
         self.listeners[listener] = None
         try:
             yield b"retry: %d\n\n" % RETRY_MS
@@ -128,7 +128,7 @@ class EventHub:
                 while listener.waiting:
                     name = next(iter(listener.waiting))
                     data = listener.waiting.pop(name)
-                    yield self._event(name, data.encode() if isinstance(data, Batch) else data)
+                    yield self._event(name, data.encode() if isinstance(data, EventBatch) else data)
                 listener.ready.clear()
                 try:
                     await asyncio.wait_for(listener.ready.wait(), STILL_HERE_S)
@@ -167,12 +167,12 @@ class EventHub:
         for listener in self.listeners:
             listener.offer("requests", batch)
 
-    def _batch(self, after: int, mark: int) -> Batch:
+    def _batch(self, after: int, mark: int) -> EventBatch:
         """The last calls behind one mark and up to another."""
         first = max(after + 1, mark + 1 - MAX_REQUESTS)
         found = self.cluster.journal.scan(EVERYTHING, first, mark + 1 - first)
         entries = msgspec.json.encode([entry.to_json() for entry in found])
-        return Batch(entries, len(found), max(0, mark - after - len(found)), mark)
+        return EventBatch(entries, len(found), max(0, mark - after - len(found)), mark)
 
     def _event(self, name: str, data: bytes) -> bytes:
         self._number += 1

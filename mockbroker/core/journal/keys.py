@@ -8,15 +8,15 @@ from mockbroker.call import ProducedPart
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.logs.log import Batch
+    from mockbroker.state.logs.log import StoredBatch
 
 
-def written_batches(cluster: Cluster, part: ProducedPart) -> list[Batch] | None:
+def written_batches(cluster: Cluster, part: ProducedPart) -> list[StoredBatch] | None:
     """The batches that a Produce appended, as the log has them now; None where it has them no longer."""
     topic = cluster.topic_by_id.get(part.topic_id)
     if topic is None or part.end_offset < 0 or part.entry.base_offset < 0:
         return None
-    found: list[Batch] = []
+    found: list[StoredBatch] = []
     following = part.entry.base_offset
     for batch in topic.partitions[part.entry.index].log.batches(following):
         if batch.base_offset != following:

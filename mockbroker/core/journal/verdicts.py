@@ -44,7 +44,7 @@ MAX_CLIENTS = 10_000
 MAX_VERDICTS = 10_000
 
 
-class Place(NamedTuple):
+class ClientPlace(NamedTuple):
     """Where a client is, how that is known, and whether it said so itself."""
 
     rack: str | None
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     told: bool = False
 
 
-NOWHERE = Place(None, None)
+NOWHERE = ClientPlace(None, None)
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +143,7 @@ class Verdicts:
 
     # where the client is
 
-    def place(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None) -> Place:
+    def place(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None) -> ClientPlace:
         """Where a client is; of replication, the follower."""
         if category == "replication":
             return broker_place(cluster, replica_of(record), REPLICA)
@@ -151,17 +151,17 @@ class Verdicts:
         if record.api_key in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
             return broker_place(cluster, int(client.client_id[:9]), BROKER)
         if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id)):
-            return Place(zone, CLIENT_ID, told=True)
+            return ClientPlace(zone, CLIENT_ID, told=True)
         if rack is not None:
-            return Place(rack, source, told=True)
+            return ClientPlace(rack, source, told=True)
         if len(named) == 1:
-            return Place(named[0], CONNECTION, told=True)
+            return ClientPlace(named[0], CONNECTION, told=True)
         elsewhere = self.client_racks.get((client.client_id or "", client.address))
-        return NOWHERE if elsewhere is None else Place(elsewhere, CLIENT)
+        return NOWHERE if elsewhere is None else ClientPlace(elsewhere, CLIENT)
 
     # whose bytes
 
-    def share_of_frames(self, record: CallRecord, place: Place, category: str, cluster: Cluster | None) -> Share:
+    def share_of_frames(self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None) -> Share:
         """Both frames as one share: of a call that is about no partition."""
         verdict = self.verdict(record, place, category, cluster, whole=category != "consume")
         asked, answered = frame_sizes(record)
@@ -170,7 +170,7 @@ class Verdicts:
     def shares_produced(
         self,
         record: CallRecord,
-        place: Place,
+        place: ClientPlace,
         category: str,
         parts: Sequence[ProducedPart],
         leader_racks: Mapping[str, frozenset[str]],
@@ -201,7 +201,7 @@ class Verdicts:
     def shares_fetched(
         self,
         record: CallRecord,
-        place: Place,
+        place: ClientPlace,
         category: str,
         parts: Sequence[FetchedPart],
         cluster: Cluster | None,
@@ -230,7 +230,7 @@ class Verdicts:
         return found
 
     def verdict(
-        self, record: CallRecord, place: Place, category: str, cluster: Cluster | None, **facts: Any
+        self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None, **facts: Any
     ) -> Verdict:
         """What ``kafka_rack.locality`` says of some bytes."""
         client = record.client
@@ -296,11 +296,11 @@ def replica_of(record: CallRecord) -> int:
     return NO_REPLICA if isinstance(record.facts, Observed) else PartitionFacts._make(record.facts).replica_id
 
 
-def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> Place:
+def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> ClientPlace:
     """Where a broker is that calls another."""
     broker = cluster.brokers.get(broker_id) if cluster is not None else None
     rack = broker.rack if broker is not None else None
-    return NOWHERE if rack is None else Place(rack, source)
+    return NOWHERE if rack is None else ClientPlace(rack, source)
 
 
 def racks_of(cluster: Cluster | None, brokers: Sequence[int] | None) -> frozenset[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mockbroker.state.logs.log import Batch
+from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
 from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment
 from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
@@ -135,7 +135,9 @@ class Cleaning:
     high_watermark: int
     is_last_of_producer: Callable[[BatchHeader], bool]
 
-    def clean(self, batches: Iterable[Batch], aborted: Sequence[AbortedTransaction]) -> tuple[list[Batch], set[int]]:
+    def clean(
+        self, batches: Iterable[StoredBatch], aborted: Sequence[AbortedTransaction]
+    ) -> tuple[list[StoredBatch], set[int]]:
         """What is left of the batches, and the markers of aborted transactions that had batches among them."""
         seen = TransactionsSeen(in_order(aborted))
         kept = []
@@ -145,7 +147,7 @@ class Cleaning:
                 kept.append(cleaned)
         return kept, seen.needed_markers
 
-    def _cleaned(self, batch: Batch, seen: TransactionsSeen) -> Batch | None:
+    def _cleaned(self, batch: StoredBatch, seen: TransactionsSeen) -> StoredBatch | None:
         header = next(iter_batches(batch.data))
         if header.magic < 2:
             return batch
@@ -181,7 +183,7 @@ class Cleaning:
 
 
 def last_offsets(
-    batches: Iterable[Batch], start: int, end: int, aborted: Sequence[AbortedTransaction]
+    batches: Iterable[StoredBatch], start: int, end: int, aborted: Sequence[AbortedTransaction]
 ) -> dict[bytes, int]:
     """The last offset of each key among the records from ``start`` on and before ``end``, but for those aborted."""
     seen = TransactionsSeen(in_order(aborted))
@@ -202,7 +204,7 @@ def in_order(aborted: Sequence[AbortedTransaction]) -> list[AbortedTransaction]:
     return sorted(aborted, key=lambda one: one.first_offset)
 
 
-def rebuilt(batch: Batch, header: BatchHeader, kept: list[Record], horizon_ms: int | None) -> Batch:
+def rebuilt(batch: StoredBatch, header: BatchHeader, kept: list[Record], horizon_ms: int | None) -> StoredBatch:
     """The batch with fewer records, or with a delete horizon; its offsets stay."""
     appended = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else None
     data = build_batch(
@@ -221,10 +223,10 @@ def rebuilt(batch: Batch, header: BatchHeader, kept: list[Record], horizon_ms: i
     if header.is_control:
         data = with_flag(data, CONTROL_FLAG)
     (made,) = iter_batches(data)
-    return Batch(batch.base_offset, batch.last_offset, made.max_timestamp, batch.leader_epoch, data)
+    return StoredBatch(batch.base_offset, batch.last_offset, made.max_timestamp, batch.leader_epoch, data)
 
 
-def emptied(batch: Batch, header: BatchHeader) -> Batch:
+def emptied(batch: StoredBatch, header: BatchHeader) -> StoredBatch:
     """The batch without records, of which producer, sequence numbers and offsets are left."""
     kept_flags = header.attributes & (LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG)
     data = with_crc(
@@ -244,7 +246,7 @@ def emptied(batch: Batch, header: BatchHeader) -> Batch:
             0,
         )
     )
-    return Batch(batch.base_offset, batch.last_offset, header.max_timestamp, batch.leader_epoch, data)
+    return StoredBatch(batch.base_offset, batch.last_offset, header.max_timestamp, batch.leader_epoch, data)
 
 
 def with_flag(data: bytes, flag: int) -> bytes:
@@ -261,7 +263,7 @@ def with_crc(data: bytes) -> bytes:
     return bytes(changed)
 
 
-def segments_of(groups: Sequence[Sequence[Segment]], cleaned: Sequence[Batch]) -> list[Segment]:
+def segments_of(groups: Sequence[Sequence[Segment]], cleaned: Sequence[StoredBatch]) -> list[Segment]:
     """The segments that groups of segments become, with what is left in each."""
     made = []
     place = 0

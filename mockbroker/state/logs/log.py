@@ -22,7 +22,7 @@ UNBOUNDED = 2**63 - 1
 BASE_OFFSET = attrgetter("base_offset")
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """A stored batch: the offsets it covers, both ends counted, the newest timestamp in it, and its bytes."""
 
     base_offset: int
@@ -183,17 +183,17 @@ class Log:
         segments = self.segments
         return bisect_right(segments, offset, key=BASE_OFFSET) == bisect_right(segments, before, key=BASE_OFFSET)
 
-    def batches(self, offset: int = 0) -> Iterator[Batch]:
+    def batches(self, offset: int = 0) -> Iterator[StoredBatch]:
         """The batches from the one that holds ``offset``."""
         for index in range(self._index_of(offset), len(self._data)):
             yield self._batch(index)
 
-    def first_batch_since(self, timestamp: int) -> Batch | None:
+    def first_batch_since(self, timestamp: int) -> StoredBatch | None:
         """The first batch that holds a record with this timestamp or a later one, if there is any."""
         index = bisect_left(self._newest_so_far, timestamp)
         return self._batch(index) if index < len(self._data) else None
 
-    def newest_batch(self) -> Batch | None:
+    def newest_batch(self) -> StoredBatch | None:
         """The batch with the newest timestamp, the first of several; None in an empty log."""
         if not self._data:
             return None
@@ -267,7 +267,7 @@ class Log:
                 self.delete_segments(expired, now_ms)
         return passed + count + expired > 0
 
-    def compact(self, cleaned: list[Batch], segments: list[Segment], end_offset: int) -> None:
+    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> None:
         """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins."""
         kept = bisect_left(self._base_offsets, end_offset)
         last_offsets = [self._batch(index).last_offset for index in range(kept, len(self._data))]
@@ -343,13 +343,13 @@ class Log:
         """How many batches lie wholly before an offset within the log."""
         return self._index_of(offset)
 
-    def _batch(self, index: int) -> Batch:
+    def _batch(self, index: int) -> StoredBatch:
         if self._last_offsets is not None:
             last_offset = self._last_offsets[index]
         else:
             following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset
             last_offset = following - 1
-        return Batch(
+        return StoredBatch(
             self._base_offsets[index],
             last_offset,
             self._max_timestamps[index],

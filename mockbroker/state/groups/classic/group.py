@@ -22,7 +22,7 @@ from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, Pendi
 from mockbroker.state.groups.classic.generation import Generation
 from mockbroker.state.groups.classic.members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
 from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
-from mockbroker.state.groups.classic.timers import Timer, TimerKey
+from mockbroker.state.groups.classic.timers import GroupTimer, TimerKey
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.timers import Timers
 from mockbroker.state.wall_clock import WallClock
@@ -110,7 +110,7 @@ class ClassicGroup(Generation):
         if not joining.requires_member_id:
             return self._add_member(joining, member_id, now_ms)
         self.pending.add(member_id)
-        self._set_timer(Timer.SESSION, member_id, now_ms + joining.session_timeout_ms)
+        self._set_timer(GroupTimer.SESSION, member_id, now_ms + joining.session_timeout_ms)
         return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
 
     def _join_again(self, joining: Joining, member: Member, now_ms: int) -> PendingAnswer[JoinAnswer]:
@@ -144,7 +144,7 @@ class ClassicGroup(Generation):
             self.leader_id = member_id
         self.pending.discard(member_id)
         self._member_added = self._initial_delay is not None
-        self._set_timer(Timer.SESSION, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self._set_timer(GroupTimer.SESSION, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
         parked = member.join
         assert parked is not None
         self._rebalance(now_ms)
@@ -156,7 +156,7 @@ class ClassicGroup(Generation):
         old_leader = self.leader_id or NO_LEADER
         member = self.members.pop(self.static_ids[joining.instance_id])
         self._answer_calls(member, ErrorCode.FENCED_INSTANCE_ID)
-        self._cancel_timer(Timer.SESSION, member.id)
+        self._cancel_timer(GroupTimer.SESSION, member.id)
         self.unsynced.discard(member.id)
         if self.leader_id == member.id:
             self.leader_id = member_id
@@ -214,7 +214,7 @@ class ClassicGroup(Generation):
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.discard(member_id)
         if not self.unsynced:
-            self._cancel_timer(Timer.SYNC)
+            self._cancel_timer(GroupTimer.SYNC)
         if self.state is State.STABLE:
             return PendingAnswer(self.assignment_of(member))
         self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
@@ -352,10 +352,10 @@ class ClassicGroup(Generation):
 
     def cancel_timers(self) -> None:
         """None of the group's deadlines counts any more."""
-        for timer in (Timer.JOIN, Timer.SYNC):
+        for timer in (GroupTimer.JOIN, GroupTimer.SYNC):
             self._cancel_timer(timer)
         for member_id in (*self.members, *self.pending):
-            self._cancel_timer(Timer.SESSION, member_id)
+            self._cancel_timer(GroupTimer.SESSION, member_id)
 
     def member(self, member_id: str, instance_id: str | None) -> Member:
         """The member of this id.
@@ -371,13 +371,13 @@ class ClassicGroup(Generation):
 
     # time
 
-    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+    def on_timer(self, timer: GroupTimer, member_id: str, now_ms: int) -> None:
         """Carry out one of this group's deadlines, which was taken off ``timers``."""
-        if timer is Timer.JOIN:
+        if timer is GroupTimer.JOIN:
             self._end_join_wait(now_ms)
-        elif timer is Timer.SYNC and not self.unsynced:
+        elif timer is GroupTimer.SYNC and not self.unsynced:
             pass  # the last one missing has left
-        elif timer is Timer.SYNC:
+        elif timer is GroupTimer.SYNC:
             for each in [member_id for member_id in self.members if member_id in self.unsynced]:
                 self._remove(each)
             self._prepare_rebalance(now_ms)
@@ -405,7 +405,7 @@ class ClassicGroup(Generation):
         delay_ms, remaining_ms = self._initial_delay
         delay_next_ms = min(self.settings["group.initial.rebalance.delay.ms"], remaining_ms)
         self._initial_delay = (delay_next_ms, max(remaining_ms - delay_ms, 0))
-        self._set_timer(Timer.JOIN, "", now_ms + delay_next_ms)
+        self._set_timer(GroupTimer.JOIN, "", now_ms + delay_next_ms)
 
     # a rebalance
 
@@ -422,18 +422,18 @@ class ClassicGroup(Generation):
                 member.assignment = b""
             self._answer_syncs(now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.clear()
-        self._cancel_timer(Timer.SYNC)
+        self._cancel_timer(GroupTimer.SYNC)
         first = self.state is State.EMPTY
         self._enter(Event.REBALANCE_NEEDED, now_ms)
         delay_ms = self.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # give the others of a new group time to come
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
             self._member_added = False
-            self._set_timer(Timer.JOIN, "", now_ms + delay_ms)
+            self._set_timer(GroupTimer.JOIN, "", now_ms + delay_ms)
         elif first or self._all_joined():
             self._complete_join(now_ms)
         else:
-            self._set_timer(Timer.JOIN, "", now_ms + self._rebalance_timeout_ms())
+            self._set_timer(GroupTimer.JOIN, "", now_ms + self._rebalance_timeout_ms())
 
     def _try_complete_join(self, now_ms: int) -> None:
         if self._initial_delay is None:
@@ -445,14 +445,14 @@ class ClassicGroup(Generation):
 
     def _complete_join(self, now_ms: int) -> None:
         """Begin the next generation with those who joined. Static members stay even if they did not."""
-        self._cancel_timer(Timer.JOIN)
+        self._cancel_timer(GroupTimer.JOIN)
         self._initial_delay = None
         for member in list(self.members.values()):
             if member.join is None and member.instance_id is None:
                 self._remove(member.id)
         if self.members and not self._elect_leader():
             # Only static members are left, and none of them is here: their sessions will tell.
-            self._set_timer(Timer.JOIN, "", now_ms + max(self._rebalance_timeout_ms(), 1))
+            self._set_timer(GroupTimer.JOIN, "", now_ms + max(self._rebalance_timeout_ms(), 1))
             return
         self.generation += 1
         self.unsynced.clear()
@@ -468,7 +468,7 @@ class ClassicGroup(Generation):
             self._put_off_session(member, now_ms)
             member.is_new = False
             self.unsynced.add(member.id)
-        self._set_timer(Timer.SYNC, "", now_ms + self._rebalance_timeout_ms())
+        self._set_timer(GroupTimer.SYNC, "", now_ms + self._rebalance_timeout_ms())
 
     def _elect_leader(self) -> bool:
         """Make sure that the leader is one who joined; False if nobody did."""
@@ -519,7 +519,7 @@ class ClassicGroup(Generation):
     def _remove(self, member_id: str) -> None:
         self.pending.discard(member_id)
         self.unsynced.discard(member_id)
-        self._cancel_timer(Timer.SESSION, member_id)
+        self._cancel_timer(GroupTimer.SESSION, member_id)
         member = self.members.pop(member_id, None)
         if member is None:
             return
@@ -566,10 +566,10 @@ class ClassicGroup(Generation):
     # timers
 
     def _put_off_session(self, member: Member, now_ms: int) -> None:
-        self._set_timer(Timer.SESSION, member.id, now_ms + member.session_timeout_ms)
+        self._set_timer(GroupTimer.SESSION, member.id, now_ms + member.session_timeout_ms)
 
-    def _set_timer(self, timer: Timer, member_id: str, deadline_ms: int) -> None:
+    def _set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:
         self.timers.set((self.id, timer, member_id), deadline_ms)
 
-    def _cancel_timer(self, timer: Timer, member_id: str = "") -> None:
+    def _cancel_timer(self, timer: GroupTimer, member_id: str = "") -> None:
         self.timers.cancel((self.id, timer, member_id))

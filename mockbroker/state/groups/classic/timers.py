@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Timer(Enum):
+class GroupTimer(Enum):
     """What a group's deadline is about."""
 
     SESSION = "a member's next sign of life"
@@ -13,4 +13,4 @@ class Timer(Enum):
     SYNC = "all members have asked for their assignment"
 
 
-TimerKey = tuple[str, Timer, str]  # group id, what for, member id or empty
+TimerKey = tuple[str, GroupTimer, str]  # group id, what for, member id or empty

@@ -26,7 +26,7 @@ from mockbroker.state.groups.consumer.heartbeat import (
 )
 from mockbroker.state.groups.consumer.leaving import fence
 from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.modern.group import Timer
+from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.groups.modern.members import MemberState
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
@@ -81,7 +81,7 @@ def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> Pe
         for one in subscription.owned_partitions
         if (topic_id := topics.id_of(one.topic)) is not None
     ]
-    group.cancel_timer(Timer.JOIN, after.id)
+    group.cancel_timer(MemberTimer.JOIN, after.id)
     if downgrades:
         assert existing is not None
         stale = group.assignment_epoch < update.epoch
@@ -92,7 +92,7 @@ def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> Pe
         after = update.reconcile(after, *update.assign(after), owned)
         update.write(after)
         group.put_off_session(after.id, now_ms, joining.session_timeout_ms)
-        group.set_timer(Timer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
+        group.set_timer(MemberTimer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
         update.refresh_expressions()
     return PendingAnswer(
         JoinAnswer(
@@ -170,7 +170,7 @@ def sync(
     if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         await_join(group, member, now_ms)
         raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-    group.cancel_timer(Timer.SYNC, member.id)
+    group.cancel_timer(MemberTimer.SYNC, member.id)
     group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
     version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
     assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
@@ -198,8 +198,8 @@ def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, gen
 
 def await_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
     """The member is to join again within its rebalance time-out, which runs from when it was first told."""
-    if not group.has_timer(Timer.JOIN, member.id):
-        group.set_timer(Timer.JOIN, member.id, now_ms + member.rebalance_timeout_ms)
+    if not group.has_timer(MemberTimer.JOIN, member.id):
+        group.set_timer(MemberTimer.JOIN, member.id, now_ms + member.rebalance_timeout_ms)
 
 
 def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:

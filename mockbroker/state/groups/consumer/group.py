@@ -13,7 +13,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.assignors import assignor_names
-from mockbroker.state.groups.modern.group import ModernGroup, Timer
+from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import NOBODY, STATIC_LEAVE_EPOCH, MemberState
 from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
@@ -238,19 +238,19 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
     # time
 
-    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+    def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
         """A member is too late with something: it is put out of the group."""
         from mockbroker.state.groups.consumer.leaving import fence
 
         member = self.members[member_id]
-        if timer is not Timer.REBALANCE or member.epoch != STATIC_LEAVE_EPOCH:
+        if timer is not MemberTimer.REBALANCE or member.epoch != STATIC_LEAVE_EPOCH:
             fence(self, [member], now_ms)
 
     def restart_sessions(self, now_ms: int) -> None:
         for member in self.members.values():
             self.put_off_session(member.id, now_ms)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self.set_timer(Timer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+                self.set_timer(MemberTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
 
 
 def add(counts: dict[str, int], name: str, by: int) -> None:

@@ -23,7 +23,7 @@ from mockbroker.state.groups.consumer.leaving import leave
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
 from mockbroker.state.groups.consumer.reconciliation import Owned, reconcile
 from mockbroker.state.groups.modern.assignors import RACK_AWARE, MemberSpec, assign_targets, assignor_names
-from mockbroker.state.groups.modern.group import NO_ASSIGNMENT, GroupConfigs, Timer
+from mockbroker.state.groups.modern.group import NO_ASSIGNMENT, GroupConfigs, MemberTimer
 from mockbroker.state.groups.modern.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -252,9 +252,9 @@ class MemberUpdate:
         if reached.classic is not None or (before is not None and not moved(before, reached)):
             return
         if reached.state is MemberState.UNREVOKED_PARTITIONS:
-            group.set_timer(Timer.REBALANCE, reached.id, self.now_ms + reached.rebalance_timeout_ms)
+            group.set_timer(MemberTimer.REBALANCE, reached.id, self.now_ms + reached.rebalance_timeout_ms)
         else:
-            group.cancel_timer(Timer.REBALANCE, reached.id)
+            group.cancel_timer(MemberTimer.REBALANCE, reached.id)
 
     def refresh_expressions(self) -> None:
         """Match expressions, once the member has its answer."""

@@ -28,7 +28,7 @@ NO_ASSIGNMENT: Partitions = {}
 SomeMember = TypeVar("SomeMember", bound=ModernMember)
 
 
-class Timer(Enum):
+class MemberTimer(Enum):
     """What a deadline of a member is about."""
 
     SESSION = "its next sign of life"
@@ -293,22 +293,22 @@ class ModernGroup(Generic[SomeMember]):
 
     # time
 
-    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+    def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
         """One of a member's deadlines was reached. Each kind has its own."""
         raise NotImplementedError
 
-    def set_timer(self, timer: Timer, member_id: str, deadline_ms: int) -> None:
+    def set_timer(self, timer: MemberTimer, member_id: str, deadline_ms: int) -> None:
         self.context.timers.set((self.id, timer, member_id), deadline_ms)
 
-    def has_timer(self, timer: Timer, member_id: str) -> bool:
+    def has_timer(self, timer: MemberTimer, member_id: str) -> bool:
         return (self.id, timer, member_id) in self.context.timers
 
-    def cancel_timer(self, timer: Timer, member_id: str) -> None:
+    def cancel_timer(self, timer: MemberTimer, member_id: str) -> None:
         self.context.timers.cancel((self.id, timer, member_id))
 
     def cancel_timers_of(self, member_id: str) -> None:
         """None of a member's deadlines counts any more."""
-        for timer in Timer:
+        for timer in MemberTimer:
             self.cancel_timer(timer, member_id)
 
     def cancel_timers(self) -> None:
@@ -320,7 +320,7 @@ class ModernGroup(Generic[SomeMember]):
         """A member has given a sign of life; its session is as long as the group's settings say, unless given."""
         if timeout_ms is None:
             timeout_ms = self.context.configs.group(self.id, f"{self.kind}.session.timeout.ms")
-        self.set_timer(Timer.SESSION, member_id, now_ms + timeout_ms)
+        self.set_timer(MemberTimer.SESSION, member_id, now_ms + timeout_ms)
 
     def restart_sessions(self, now_ms: int) -> None:
         """Give every member a whole session from now."""

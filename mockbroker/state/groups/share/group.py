@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mockbroker.state.groups.kind import TopicsOf
-from mockbroker.state.groups.modern.group import ModernGroup, Timer
+from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.subscriptions import count_names
 from mockbroker.state.groups.share import records
 from mockbroker.state.groups.share.members import ShareMember
@@ -73,7 +73,7 @@ class ShareGroup(ModernGroup[ShareMember]):
 
     # time
 
-    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+    def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
         """A member's session has ended: it is put out of the group."""
         self.fence(self.members[member_id])
 

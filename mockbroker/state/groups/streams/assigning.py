@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mockbroker.state.groups.modern.group import Timer
+from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.groups.streams import records
 from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup
 from mockbroker.state.groups.streams.members import StreamsMember
@@ -49,7 +49,7 @@ def new_targets(
         written, statuses: take what is to be kept, and what the member is to be told.
         keeps_target: the epoch was raised for members that are not at their targets, which stay as they are.
     """
-    if group.has_timer(Timer.INITIAL_REBALANCE, ""):
+    if group.has_timer(MemberTimer.INITIAL_REBALANCE, ""):
         statuses.append(delayed("Assignment delayed due to the configured initial rebalance delay."))
         return group.assignment_epoch, {}
     if group.assignment_epoch >= epoch:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.kind import TopicsOf
-from mockbroker.state.groups.modern.group import ModernGroup, Timer
+from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import MemberState
 from mockbroker.state.groups.streams import records
 from mockbroker.state.groups.streams.members import StreamsMember
@@ -231,29 +231,29 @@ class StreamsGroup(ModernGroup[StreamsMember]):
 
     # time
 
-    def on_timer(self, timer: Timer, member_id: str, now_ms: int) -> None:
+    def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
         """A member is too late with something and is put out; or the first members have been waited for."""
-        if timer is Timer.INITIAL_REBALANCE:
+        if timer is MemberTimer.INITIAL_REBALANCE:
             from mockbroker.state.groups.streams.assigning import assign_after_delay
 
             assign_after_delay(self, now_ms)
             return
         member = self.members[member_id]
-        if timer is not Timer.REBALANCE or member.state is MemberState.UNREVOKED_PARTITIONS:
+        if timer is not MemberTimer.REBALANCE or member.state is MemberState.UNREVOKED_PARTITIONS:
             self.fence(member)
 
     def restart_sessions(self, now_ms: int) -> None:
         """Give every member a whole session; a coordinator that takes over knows no more than records say."""
         self.forget_what_is_not_kept()
-        self.cancel_timer(Timer.INITIAL_REBALANCE, "")
+        self.cancel_timer(MemberTimer.INITIAL_REBALANCE, "")
         for member in self.members.values():
             self.put_off_session(member.id, now_ms)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self.set_timer(Timer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+                self.set_timer(MemberTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
 
     def cancel_timers(self) -> None:
         ModernGroup.cancel_timers(self)
-        self.cancel_timer(Timer.INITIAL_REBALANCE, "")
+        self.cancel_timer(MemberTimer.INITIAL_REBALANCE, "")
 
     def fence(self, member: StreamsMember) -> None:
         """Put a member out."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
-from mockbroker.state.groups.modern.group import Timer
+from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
 from mockbroker.state.groups.streams import records
 from mockbroker.state.groups.streams.assigning import RACK_TAGS, assignment_configs, new_targets
@@ -356,8 +356,8 @@ class _Beat:
     def _await_first_members(self, is_first: bool) -> None:
         group = self.group
         delay_ms = group.context.configs.group(group.id, "streams.initial.rebalance.delay.ms")
-        if is_first and delay_ms > 0 and not group.has_timer(Timer.INITIAL_REBALANCE, ""):
-            group.set_timer(Timer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
+        if is_first and delay_ms > 0 and not group.has_timer(MemberTimer.INITIAL_REBALANCE, ""):
+            group.set_timer(MemberTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
     def _members_and_targets(self, member: StreamsMember) -> tuple[dict[str, StreamsMember], dict[str, TaskSet]]:
         """The group's as they are with this heartbeat: a static member has its forerunner's target."""
@@ -376,9 +376,9 @@ class _Beat:
         if after != member:
             self.written.append(records.member_assignment(group.id, after))
             if after.state is MemberState.UNREVOKED_PARTITIONS:
-                group.set_timer(Timer.REBALANCE, after.id, self.now_ms + after.rebalance_timeout_ms)
+                group.set_timer(MemberTimer.REBALANCE, after.id, self.now_ms + after.rebalance_timeout_ms)
             else:
-                group.cancel_timer(Timer.REBALANCE, after.id)
+                group.cancel_timer(MemberTimer.REBALANCE, after.id)
         if self.replaced is not None:
             group.cancel_timers_of(self.replaced.id)
         return after

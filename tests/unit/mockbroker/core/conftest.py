@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.outcome import Outcome
 from mockbroker.core.simulation import Simulation
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.handlers.records import TOPIC
@@ -17,3 +18,18 @@ def sim(sim: Simulation) -> Simulation:
 @pytest.fixture
 def client(sim: Simulation) -> Client:
     return Client(sim)
+
+
+class Outcomes(list[Outcome]):
+    """Collects outcomes as an observer."""
+
+    def call_ended(self, outcome: Outcome) -> None:
+        self.append(outcome)
+
+
+@pytest.fixture
+def outcomes(sim: Simulation) -> Outcomes:
+    """How the calls of ``sim`` ended, in their order."""
+    found = Outcomes()
+    sim.engine.path.observers.append(found)
+    return found

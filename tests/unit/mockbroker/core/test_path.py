@@ -11,7 +11,7 @@ import protocol
 from mockbroker.call import Call, Wait
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import Close, Respond
-from mockbroker.core.simulation import ConnectionClosedError, Simulation
+from mockbroker.core.simulation import ConnectionClosedError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataResponse
@@ -20,20 +20,6 @@ from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 
 STAGES = ("read_header", "gate_version", "open_session", "check_limits", "inject_faults", "answer_cached", "handle")
-
-
-class Outcomes(list[Outcome]):
-    """Collects outcomes as an observer."""
-
-    def call_ended(self, outcome: Outcome) -> None:
-        self.append(outcome)
-
-
-@pytest.fixture
-def outcomes(sim: Simulation) -> Outcomes:
-    found = Outcomes()
-    sim.engine.path.observers.append(found)
-    return found
 
 
 def test_the_stages_are_these_in_this_order(sim):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_rack.audit import KINDS, audit
 from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic, layout_of_json
 from kafka_rack.pipeline.fleet.reading import Described
-from kafka_rack.pipeline.fleet.rows import SCHEMAS, SEVERITY, Asked, rows_of, severity
+from kafka_rack.pipeline.fleet.rows import SCHEMAS, SEVERITY, AuditQuestion, rows_of, severity
 from kafka_rack.pipeline.fleet.what_if import what_ifs
 from kafka_rack.placement import UsableBroker
 
@@ -27,7 +27,7 @@ BROKEN = {
 """orders-0 has both copies in rack a; events-0 has one copy in sync and needs two."""
 
 
-def rows(said, asked=Asked(), name="here"):  # noqa: B008 - it cannot change
+def rows(said, asked=AuditQuestion(), name="here"):  # noqa: B008 - it cannot change
     return rows_of(Described(name, f"{name}.json", None, layout_of_json(said)), asked)
 
 
@@ -89,7 +89,7 @@ def test_without_racks_there_is_no_plan_but_a_note():
 
 
 def test_kinds_to_ignore_are_left_out_of_counts_and_violations():
-    found = rows(BROKEN, Asked(ignore=("unwritable-now", "lost-with-rack", "unwritable-with-rack")))
+    found = rows(BROKEN, AuditQuestion(ignore=("unwritable-now", "lost-with-rack", "unwritable-with-rack")))
     assert (found.cluster["worst"], found.cluster["findings"]) == ("shared-rack", 1)
     assert {row["kind"] for row in found.tables["violations"]} == {"shared-rack"}
 
@@ -97,7 +97,7 @@ def test_kinds_to_ignore_are_left_out_of_counts_and_violations():
 def test_the_default_for_min_insync_replicas_is_that_of_the_audit():
     said = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1]]}}
     assert [row["unwritable"] for row in rows(said).tables["what_if"]] == [0, 0, 0, 0]
-    assert [row["unwritable"] for row in rows(said, Asked(2)).tables["what_if"]] == [1, 1, 1, 1]
+    assert [row["unwritable"] for row in rows(said, AuditQuestion(2)).tables["what_if"]] == [1, 1, 1, 1]
 
 
 def test_every_kind_has_its_severity():
@@ -144,7 +144,7 @@ def layouts(draw: st.DrawFn) -> ClusterLayout:
 
 @given(layouts(), st.sampled_from([None, 2]))
 def test_rows_are_what_the_audit_says(layout, least):
-    found = rows_of(Described("x", "x.json", 1, layout), Asked(least))
+    found = rows_of(Described("x", "x.json", 1, layout), AuditQuestion(least))
     said = audit(layout, min_insync_replicas=least)
     by_rack = {row["rack"]: row for row in found.tables["what_if"] if row["fails"] == "rack"}
     assert {rack: (row["unwritable"], row["lost"]) for rack, row in by_rack.items()} == {

@@ -102,11 +102,11 @@ async def test_of_many_calls_the_last_are_told_and_the_rest_is_counted(cluster, 
 
 
 async def test_a_listener_that_does_not_read_keeps_one_of_each_kind_and_counts_what_it_missed():
-    listener = events_module.Listener()
+    listener = events_module.EventListener()
     for number in range(1000):
         listener.offer("cluster", b"%d" % number)
-        listener.offer("requests", events_module.Batch(b"[]", 3, 1, number))
-    assert listener.waiting == {"cluster": b"999", "requests": events_module.Batch(b"[]", 3, 1 + 999 * 4, 999)}
+        listener.offer("requests", events_module.EventBatch(b"[]", 3, 1, number))
+    assert listener.waiting == {"cluster": b"999", "requests": events_module.EventBatch(b"[]", 3, 1 + 999 * 4, 999)}
 
 
 async def test_no_more_than_so_many_may_listen(http, control, monkeypatch):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.outcome import Ending
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest
@@ -16,20 +16,6 @@ from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, 
 
 METADATA = MetadataRequest(topics=None)
 HEARTBEAT = HeartbeatRequest(group_id="billing", generation_id=1, member_id="m")
-
-
-class Outcomes(list[Outcome]):
-    """Collects outcomes as an observer."""
-
-    def call_ended(self, outcome: Outcome) -> None:
-        self.append(outcome)
-
-
-@pytest.fixture
-def outcomes(sim: Simulation) -> Outcomes:
-    found = Outcomes()
-    sim.engine.path.observers.append(found)
-    return found
 
 
 def correlation_ids(client: Client) -> list[int]:
