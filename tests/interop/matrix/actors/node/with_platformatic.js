@@ -92,7 +92,8 @@ class Client {
     })
     const looking = setInterval(() => into.change(() => { into.held = held().length }), 50)
     const commit = () => {
-      const offsets = [...next].map(([partition, offset]) => ({ topic, partition, offset: offset + 1n, leaderEpoch: -1 }))
+      const mine = [...next].filter(([partition]) => held().includes(partition)) // others may be further by now
+      const offsets = mine.map(([partition, offset]) => ({ topic, partition, offset: offset + 1n, leaderEpoch: -1 }))
       return consumer.commit({ offsets })
     }
     const close = async () => {
