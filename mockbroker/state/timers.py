@@ -16,7 +16,8 @@ class Timers(Generic[Key]):
     """One deadline a key, in milliseconds; setting it again replaces it.
 
     The heap holds at most one entry a key: a deadline put off stays where it was and is moved when it comes up, since a
-    heartbeat puts off a session that is hardly ever reached.
+    heartbeat puts off a session that is hardly ever reached. The earliest deadline is asked for after each call, and
+    found anew only once any was set or cancelled.
 
     >>> timers = Timers()
     >>> timers.set("session", 10)
@@ -29,15 +30,19 @@ class Timers(Generic[Key]):
     _queued: dict[Key, tuple[int, int]] = field(default_factory=dict)  # the key's entry in the heap: when, which
     _heap: list[tuple[int, int, Key]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)  # equal deadlines come in the order they were queued
+    _next_ms: int | None = None  # as it was when last found
+    _is_found: bool = False  # and nothing has changed since
 
     def set(self, key: Key, deadline_ms: int) -> None:
         self._deadlines[key] = deadline_ms
+        self._is_found = False
         queued = self._queued.get(key)
         if queued is None or deadline_ms < queued[0]:
             self._queue(key, deadline_ms)
 
     def cancel(self, key: Key) -> None:
         self._deadlines.pop(key, None)
+        self._is_found = False
 
     def __iter__(self) -> Iterator[Key]:
         """The keys with a deadline, in the order in which they first had one."""
@@ -48,8 +53,11 @@ class Timers(Generic[Key]):
 
     def next_ms(self) -> int | None:
         """The earliest deadline, None if there is none."""
-        self._settle()
-        return self._heap[0][0] if self._heap else None
+        if not self._is_found:
+            self._settle()
+            self._next_ms = self._heap[0][0] if self._heap else None
+            self._is_found = True
+        return self._next_ms
 
     def due(self, now_ms: int) -> Iterator[Key]:
         """The keys whose time has come, earliest first, each taken off as it is given out.
@@ -62,6 +70,7 @@ class Timers(Generic[Key]):
     def take(self) -> Key:
         """Take off the key with the earliest deadline. Raises IndexError: there is none."""
         self._settle()
+        self._is_found = False
         key = heappop(self._heap)[2]
         del self._queued[key], self._deadlines[key]
         return key
