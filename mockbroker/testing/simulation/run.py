@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.state.share.partition import SharePartition
 from mockbroker.state.topics.topic import Partition
 from mockbroker.testing.simulation.clients.admin import Admin, AdminSettings
 from mockbroker.testing.simulation.clients.client import Client, TopicPartition
@@ -264,8 +265,8 @@ class Run:
             running = self.cluster.state.share.get(key)
             if running is None:
                 yield f"share group {group} reads nothing from {name}"
-            elif running.start_offset < end:
-                yield f"share group {group} is done with {name} up to {running.start_offset} of {end}"
+            elif (done := done_up_to(running)) < end:
+                yield f"share group {group} is done with {name} up to {done} of {end}"
 
     def _sharing_problems(self) -> list[Problem]:
         for one in self.live.values():
@@ -345,6 +346,19 @@ class Run:
                 if len(topics[name].partitions) < count:
                     found.append(f"topic {name} was widened to {count} partitions, and has fewer")
         return [Problem("undone", text) for text in found]
+
+
+def done_up_to(partition: SharePartition) -> int:
+    """The first offset that a share group is not done with. The start of a share partition may lie before it: behind a
+    new leader's gaps it moves with the next new record only.
+    """
+    done = partition.start_offset
+    for batch in partition.batches:
+        for first, last, state in batch.states():
+            if first > done or not state.state.is_terminal:
+                return done
+            done = max(done, last + 1)
+    return done
 
 
 def work_of(client: Client, settings: Any) -> Work:
