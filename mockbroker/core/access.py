@@ -104,6 +104,8 @@ OF_THE_CLUSTER = {
     57: ALTER,
     64: ALTER,
     74: DESCRIBE_CONFIGS,
+    80: ALTER,
+    81: ALTER,
 }
 ALLOWED_BY_CLUSTER = {CREATE_TOPICS: CREATE, DELETE_TOPICS: DELETE, 23: CLUSTER_ACTION}
 """What somebody may do with every topic who may do it with the cluster."""

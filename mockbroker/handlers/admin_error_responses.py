@@ -121,11 +121,13 @@ def alter_user_scram_credentials(response: Any, request: Any, _version: int, err
 
 
 BUILDERS: dict[int, Builder] = {
+    17: top_level,
     29: top_level_with_words,
     30: create_acls,
     31: delete_acls,
     34: alter_replica_log_dirs,
     35: top_level,
+    36: top_level_with_words,
     38: create_delegation_token,
     39: top_level,
     40: top_level,
@@ -139,6 +141,8 @@ BUILDERS: dict[int, Builder] = {
     57: top_level_with_words,
     60: top_level_with_words,
     64: top_level_described,
+    80: top_level_described,
+    81: top_level_described,
     94: top_level_described,
 }
 """Who builds the answer, by API key."""

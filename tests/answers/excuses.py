@@ -38,34 +38,6 @@ class Excuse:
 
 EXCUSES: tuple[Excuse, ...] = (
     Excuse(
-        api="ApiVersions",
-        scenario="*api versions v*",
-        step="*APIs of broker*",
-        field="apis.SaslHandshake",
-        why="clients do not log in here",
-    ),
-    Excuse(
-        api="ApiVersions",
-        scenario="*api versions v*",
-        step="*APIs of broker*",
-        field="apis.SaslAuthenticate",
-        why="clients do not log in here",
-    ),
-    Excuse(
-        api="ApiVersions",
-        scenario="*api versions v*",
-        step="*APIs of broker*",
-        field="apis.AddRaftVoter",
-        why="there is no quorum of controllers here",
-    ),
-    Excuse(
-        api="ApiVersions",
-        scenario="*api versions v*",
-        step="*APIs of broker*",
-        field="apis.RemoveRaftVoter",
-        why="there is no quorum of controllers here",
-    ),
-    Excuse(
         api="Metadata",
         scenario="metadata/internal topic*",
         step="*consumer offsets",

@@ -24,6 +24,7 @@ ERRORS = {
     "refused without words": ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
 }
 KAFKAS_OWN_SENTENCE = {  # Kafka describes the error in general
+    "AddRaftVoterResponse",
     "AlterClientQuotasResponse",
     "DescribeQuorumResponse",
     "UnregisterBrokerResponse",
@@ -35,6 +36,7 @@ KAFKAS_OWN_SENTENCE = {  # Kafka describes the error in general
     "FindCoordinatorResponse",
     "ReadShareGroupStateResponse",
     "ReadShareGroupStateSummaryResponse",
+    "RemoveRaftVoterResponse",
     "WriteShareGroupStateResponse",
 }
 
