@@ -13,10 +13,11 @@ from functools import partial
 from typing import TypeVar
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.coordinator import check_group_id
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -56,11 +57,15 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
         requires_member_id=call.version >= MEMBER_ID_REQUIRED_VERSION,
         skips_assignment=call.version >= SKIP_ASSIGNMENT_VERSION,
     )
+    member_id = request.member_id
     try:
+        call.cluster.groups.check_joining(request.group_id, request.session_timeout_ms)
+        if not coordinates(call, request.group_id):
+            member_id = ""  # as Kafka leaves it out here
         check_coordinator(call, request.group_id)
         parked = call.cluster.groups.join(request.group_id, joining, call.now_ms, call.rng)
     except ApiError as error:
-        return join_response(call.version, JoinAnswer(request.member_id, ErrorCode(error.code)))
+        return join_response(call.version, JoinAnswer(member_id, ErrorCode(error.code)))
     return when_answered(parked, partial(join_response, call.version))
 
 
@@ -87,9 +92,10 @@ def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
 def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wait:
     """Ask for the assignment, and for the leader bring it; the answer comes when the leader has."""
     try:
-        check_coordinator(call, request.group_id)
         if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        check_group_id(request.group_id)
+        check_coordinator(call, request.group_id)
         parked = call.cluster.groups.sync(
             request.group_id,
             request.member_id,
@@ -118,6 +124,7 @@ def sync_response(answer: SyncAnswer) -> SyncGroupResponse:
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """A member's sign of life; REBALANCE_IN_PROGRESS sends it to join again."""
     try:
+        check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         call.cluster.groups.heartbeat(
             request.group_id, request.member_id, request.group_instance_id, request.generation_id, call.now_ms
@@ -135,6 +142,7 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     if batch:
         leaving = [(member.member_id, member.group_instance_id) for member in request.members]
     try:
+        check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         errors = call.cluster.groups.leave(request.group_id, leaving, call.now_ms)
     except ApiError as error:

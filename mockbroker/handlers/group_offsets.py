@@ -20,6 +20,7 @@ from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
 from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import NOTHING_COMMITTED, Committed
 from mockbroker.state.image.image import TopicPartition
 from protocol.apis.group_offsets import (
@@ -206,25 +207,22 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
             else:
                 known.append((partition.topic.name, partition.index))
     try:
+        check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         results.update(call.cluster.groups.delete_offsets(request.group_id, known, subscribed_topics))
     except ApiError as error:
         return OffsetDeleteResponse(error_code=error.code)
-    return OffsetDeleteResponse(
-        topics=[
-            OffsetDeleteResponse.Topic(
-                name=topic.name,
-                partitions=[
-                    OffsetDeleteResponse.Topic.Partition(
-                        partition_index=wanted.partition_index,
-                        error_code=results[topic.name, wanted.partition_index],
-                    )
-                    for wanted in topic.partitions
-                ],
+    topics: dict[str, list[OffsetDeleteResponse.Topic.Partition]] = {}  # the answer has each topic once
+    for topic in request.topics:
+        if topic.partitions or not is_known(call, topic.name):
+            topics.setdefault(topic.name, []).extend(
+                OffsetDeleteResponse.Topic.Partition(
+                    partition_index=wanted.partition_index, error_code=results[topic.name, wanted.partition_index]
+                )
+                for wanted in topic.partitions
             )
-            for topic in request.topics
-            if topic.partitions or not is_known(call, topic.name)
-        ]
+    return OffsetDeleteResponse(
+        topics=[OffsetDeleteResponse.Topic(name=name, partitions=partitions) for name, partitions in topics.items()]
     )
 
 

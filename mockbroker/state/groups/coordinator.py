@@ -144,18 +144,22 @@ class Groups:
 
     # members
 
+    def check_joining(self, group_id: str, session_timeout_ms: int) -> None:
+        """Refuse what any broker refuses of a JoinGroup. Raises ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
+        check_group_id(group_id)
+        shortest, longest = (self.settings[f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
+        if not shortest <= session_timeout_ms <= longest:
+            raise ApiError(
+                ErrorCode.INVALID_SESSION_TIMEOUT,
+                f"session timeout {session_timeout_ms} ms, but {shortest} to {longest} ms are allowed",
+            )
+
     def join(self, group_id: str, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
         """Take a JoinGroup in. A member without an id creates the group if need be.
 
-        Raises ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, and those of ``ClassicGroup.join``.
+        Raises ApiError: those of ``check_joining`` and of ``ClassicGroup.join``.
         """
-        check_group_id(group_id)
-        shortest, longest = (self.settings[f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
-        if not shortest <= joining.session_timeout_ms <= longest:
-            raise ApiError(
-                ErrorCode.INVALID_SESSION_TIMEOUT,
-                f"session timeout {joining.session_timeout_ms} ms, but {shortest} to {longest} ms are allowed",
-            )
+        self.check_joining(group_id, joining.session_timeout_ms)
         other = self._groups.get(group_id)
         if other is not None and not isinstance(other, ClassicGroup):
             if is_consumer(other) and other.member_count:

@@ -16,6 +16,7 @@ from mockbroker.state.groups.modern.assignors import assignor_names
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import NOBODY, STATIC_LEAVE_EPOCH, MemberState
 from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
+from mockbroker.state.groups.offsets_topic import java_hash
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
 from protocol.embedded.consumer_group_log import (
@@ -32,6 +33,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.groups.kind import CommitCheck
 
+FIBONACCI = -7046029254386353131  # what BaseHashTable multiplies hashes by
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that speak the consumer protocol
 
 
@@ -130,16 +132,20 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def preferred_assignor(self, before: ConsumerMember | None = None, after: ConsumerMember | None = None) -> str:
         """The assignor that most members ask for, once one of them has changed; the first of the brokers' if none does.
 
-        Of equals the one that comes first by name; Kafka leaves that to a hash table.
+        Of equals the one that comes first in Kafka's hash tables: that of the group goes by names, while a member's
+        vote that is counted anew comes first in its copy. So a heartbeat of the only one that asks for the other of two
+        equals grows the group's epoch, each time.
         """
-        counts = dict(self.assignors)
+        counts = {name: self.assignors[name] for name in sorted(self.assignors, key=place_in_table)}
         if before is not None and before.assignor is not None:
             add(counts, before.assignor, -1)
         if after is not None and after.assignor is not None:
-            add(counts, after.assignor, 1)
+            if after.assignor not in counts:
+                counts = {after.assignor: 0, **counts}
+            counts[after.assignor] += 1
         if not counts:
             return assignor_names(self.context.configs)[0]
-        return max(sorted(counts), key=counts.__getitem__)
+        return max(counts, key=counts.__getitem__)
 
     def counts_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> Counts:
         counts = ModernGroup.counts_after(self, before, after)
@@ -251,6 +257,15 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             self.put_off_session(member.id, now_ms)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 self.set_timer(MemberTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+
+
+def place_in_table(assignor: str) -> int:
+    """Where a name is in a hash table of Kafka's coordinators that has one or two of them.
+
+    >>> sorted(["range", "uniform"], key=place_in_table)
+    ['uniform', 'range']
+    """
+    return (java_hash(assignor) * FIBONACCI & (1 << 64) - 1) >> 63
 
 
 def add(counts: dict[str, int], name: str, by: int) -> None:

@@ -200,7 +200,7 @@ def test_a_broker_that_does_not_coordinate_the_group_says_so(members, sim):
     other = (sim.cluster.coordinator_for(READERS).id + 1) % 3
     requests = [
         JoinGroupRequest(group_id=READERS, session_timeout_ms=10_000),
-        SyncGroupRequest(group_id=READERS),
+        SyncGroupRequest(group_id=READERS, protocol_type="consumer", protocol_name="range"),
         HeartbeatRequest(group_id=READERS),
         LeaveGroupRequest(group_id=READERS),
     ]
