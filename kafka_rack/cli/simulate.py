@@ -1,9 +1,10 @@
 """Run the whole cluster with simulated clients under virtual time, with things going wrong, by seed.
 
-Each seed draws producers, consumers, transactional pipelines and admins, and a storm: brokers and racks that stop and
-crash, links that are cut or slow, errors, frozen clients, restarts of everything. Then all is mended. Afterwards nobody
-may be stuck, and clients may have seen nothing that Kafka does not permit. The same seed does the same each time; of
-one that fails the command is printed that does it again, made small first. Exit code 1 when a seed failed.
+Each seed draws producers, consumers, share groups, transactional pipelines and admins, and a storm: brokers and racks
+that stop and crash, links that are cut or slow, errors, frozen clients, restarts of everything. Then all is mended.
+Afterwards nobody may be stuck, and clients may have seen nothing that Kafka does not permit. The same seed does the
+same each time; of one that fails the command is printed that does it again, made small first. Exit code 1 when a seed
+failed.
 
 Examples:
   kafka-rack simulate

@@ -60,7 +60,10 @@ def test_without_faults_nothing_happens_before_all_is_mended(capsys):
     ("arguments", "error"),
     [
         (["--faults", "earthquake"], "fault: expected one of stop-broker, "),
-        (["--workloads", "cooks"], "workload: expected one of producers, consumers, pipelines, admins, got 'cooks'"),
+        (
+            ["--workloads", "cooks"],
+            "workload: expected one of producers, consumers, pipelines, admins, sharers, got 'cooks'",
+        ),
         (["--racks", "a,b"], "racks: expected those of at least 3 brokers, got 2"),
         (["--set", "min.insync.replicas"], "--set: expected NAME=VALUE, got 'min.insync.replicas'"),
         (["--story"], "--story goes with --seed"),
