@@ -206,24 +206,36 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
                 results[topic.name, wanted.partition_index] = ErrorCode(error.code)
             else:
                 known.append((partition.topic.name, partition.index))
+    refused = bool(results) or not all(is_known(call, topic.name) for topic in request.topics)
     try:
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         results.update(call.cluster.groups.delete_offsets(request.group_id, known, subscribed_topics))
     except ApiError as error:
         return OffsetDeleteResponse(error_code=error.code)
-    topics: dict[str, list[OffsetDeleteResponse.Topic.Partition]] = {}  # the answer has each topic once
-    for topic in request.topics:
-        if topic.partitions or not is_known(call, topic.name):
-            topics.setdefault(topic.name, []).extend(
+    topics = [
+        OffsetDeleteResponse.Topic(
+            name=topic.name,
+            partitions=[
                 OffsetDeleteResponse.Topic.Partition(
                     partition_index=wanted.partition_index, error_code=results[topic.name, wanted.partition_index]
                 )
                 for wanted in topic.partitions
-            )
-    return OffsetDeleteResponse(
-        topics=[OffsetDeleteResponse.Topic(name=name, partitions=partitions) for name, partitions in topics.items()]
-    )
+            ],
+        )
+        for topic in request.topics
+        if topic.partitions or not is_known(call, topic.name)
+    ]
+    return OffsetDeleteResponse(topics=merged(topics) if refused else topics)
+
+
+def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteResponse.Topic]:
+    """Each topic once, as Kafka has it where a partition is refused before the group is asked."""
+    by_name: dict[str, OffsetDeleteResponse.Topic] = {}
+    for topic in topics:
+        known = by_name.setdefault(topic.name, OffsetDeleteResponse.Topic(name=topic.name, partitions=[]))
+        known.partitions.extend(topic.partitions)
+    return list(by_name.values())
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:

@@ -229,6 +229,18 @@ def errors_of(answer):
     return {partition.partition_index: partition.error_code for partition in answer.topics[0].partitions}
 
 
+@pytest.mark.parametrize(("index", "topics"), [(0, 2), (99, 1)])
+def test_a_topic_that_is_named_twice_is_answered_once_only_where_a_partition_is_refused(sim, index, topics):
+    commit(sim, [0])
+    named = [
+        OffsetDeleteRequest.Topic(
+            name="orders", partitions=[OffsetDeleteRequest.Topic.Partition(partition_index=partition)]
+        )
+        for partition in (0, index)
+    ]
+    assert len(ask(sim, OffsetDeleteRequest(group_id=READERS, topics=named)).topics) == topics
+
+
 def subscription(*topics):
     message = protocol.named_class("ConsumerProtocolSubscription")(topics=list(topics), user_data=None)
     return (1).to_bytes(2, "big") + protocol.encode(message, 1)
