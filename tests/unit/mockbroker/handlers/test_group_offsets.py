@@ -231,7 +231,7 @@ def errors_of(answer):
 
 @pytest.mark.parametrize(("index", "topics"), [(0, 2), (99, 1)])
 def test_a_topic_that_is_named_twice_is_answered_once_only_where_a_partition_is_refused(sim, index, topics):
-    commit(sim, [0])
+    commit(sim, {0: 5})
     named = [
         OffsetDeleteRequest.Topic(
             name="orders", partitions=[OffsetDeleteRequest.Topic.Partition(partition_index=partition)]
