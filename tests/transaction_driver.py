@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.group_offsets import OffsetFetchRequest
 from protocol.apis.produce import ProduceRequest
@@ -43,7 +44,7 @@ class TransactionalProducer:
 
     @property
     def coordinator(self) -> int:
-        return self.sim.cluster.coordinator_for(self.id).id
+        return self.sim.cluster.coordinator_for(self.id, TRANSACTIONS_TOPIC).id
 
     def init(self, *, continues: bool = False) -> int:
         """Begin, or with ``continues`` go on after an error (KIP-360)."""

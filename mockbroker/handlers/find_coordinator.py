@@ -1,7 +1,8 @@
 """FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
-Reads cluster.brokers and, through ``coordinator_for``, writes which broker a key was given to. The address is that of
-the listener the client came in by.
+Reads cluster.brokers and, through ``coordinator_for``, makes the topic of the key's type if there is none yet. The
+address is that of the listener the client came in by. Where Kafka makes the topic it answers COORDINATOR_NOT_AVAILABLE
+first; here the topic is there at once.
 Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and share partitions' broken keys.
 Source: KIP-98, KIP-699, KIP-932; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
@@ -12,6 +13,7 @@ import re
 
 from mockbroker.call import Call, handles
 from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.error_codes import ErrorCode
 
@@ -19,7 +21,8 @@ BATCH_VERSION = 4
 SHARE_VERSION = 6
 GROUP, TRANSACTION, SHARE = 0, 1, 2  # key types
 NO_NODE = -1
-SHARE_KEY = re.compile(r"(?P<group>.*):[A-Za-z0-9_-]{22}(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
+TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)  # by key type
+SHARE_KEY = re.compile(r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
 
 
 @handles(FindCoordinatorRequest)
@@ -43,11 +46,10 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
     try:
         if key_type not in (GROUP, TRANSACTION, SHARE):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a key type of 0, 1 or 2, got {key_type}")
-        if key_type == SHARE:
-            if call.version < SHARE_VERSION:
-                raise ApiError(ErrorCode.INVALID_REQUEST)
-            check_share_key(key)
-        broker = call.cluster.coordinator_for(key)
+        if key_type == SHARE and call.version < SHARE_VERSION:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        named = share_key(key) if key_type == SHARE else key
+        broker = call.cluster.coordinator_for(named, TOPICS[key_type])
         if not call.view.is_alive(broker.id):
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")
     except ApiError as error:
@@ -60,22 +62,30 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
     )
 
 
-def check_share_key(key: str) -> None:
-    """Nothing where a key is a group, a topic id and a partition. Raises ApiError: INVALID_REQUEST."""
+def share_key(key: str) -> str:
+    """The key of a share partition in the form that decides where it is. Raises ApiError: INVALID_REQUEST.
+
+    >>> share_key("workers:AAAAAAAAAAAAAAAAAAAAAA==:+2")
+    'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
+    """
     found = SHARE_KEY.fullmatch(key)
     if found is None or not found["group"].strip() or not -(1 << 31) <= int(found["partition"]) < 1 << 31:
         raise ApiError(ErrorCode.INVALID_REQUEST)
+    return f"{found['group']}:{found['topic']}:{int(found['partition'])}"
 
 
-def coordinates(call: Call, key: str) -> bool:
-    """Whether the broker that was called coordinates the group or transactional id."""
-    return call.cluster.coordinator_for(key) is call.broker
+def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:
+    """Whether the broker that was called coordinates a group, or the key of another coordinators' topic."""
+    try:
+        return call.cluster.coordinator_for(key, topic) is call.broker
+    except ApiError:
+        return False
 
 
-def check_coordinator(call: Call, key: str) -> None:
-    """Nothing where the broker that was called coordinates the group or transactional id.
+def check_coordinator(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> None:
+    """Nothing where the broker that was called coordinates a group, or the key of another coordinators' topic.
 
-    Raises ApiError: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE.
+    Raises ApiError: NOT_COORDINATOR.
     """
-    if not coordinates(call, key):
+    if not coordinates(call, key, topic):
         raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {key}")

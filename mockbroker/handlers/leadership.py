@@ -36,7 +36,10 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"topic {topic.name} has partitions 0 to {len(topic.partitions) - 1}, not {index}",
         )
-    return topic.partitions[index]
+    partition = topic.partitions[index]
+    if topic.is_internal:
+        cluster.internal_topics.open(partition)
+    return partition
 
 
 def is_known(call: Call, topic_key: str | bytes) -> bool:

@@ -225,7 +225,10 @@ def topic_on_demand(
             try:
                 check_controller(call, forwarding=True)
                 cluster.replication_control.check_new_name(name)
-                cluster.create_topic(name, requesting_broker_id=call.broker.id)
+                if name in INTERNAL_TOPICS:
+                    cluster.internal_topics.topic(name)
+                else:
+                    cluster.create_topic(name, requesting_broker_id=call.broker.id)
             except ApiError as error:
                 code = code if is_kraft else error.code
     return MetadataResponse.Topic(

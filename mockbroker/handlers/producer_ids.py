@@ -12,6 +12,7 @@ from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.error_codes import ErrorCode
 
@@ -44,7 +45,7 @@ def initialise_transactional(
     two_phase_commit, keep_prepared = request.enable2_pc, request.keep_prepared_txn
     timeout_ms = request.transaction_timeout_ms
     transactions.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
-    check_coordinator(call, transactional_id)
+    check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
     return transactions.initialise(
         transactional_id,
         timeout_ms,

@@ -18,6 +18,7 @@ from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
 from mockbroker.state.share.coordinator import Written, coordinator_key
+from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
@@ -118,7 +119,7 @@ def answered(
             result = results[asked.partition] = response.Topic.Partition(partition=asked.partition)
             key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
             try:
-                check_coordinator(call, coordinator_key(key))
+                check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
                 handle(key, asked, result)
             except ApiError as error:
                 result.error_code, result.error_message = error.code, error.message

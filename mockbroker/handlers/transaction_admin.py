@@ -17,6 +17,7 @@ from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log_transactions import NO_OFFSET
 from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
 from mockbroker.state.transactions.states import STATE_NAMES, State
 from protocol.apis.transaction_admin import (
@@ -95,7 +96,7 @@ def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
     try:
         if not transactional_id:
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        check_coordinator(call, transactional_id)
+        check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
         value = call.cluster.transactions.get(transactional_id)
     except ApiError as error:
         return TransactionEntry(transactional_id=transactional_id, error_code=error.code)
@@ -120,7 +121,8 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
     names = set(STATE_NAMES.values())
     found = call.cluster.transactions.select(
         lambda transactional_id: (
-            coordinates(call, transactional_id) and (wanted is None or wanted.fullmatch(transactional_id) is not None)
+            coordinates(call, transactional_id, TRANSACTIONS_TOPIC)
+            and (wanted is None or wanted.fullmatch(transactional_id) is not None)
         ),
         states=frozenset(request.state_filters),
         producer_ids=frozenset(request.producer_id_filters),

@@ -14,6 +14,7 @@ from enum import Enum
 from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.coordinator import BUMP
 from protocol.error_codes import ErrorCode
 
@@ -37,7 +38,7 @@ def transaction_errors(
     """Why partitions cannot be written to in a producer's transaction; those that can are left out."""
     cluster = call.cluster
     try:
-        coordinator = cluster.coordinator_for(transactional_id)
+        coordinator = cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC)
         if not (coordinator.is_running and cluster.network.connects(call.broker.id, coordinator.id)):
             return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
         transactions = cluster.transactions

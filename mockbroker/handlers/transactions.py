@@ -25,9 +25,9 @@ from mockbroker.handlers.transactional_ids import TransactionSupport, transactio
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import Committed
-from mockbroker.state.groups.offsets_topic import OFFSETS_TOPIC, offsets_partition
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.state.transactions.coordinator import BUMP, NO_BUMP
 from protocol.apis.transactions import (
@@ -108,7 +108,7 @@ def added(
     transactions = call.cluster.transactions
     try:
         if transactional_id:
-            check_coordinator(call, transactional_id)
+            check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
         if verify_only:
             errors.update(transactions.verify(transactional_id, producer_id, epoch, partitions, call.now_ms))
         else:
@@ -135,7 +135,7 @@ def unfit(call: Call, one: TopicPartition) -> ErrorCode:
     if name in INTERNAL_TOPICS and call.version < BROKERS_VERSION:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if name == OFFSETS_TOPIC:
-        known = 0 <= index < call.cluster.settings["offsets.topic.num.partitions"]
+        known = 0 <= index < len(call.cluster.internal_topics.topic(name).partitions)
         return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         find_partition(call, name, index)
@@ -173,7 +173,7 @@ def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffset
     """Add the partition that a group's offsets would be in."""
     try:
         if request.transactional_id:
-            check_coordinator(call, request.transactional_id)
+            check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
         call.cluster.transactions.add_partitions(
             request.transactional_id,
             request.producer_id,
@@ -187,7 +187,8 @@ def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffset
 
 
 def offsets_of(call: Call, group_id: str) -> TopicPartition:
-    return (OFFSETS_TOPIC, offsets_partition(group_id, call.cluster.settings["offsets.topic.num.partitions"]))
+    """The partition that a group's offsets are in. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+    return (OFFSETS_TOPIC, call.cluster.internal_topics.partition_of(OFFSETS_TOPIC, group_id).index)
 
 
 @handles(EndTxnRequest)
@@ -196,7 +197,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     bumps = call.version >= BUMPING_VERSION
     try:
         if request.transactional_id:
-            check_coordinator(call, request.transactional_id)
+            check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
         producer_id, epoch = call.cluster.transactions.end(
             request.transactional_id,
             request.producer_id,
@@ -251,11 +252,6 @@ def write_marker(
 ) -> None:
     """Write one marker. Raises ApiError."""
     cluster = call.cluster
-    if name == OFFSETS_TOPIC:
-        if not 0 <= index < cluster.settings["offsets.topic.num.partitions"]:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        cluster.transactions.end_offsets(marker.producer_id, (name, index), committed=marker.transaction_result)
-        return
     partition = find_partition(call, name, index)
     if not partition.topic.diskless and call.broker.id not in partition.replicas:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -279,6 +275,8 @@ def write_marker(
     )
     if deposed is None:
         cluster.replication.appended(partition, call.now_ms)
+        if name == OFFSETS_TOPIC:
+            cluster.transactions.end_offsets(marker.producer_id, (name, index), committed=marker.transaction_result)
         written.append((partition, end_offset, result))
 
 
@@ -339,6 +337,7 @@ def stage(
             request.group_instance_id,
             offsets,
             call.now_ms,
+            epoch,
         )
     except ApiError as error:
         code = ErrorCode(error.code)

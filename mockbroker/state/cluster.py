@@ -30,6 +30,8 @@ from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
 from mockbroker.state.timers import TimerService
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.internal_topics import InternalTopics
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
 from mockbroker.state.topics.topic import Partition, Topic, random_uuid
@@ -81,6 +83,7 @@ class Cluster:
     replication_control: ReplicationControl = field(init=False)
     replication: Replication = field(init=False)
     upkeep: LogUpkeep = field(init=False)
+    internal_topics: InternalTopics = field(init=False)
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
@@ -93,6 +96,7 @@ class Cluster:
         self.replication_control = ReplicationControl(self)
         self.cluster_control = ClusterControl(self)
         self.upkeep = LogUpkeep(self)
+        self.internal_topics = InternalTopics(self)
         self.replication = Replication(
             self.network,
             self.timers.subsystem("replication", self._check_in_sync),
@@ -173,7 +177,7 @@ class Cluster:
             settings=self.settings,
             rng=snapshot.rng(),
             id=snapshot.cluster_id,
-            liveness=Liveness(self.brokers, coordinators=dict(snapshot.coordinators)),
+            liveness=Liveness(self.brokers),
             writer=writer,
             log_store=snapshot.logs.fork(),
             producers=Producers(writer, dict(snapshot.last_producer_epochs)),
@@ -243,9 +247,12 @@ class Cluster:
         """The rack of each broker that is up, by its id; None for a broker without one."""
         return self.liveness.rack_by_online_broker()
 
-    def coordinator_for(self, group_id: str) -> Broker:
-        """The broker that coordinates a group or a transactional id. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
-        return self.liveness.coordinator_for(group_id)
+    def coordinator_for(self, key: str, topic: str = OFFSETS_TOPIC) -> Broker:
+        """The broker that coordinates a group, or the key of another coordinators' topic: the leader of its partition.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE.
+        """
+        return self.internal_topics.coordinator(topic, key)
 
     def diskless_broker(self, rack: str | None) -> int:
         """The broker whose turn it is for clients of this rack, -1 while none is up."""
@@ -516,16 +523,24 @@ class Cluster:
         return self.replication_control.set_isr(self.find_partition(name, index), broker_ids)
 
     def move_coordinator(self, group_id: str, broker_id: int, now_ms: int) -> bool:
-        """Have a broker coordinate a group, or a transactional id, for as long as it is up; False if it did.
+        """Have a broker coordinate a group, or a transactional id, whenever it is up; False if it did.
 
-        The broker before answers NOT_COORDINATOR, to the members too that wait there. Raises KeyError: no such
-        broker. ApiError: COORDINATOR_NOT_AVAILABLE, it is not up.
+        It becomes the first replica, and the leader, of the partition of ``__consumer_offsets`` that the group is in,
+        and of that of ``__transaction_state`` if there is this topic; whatever else is in them moves along. The broker
+        before answers NOT_COORDINATOR, to the members too that wait there.
+
+        Raises KeyError: no such broker. ApiError: COORDINATOR_NOT_AVAILABLE, it is not up.
         """
         self.now_ms = now_ms
-        moved = self.liveness.move_coordinator(group_id, broker_id)
-        if moved and self.has_groups:
-            self.groups.coordinator_moved(group_id, now_ms)
-        return moved
+        if not self.liveness.broker(broker_id).online:
+            up = ", ".join(str(broker.id) for broker in self.online_brokers()) or "none"
+            raise ApiError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"expected a broker that is up ({up}) for the coordinator of {group_id}, got {broker_id}",
+            )
+        names = [name for name in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC) if name == OFFSETS_TOPIC or name in self.topics]
+        moved = [self.internal_topics.move(name, group_id, broker_id) for name in names]
+        return any(moved)
 
     def delete_topic(self, topic: Topic) -> None:
         """Remove a topic and its records; whoever waits for those is woken."""
@@ -579,6 +594,7 @@ class Cluster:
         self.replication_control.elect(topics)
         self.replication.refresh(self.partitions(), now_ms)
         self.upkeep.watch_all(now_ms)
+        self.internal_topics.restore()
         self.support.brokers_changed(self.topics)
         if self.image.groups or self.image.modern_groups or self.image.offsets or self.image.pending_offsets:
             self.groups.restore(now_ms)

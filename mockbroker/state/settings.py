@@ -32,10 +32,16 @@ DEFAULTS: dict[str, Any] = {
     "offsets.retention.check.interval.ms": 600000,
     "offsets.retention.minutes": 10080,
     "offsets.topic.num.partitions": 50,
+    "offsets.topic.replication.factor": 3,
+    "offsets.topic.segment.bytes": 104857600,
     "producer.id.expiration.ms": 86400000,
     "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
+    "share.coordinator.state.topic.min.isr": 2,
+    "share.coordinator.state.topic.num.partitions": 50,
+    "share.coordinator.state.topic.replication.factor": 3,
+    "share.coordinator.state.topic.segment.bytes": 104857600,
     "socket.request.max.bytes": 104857600,
     "super.users": "",
     "transactional.id.expiration.ms": 604800000,
@@ -43,6 +49,10 @@ DEFAULTS: dict[str, Any] = {
     "transaction.max.timeout.ms": 900000,
     "transaction.partition.verification.enable": True,
     "transaction.remove.expired.transaction.cleanup.interval.ms": 3600000,
+    "transaction.state.log.min.isr": 2,
+    "transaction.state.log.num.partitions": 50,
+    "transaction.state.log.replication.factor": 3,
+    "transaction.state.log.segment.bytes": 104857600,
     "transaction.two.phase.commit.enable": False,
     "zookeeper.session.timeout.ms": 18000,
     "zookeeper.connect": "",  # anything here makes it ZooKeeper mode, up to 3.9; there is no other ZooKeeper than ours

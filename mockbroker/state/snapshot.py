@@ -1,9 +1,9 @@
 """A cluster as it was at a moment, to begin others with: what forks and resets go on from.
 
 It has what a restart finds again, but for members of groups, which are other programs: groups are empty, with the
-offsets that they have committed. Beside it stands what commands hold of partitions, what is known of producers, which
-broker coordinates which group, how far the wall clock has jumped, and where the drawing of ids goes on. All brokers
-are up in what begins with it, no link is cut, no disk is full, and no follower is behind.
+offsets that they have committed. Beside it stands what commands hold of partitions, what is known of producers, how
+far the wall clock has jumped, and where the drawing of ids goes on. All brokers are up in what begins with it, no link
+is cut, no disk is full, and no follower is behind.
 
 Nothing of a log is copied until somebody looks at it.
 """
@@ -33,7 +33,6 @@ class ClusterSnapshot:
     overrides: dict[PartitionKey, PartitionOverrides]
     producers: dict[PartitionKey, PartitionProducers]
     last_producer_epochs: dict[str, int]
-    coordinators: dict[str, int]
     clock_offset_ms: int
     cluster_id: str
     release: str | None
@@ -75,7 +74,6 @@ def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
         overrides,
         producers,
         dict(cluster.producers.last_epochs),
-        dict(cluster.liveness.coordinators),
         cluster.clock.offset_ms,
         cluster.id,
         cluster.release,

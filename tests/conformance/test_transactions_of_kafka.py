@@ -12,6 +12,7 @@ import pytest
 
 import protocol
 from mockbroker.core.simulation import Simulation
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.producer_ids import InitProducerIdRequest
 from protocol.apis.transactions import AddOffsetsToTxnRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
@@ -150,10 +151,11 @@ class Story:
             leader = self.topic.partitions[0].leader
             return (leader + 1) % 3 if "another broker" in step else leader
         if api in ("OffsetFetch", "OffsetCommit", "TxnOffsetCommit"):
-            key = wanted["groupId"]
+            topic, key = OFFSETS_TOPIC, wanted["groupId"]
         else:
+            topic = TRANSACTIONS_TOPIC
             key = wanted.get("transactionalId") or wanted.get("v3AndBelowTransactionalId") or self.producer.id
-        right = cluster.coordinator_for(key).id
+        right = cluster.coordinator_for(key, topic).id
         return (right + 1) % 3 if "not the coordinator" in step else right
 
 

@@ -71,7 +71,6 @@ class ClusterControl:
         self._forget_sessions(broker_id)
         self.cluster.producers.forget_block(broker_id)
         self.cluster.brokers_changed()
-        self._coordinators_move(broker_id, now_ms)
         return True
 
     def _forget_sessions(self, broker_id: int) -> None:
@@ -117,7 +116,6 @@ class ClusterControl:
         self._sessions.cancel(broker_id)
         self.fenced.discard(broker_id)
         self.cluster.network.revive(broker_id)
-        first = not self.cluster.online_brokers()
         broker.is_running = True
         if self.cluster.network.connects(broker_id, CONTROLLER):
             self.register([broker])
@@ -125,8 +123,6 @@ class ClusterControl:
         else:
             self.cluster.support.lost_controller(broker_id)
         self.cluster.brokers_changed()
-        if first and self.cluster.has_groups:
-            self.cluster.groups.restart_sessions(self.cluster.liveness.coordinators, now_ms)
         return True
 
     def fence_broker(self, broker_id: int, now_ms: int) -> bool:
@@ -147,7 +143,6 @@ class ClusterControl:
             self._sessions.cancel(broker_id)
             self.fence([broker_id], fenced=True)
             self.cluster.brokers_changed()
-            self._coordinators_move(broker_id, now_ms)
         return True
 
     def unfence_broker(self, broker_id: int, now_ms: int) -> bool:
@@ -161,11 +156,8 @@ class ClusterControl:
         self.cluster.now_ms = now_ms
         self.fenced.discard(broker_id)
         if broker.is_running and self.cluster.network.connects(broker_id, CONTROLLER):
-            first = not self.cluster.online_brokers()
             self.fence([broker_id], fenced=False)
             self.cluster.brokers_changed()
-            if first and self.cluster.has_groups:
-                self.cluster.groups.restart_sessions(self.cluster.liveness.coordinators, now_ms)
         return True
 
     def fill_disk(self, broker_id: int, now_ms: int) -> bool:
@@ -223,8 +215,6 @@ class ClusterControl:
             broker.registration = None
             self._unregistered[broker_id] = registered.epoch
         self.cluster.brokers_changed()
-        if was_online:
-            self._coordinators_move(broker_id, now_ms)
 
     def register_anew(self, now_ms: int) -> None:
         """Have the brokers that are up register anew where their addresses have changed; in ZooKeeper mode all of them,
@@ -290,12 +280,6 @@ class ClusterControl:
     def _only_in_kraft(self, what: str) -> None:
         if not self.cluster.support.is_kraft:
             raise ValueError(f"{what} in KRaft mode only, and this cluster is in ZooKeeper mode")
-
-    def _coordinators_move(self, broker_id: int, now_ms: int) -> None:
-        """Groups that a broker coordinated go to others, which give their members whole sessions."""
-        if self.cluster.has_groups:
-            coordinators = self.cluster.liveness.coordinators
-            self.cluster.groups.restart_sessions([key for key, at in coordinators.items() if at == broker_id], now_ms)
 
     def _check_link(self, node: int, other: int) -> None:
         """Raises KeyError: no such broker. ValueError: a node and itself."""

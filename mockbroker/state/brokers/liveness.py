@@ -1,16 +1,14 @@
-"""Which brokers are up, in which racks, and whom clients are sent to: coordinators, and diskless topics in turn."""
+"""Which brokers are up, in which racks, and whom clients of diskless topics are sent to in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from zlib import crc32
 
 from kafka_rack import diskless
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.errors import ApiError, UnknownNameError
+from mockbroker.state.errors import UnknownNameError
 from mockbroker.state.topics.topic import NO_LEADER
-from protocol.error_codes import ErrorCode
 
 MAX_RACKS_KEPT = 1000  # clients may claim any rack
 
@@ -21,7 +19,6 @@ class Liveness:
 
     brokers: dict[int, Broker]
     turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
-    coordinators: dict[str, int] = field(default_factory=dict)
     _racks: frozenset[str] = field(init=False)
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
@@ -66,36 +63,6 @@ class Liveness:
         if broker is None:
             raise UnknownNameError(f"expected a broker of {', '.join(map(str, self.brokers))}; got {broker_id!r}")
         return broker
-
-    def coordinator_for(self, group_id: str) -> Broker:
-        """The broker that coordinates a group (or a transactional id): the same one while it is up.
-
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE with no broker up.
-        """
-        broker = self.brokers.get(self.coordinators.get(group_id, -1))
-        if broker is not None and broker.online:
-            return broker
-        online = self.online_brokers()
-        if not online:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
-        chosen = online[crc32(group_id.encode()) % len(online)]
-        self.coordinators[group_id] = chosen.id
-        return chosen
-
-    def move_coordinator(self, group_id: str, broker_id: int) -> bool:
-        """Have a broker coordinate a group while it is up; False if it did.
-
-        Raises KeyError: no such broker. ApiError: COORDINATOR_NOT_AVAILABLE, it is not up.
-        """
-        if not self.broker(broker_id).online:
-            up = ", ".join(str(broker.id) for broker in self.online_brokers()) or "none"
-            raise ApiError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE,
-                f"expected a broker that is up ({up}) for the coordinator of {group_id}, got {broker_id}",
-            )
-        before = self.brokers.get(self.coordinators.get(group_id, -1))
-        self.coordinators[group_id] = broker_id
-        return before is None or not before.online or before.id != broker_id
 
     def diskless_candidates(self, rack: str | None) -> list[int]:
         """The ids of the brokers that may be named to a client of this rack as the leader of diskless partitions."""

@@ -8,6 +8,7 @@ from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.group import GroupConfigs
 from mockbroker.state.groups.modern.rules import rules_of
 from mockbroker.state.groups.modern.topics import GroupTopics
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -28,6 +29,7 @@ def groups_of(cluster: Cluster) -> Groups:
         cluster.timers,
         cluster.clock,
         lambda: bool(cluster.online_brokers()),
+        lambda group_id: cluster.internal_topics.has_coordinator(OFFSETS_TOPIC, group_id),
         topics,
         GroupConfigs(lambda name: cluster.configs.broker(None, name), cluster.configs.group),
         rules_of(cluster.release),

@@ -24,7 +24,14 @@ from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck, Coordinated
 from mockbroker.state.groups.modern.group import GroupConfigs, GroupContext, ModernGroup
 from mockbroker.state.groups.modern.rules import GroupRules
 from mockbroker.state.groups.modern.topics import GroupTopics
-from mockbroker.state.groups.offsets import Committed, GroupOffsets, commits, deletions, transaction_end
+from mockbroker.state.groups.offsets import (
+    NO_EPOCH,
+    Committed,
+    GroupOffsets,
+    commits,
+    deletions,
+    transaction_end,
+)
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.image.writer import ImageWriter
@@ -42,6 +49,11 @@ def time_zero() -> int:
     return 0
 
 
+def always_of(_group_id: str) -> bool:
+    return True
+
+
+COORDINATOR_RETRY_MS = 1000  # how long a deadline waits for a coordinator that would mind it
 EXPIRY = "expiry"  # what the timer is about that no group has
 LATEST_COMMIT = 10  # version of OffsetCommit
 STATES_ASKED_FOR = {"NotReady": "not_ready"}
@@ -53,7 +65,8 @@ class Groups:
     """Groups and their offsets.
 
     ``notify`` is called with what a call waits for once that has its answer, ``now`` gives the time. Time runs for
-    groups while ``has_coordinators``: without a broker nobody minds them.
+    groups while ``has_coordinators``: without a broker nobody minds them; nor does anybody mind a group that is not
+    ``is_coordinated``.
 
     What a restart finds again, offsets and stable generations, goes to the image; the groups that run are kept here.
     """
@@ -64,6 +77,7 @@ class Groups:
     timers: TimerService = field(default_factory=TimerService)
     clock: WallClock = field(default_factory=WallClock)
     has_coordinators: Callable[[], bool] = always
+    is_coordinated: Callable[[str], bool] = always_of
     topics: GroupTopics = field(default_factory=GroupTopics)
     configs: GroupConfigs | None = None
     rules: GroupRules = field(default_factory=GroupRules)
@@ -269,6 +283,7 @@ class Groups:
         instance_id: str | None,
         offsets: Mapping[TopicPartition, Committed],
         now_ms: int,
+        producer_epoch: int = 0,
     ) -> dict[TopicPartition, ErrorCode]:
         """Keep offsets that a producer's transaction is to commit; a group that does not exist is created.
 
@@ -283,7 +298,7 @@ class Groups:
                 raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
             group = self._get_or_create(group_id, now_ms)
         check = group.accept_transactional_commit(member_id, instance_id, generation)
-        return self._write_commits(group_id, offsets, now_ms, check, producer_id)
+        return self._write_commits(group_id, offsets, now_ms, check, producer_id, producer_epoch)
 
     def _write_commits(
         self,
@@ -292,6 +307,7 @@ class Groups:
         now_ms: int,
         check: CommitCheck | None,
         producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_EPOCH,
     ) -> dict[TopicPartition, ErrorCode]:
         """Write the offsets whose metadata is not too long, unless the check refuses one of them."""
         longest = self.settings["offset.metadata.max.bytes"]
@@ -299,7 +315,7 @@ class Groups:
         if check is not None:
             for partition in fitting:
                 check(partition)
-        self.writer.commit(commits(group_id, fitting, self.clock.at(now_ms), producer_id))
+        self.writer.commit(commits(group_id, fitting, self.clock.at(now_ms), producer_id, producer_epoch))
         return {
             partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
             for partition in offsets
@@ -389,6 +405,10 @@ class Groups:
 
     # time
 
+    def ids(self) -> list[str]:
+        """The ids of all groups, sorted."""
+        return sorted(self._groups)
+
     def restart_sessions(self, group_ids: Iterable[str], now_ms: int) -> None:
         """Give every member of these groups a whole session, as a coordinator does when it takes a group over."""
         for group_id in group_ids:
@@ -408,6 +428,12 @@ class Groups:
         known = self.offsets(group.id).all_partitions()
         self.writer.commit([*deletions(group.id, known), *group.tombstones()])
 
+    def forget_all(self) -> None:
+        """The topic that has them is gone: members that wait are told that their coordinator is another."""
+        for group in list(self._groups.values()):
+            group.coordinator_moved()
+            self.remove(group)
+
     def coordinator_moved(self, group_id: str, now_ms: int) -> None:
         """Another broker coordinates a group: calls that wait at the old one are answered, sessions begin anew."""
         if group_id in self._groups:
@@ -418,7 +444,9 @@ class Groups:
 
     def _on_timer(self, key: tuple[str, Any, str], now_ms: int) -> None:
         group_id, timer, member_id = key
-        if timer is EXPIRY:
+        if timer is not EXPIRY and not self.is_coordinated(group_id):
+            self._timers.set(key, now_ms + COORDINATOR_RETRY_MS)
+        elif timer is EXPIRY:
             self.expire(now_ms)
             if self._groups:
                 self._look_later(now_ms)

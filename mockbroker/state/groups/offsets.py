@@ -16,6 +16,7 @@ from protocol.records import ControlType
 
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
+NO_EPOCH = -1  # of a producer
 
 
 @dataclass(slots=True, frozen=True)
@@ -69,12 +70,17 @@ class GroupOffsets:
 
 
 def commits(
-    group_id: str, offsets: Mapping[TopicPartition, Committed], now_ms: int, producer_id: int = NO_PRODUCER_ID
+    group_id: str,
+    offsets: Mapping[TopicPartition, Committed],
+    now_ms: int,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
 ) -> list[CoordinatorRecord]:
     """A group commits offsets; with a producer id they count once its transaction is committed."""
     return [
-        CoordinatorRecord(
-            OffsetCommitKey(group=group_id, topic=topic, partition=index),
+        offset_record(
+            group_id,
+            partition,
             OffsetCommitValue(
                 offset=committed.offset,
                 leader_epoch=committed.leader_epoch,
@@ -82,9 +88,24 @@ def commits(
                 commit_timestamp=now_ms,
             ),
             producer_id,
+            producer_epoch,
         )
-        for (topic, index), committed in offsets.items()
+        for partition, committed in offsets.items()
     ]
+
+
+def offset_record(
+    group_id: str,
+    partition: TopicPartition,
+    value: OffsetCommitValue,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_EPOCH,
+) -> CoordinatorRecord:
+    """A group's offset of one partition."""
+    topic, index = partition
+    return CoordinatorRecord(
+        OffsetCommitKey(group=group_id, topic=topic, partition=index), value, producer_id, producer_epoch
+    )
 
 
 def deletions(group_id: str, partitions: Iterable[TopicPartition]) -> list[CoordinatorRecord]:

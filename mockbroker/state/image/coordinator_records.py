@@ -16,12 +16,14 @@ NO_PRODUCER_ID = -1
 class CoordinatorRecord(NamedTuple):
     """A record of ``__consumer_offsets`` or ``__transaction_state``; a value of None deletes.
 
-    ``producer_id`` is set on what belongs to a producer's transaction, and on the marker that ends it.
+    ``producer_id`` is set on what belongs to a producer's transaction, and on the marker that ends it;
+    ``producer_epoch`` on the former.
     """
 
     key: Any
     value: Any | None
     producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = -1
 
 
 def apply_by_key(image: Image, record: CoordinatorRecord) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class ImageWriter:
 
     image: Image = field(default_factory=Image)
     record_log: RecordLog | None = None
+    on_coordinator_records: Callable[[Sequence[CoordinatorRecord]], None] | None = None
+    """Is told of records of coordinators once they were applied."""
 
     def commit(self, records: Iterable[object]) -> None:
         """Keep records, then apply them; they have been checked before."""
@@ -33,6 +36,13 @@ class ImageWriter:
             records = list(records)
             if records:
                 self.record_log.append(records)
+        told = self.on_coordinator_records
+        if told is not None:
+            records = list(records)
         apply = self.image.apply
         for record in records:
             apply(record)
+        if told is not None:
+            of_coordinators = [record for record in records if isinstance(record, CoordinatorRecord)]
+            if of_coordinators:
+                told(of_coordinators)

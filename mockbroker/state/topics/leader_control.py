@@ -148,6 +148,8 @@ class LeaderControl:
             if cluster.has_share:
                 cluster.share.leader_changed(partition)
             partition.leader_epoch_began()
+            if partition.topic.is_internal:
+                cluster.internal_topics.leader_changed(partition)
             if partition.leader not in (NO_LEADER, partition.replicas[0]):
                 self._balance_later()
         cluster.replication.isr_changed(partition, cluster.now_ms)

@@ -241,6 +241,8 @@ class ReplicationControl:
         self.cluster.replication.forget(topic.partitions)
         self.cluster.upkeep.forget(topic.partitions)
         self.reassignments.forget(topic.partitions)
+        if topic.is_internal:
+            self.cluster.internal_topics.forget(topic)
         if self.cluster.has_groups:
             self.cluster.groups.forget_topic(topic.name)
         if self.cluster.has_share or self.cluster.image.share_states:

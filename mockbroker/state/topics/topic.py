@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC})
 
 
 @dataclass(slots=True, eq=False)
@@ -144,18 +145,16 @@ class Topic:
     name: str = field(init=False)
     id: bytes = field(init=False)
     diskless: bool = field(init=False)
+    is_internal: bool = field(init=False)
     partitions: list[Partition] = field(default_factory=list)
     _values: dict[str, Any] = field(default_factory=dict)  # what was worked out since configs changed
     append_rules: AppendRules | None = None  # what configs say of records, while they say it
 
     def __post_init__(self) -> None:
         self.name, self.id = self.image.name, self.image.id
+        self.is_internal = self.name in INTERNAL_TOPICS
         self.add_partitions()
         self.diskless = not any(partition.replicas for partition in self.partitions[:1])
-
-    @property
-    def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
 
     @property
     def replication_factor(self) -> int:

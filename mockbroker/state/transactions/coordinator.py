@@ -23,6 +23,7 @@ from mockbroker.state.features import feature_level
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import LARGEST_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.records import after, new_value, partitions_of, record
 from mockbroker.state.transactions.states import ENDING, NO_TRANSACTION, STATE_NAMES, Event, State
@@ -263,12 +264,24 @@ class Transactions:
             and (min_duration_ms < 0 or value.transaction_start_timestamp_ms < begun_before)
         ]
 
+    def forget_all(self) -> None:
+        """The topic that has the transactional ids is gone."""
+        kinds: tuple[Literal["time-out", "markers", "expiry"], ...] = ("time-out", "markers", "expiry")
+        for transactional_id in list(self.cluster.image.transactions):
+            for kind in kinds:
+                self._timers.cancel((kind, transactional_id))
+            self._markers.forget(transactional_id)
+            self.cluster.producers.last_epochs.pop(transactional_id, None)
+            self.cluster.writer.commit([record(transactional_id, None)])
+
     # time
 
     def clock_jumped(self, now_ms: int) -> None:
         """The wall clock shows another time: end and forget what is too old by it."""
         for transactional_id, value in sorted(self.cluster.image.transactions.items()):
-            if self._is_timed_out(value, now_ms):
+            if not self.cluster.internal_topics.has_coordinator(TRANSACTIONS_TOPIC, transactional_id):
+                self._set_timer(transactional_id, now_ms)
+            elif self._is_timed_out(value, now_ms):
                 self._fence(transactional_id, value, now_ms)
             elif self._is_expired(value, now_ms):
                 self._expire(transactional_id, value, now_ms)
@@ -280,6 +293,9 @@ class Transactions:
     def _on_timer(self, key: TimerKey, now_ms: int) -> None:
         self.cluster.now_ms = now_ms
         _, transactional_id = key
+        if not self.cluster.internal_topics.has_coordinator(TRANSACTIONS_TOPIC, transactional_id):
+            self._timers.set(key, now_ms + MARKER_RETRY_MS)
+            return
         value = self.cluster.image.transactions[transactional_id]
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
@@ -442,7 +458,7 @@ class Transactions:
         known_epoch = value.producer_epoch
         next_id = NO_PRODUCER_ID
         if known_epoch >= EXHAUSTED_EPOCH:
-            next_id = self._new_id(broker or self.cluster.coordinator_for(transactional_id))
+            next_id = self._new_id(broker or self.cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC))
         begun = value.transaction_start_timestamp_ms
         self.cluster.producers.last_epochs[transactional_id] = known_epoch
         return self._decide(

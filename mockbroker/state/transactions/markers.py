@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets_topic import OFFSETS_TOPIC
 from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.records import partitions_of
 from mockbroker.state.transactions.states import State
 
@@ -25,9 +25,6 @@ class EndOffsets(Protocol):
     """Ends what a producer has committed to a partition of ``__consumer_offsets``."""
 
     def __call__(self, producer_id: int, partition: TopicPartition, *, committed: bool) -> None: ...
-
-
-COORDINATOR_EPOCH = 0  # of markers; the leader epoch of a partition of __transaction_state, of which there is none
 
 
 class WrittenMarker(NamedTuple):
@@ -63,6 +60,10 @@ class Markers:
         del self._missing[transactional_id]
         return True
 
+    def forget(self, transactional_id: str) -> None:
+        """Nobody knows of the transaction any more."""
+        self._missing.pop(transactional_id, None)
+
     def _write_one(
         self,
         transactional_id: str,
@@ -73,9 +74,6 @@ class Markers:
     ) -> bool:
         """Write one partition's marker, unless that was done; gives whether every replica in sync has it."""
         committed = value.transaction_status == State.PREPARE_COMMIT
-        if key[0] == OFFSETS_TOPIC:
-            self.end_offsets(value.producer_id, key, committed=committed)
-            return True
         try:
             partition = self.cluster.find_partition(*key)
         except ApiError:
@@ -84,6 +82,10 @@ class Markers:
         if written is None or written.leader_epoch != partition.leader_epoch:
             if not self._reaches_leader(transactional_id, partition):
                 return False
+            if key[0] == OFFSETS_TOPIC:
+                self.end_offsets(value.producer_id, key, committed=committed)
+                if not self.cluster.internal_topics.is_written(partition):
+                    return True
             try:
                 end_offset = append_marker(
                     partition,
@@ -91,7 +93,7 @@ class Markers:
                     committed=committed,
                     producer_id=value.producer_id,
                     producer_epoch=value.producer_epoch,
-                    coordinator_epoch=COORDINATOR_EPOCH,
+                    coordinator_epoch=self._epoch_of(transactional_id),
                     transaction_version=value.client_transaction_version,
                 )
             except ApiError:
@@ -100,11 +102,15 @@ class Markers:
             self.cluster.replication.appended(partition, now_ms)
         return partition.high_watermark >= written.end_offset
 
+    def _epoch_of(self, transactional_id: str) -> int:
+        """The coordinator's epoch: the leader epoch of the partition that the transactional id is in."""
+        return self.cluster.internal_topics.partition_of(TRANSACTIONS_TOPIC, transactional_id).leader_epoch
+
     def _reaches_leader(self, transactional_id: str, partition: Partition) -> bool:
         """Whether the coordinator reaches the leader of a partition, and that one takes a write with acks=all."""
         cluster = self.cluster
         try:
-            coordinator = cluster.coordinator_for(transactional_id)
+            coordinator = cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC)
         except ApiError:
             return False
         if not coordinator.is_running:

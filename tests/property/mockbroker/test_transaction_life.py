@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from protocol.apis.transaction_admin import DescribeTransactionsRequest
 from tests.transaction_driver import (
     NEW,
@@ -215,7 +216,7 @@ class TransactionLife(RuleBasedStateMachine):
 
     def state(self, name: str) -> str:
         request = DescribeTransactionsRequest(transactional_ids=[name])
-        broker = self.sim.cluster.coordinator_for(name).id
+        broker = self.sim.cluster.coordinator_for(name, TRANSACTIONS_TOPIC).id
         state: str = self.sim.ask(request, broker=broker).transaction_states[0].transaction_state
         return state
 

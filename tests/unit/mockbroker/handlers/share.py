@@ -8,6 +8,7 @@ from typing import Any
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image.share_states import SharePartitionKey
 from mockbroker.state.share.coordinator import coordinator_key
+from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.apis.share_fetch import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -125,4 +126,4 @@ def outcome(response: ShareAcknowledgeResponse) -> int:
 
 def coordinator_of(sim: Simulation, topic_id: bytes, index: int = 0, group: str = GROUP) -> int:
     """The broker that keeps the state of a share partition."""
-    return sim.cluster.coordinator_for(coordinator_key(SharePartitionKey(group, topic_id, index))).id
+    return sim.cluster.coordinator_for(coordinator_key(SharePartitionKey(group, topic_id, index)), SHARE_TOPIC).id

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.groups.offsets_topic import offsets_partition
+from mockbroker.state.topics.coordinator_keys import partition_of_key
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from mockbroker.state.groups.offsets_topic import offsets_partition
     ],
 )
 def test_a_groups_partition_is_the_one_that_kafka_finds(group, partition):
-    assert offsets_partition(group, 50) == partition  # by Utils.abs(hashCode) % 50 in Java, kafka-clients 4.4.0
+    assert partition_of_key(group, 50) == partition  # by Utils.abs(hashCode) % 50 in Java, kafka-clients 4.4.0

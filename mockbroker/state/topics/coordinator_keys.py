@@ -1,0 +1,38 @@
+"""Which partition of a coordinators' topic a key is in; that partition's leader is the key's coordinator.
+
+Source: GroupCoordinatorService.partitionFor, TransactionStateManager.partitionFor, ShareCoordinatorService.partitionFor
+and Utils.abs, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_TOPIC = "__share_group_state"
+SMALLEST_INT = -(2**31)
+
+
+@lru_cache(maxsize=4096)
+def partition_of_key(key: str, partitions: int) -> int:
+    """The partition that a group, a transactional id or a share partition's key is in, of so many.
+
+    >>> partition_of_key("readers", 50), partition_of_key("payments", 50)
+    (28, 13)
+    """
+    code = java_hash(key)
+    return 0 if code == SMALLEST_INT else abs(code) % partitions  # as Utils.abs has it
+
+
+def java_hash(text: str) -> int:
+    """Java's ``String.hashCode``.
+
+    >>> java_hash("polygenelubricants")
+    -2147483648
+    """
+    code = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(units), 2):
+        code = (31 * code + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return code - 2**32 if code >= 2**31 else code

@@ -1,0 +1,312 @@
+"""The topics of coordinators, made when first needed: who leads a key's partition coordinates that key.
+
+What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written from
+it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just now.
+From then on whatever changes the image there is appended as well, and compacted with all other logs. A partition that
+nobody looks at costs nothing. ``__share_group_state`` has partitions and leaders, and no records.
+
+Source: DefaultAutoTopicCreationManager, GroupCoordinatorService.groupMetadataTopicConfigs,
+TransactionCoordinator.transactionStateTopicConfigs and ShareCoordinatorService.shareGroupStateTopicConfigs, Apache
+Kafka 4.4. In a cluster of fewer brokers than a replication factor asks for, Kafka makes no topic; here it gets as many
+replicas as there are brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
+from mockbroker.state.topics.coordinator_keys import (
+    OFFSETS_TOPIC,
+    SHARE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    partition_of_key,
+)
+from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
+
+MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
+MAX_BATCH_RECORDS = 500
+
+
+class TopicRules(NamedTuple):
+    """Which settings say how large a topic is, and its own configs."""
+
+    partitions: str
+    replication_factor: str
+    segment_bytes: str
+    min_isr: str | None
+    configs: dict[str, str]
+
+
+RULES = {
+    OFFSETS_TOPIC: TopicRules(
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "offsets.topic.segment.bytes",
+        None,
+        {"cleanup.policy": "compact", "compression.type": "producer"},
+    ),
+    TRANSACTIONS_TOPIC: TopicRules(
+        "transaction.state.log.num.partitions",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.segment.bytes",
+        "transaction.state.log.min.isr",
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "unclean.leader.election.enable": "false",
+        },
+    ),
+    SHARE_TOPIC: TopicRules(
+        "share.coordinator.state.topic.num.partitions",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.segment.bytes",
+        "share.coordinator.state.topic.min.isr",
+        {"cleanup.policy": "delete", "compression.type": "producer", "retention.ms": "-1"},
+    ),
+}
+
+
+@dataclass(slots=True, eq=False)
+class InternalTopics:
+    """The coordinators' topics of a cluster.
+
+    ``_written`` are the partitions whose logs are kept in line with the image; ``_delayed`` has what such a partition
+    is to be given once it has a leader again.
+    """
+
+    cluster: Cluster
+    _written: set[Partition] = field(default_factory=set)
+    _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
+
+    def restore(self) -> None:
+        """Go on with the logs that have records already."""
+        topics = self.cluster.topic_by_id
+        for topic_id, index in self.cluster.log_store.filled():
+            topic = topics.get(topic_id)
+            if topic is not None and topic.is_internal and topic.name != SHARE_TOPIC:
+                self._written.add(topic.partitions[index])
+        self._listen()
+
+    # coordinators
+
+    def topic(self, name: str) -> Topic:
+        """A coordinators' topic, made if need be.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE, where there is none and no broker to have it.
+        """
+        return self.cluster.topics.get(name) or self._make(name)
+
+    def partition_of(self, name: str, key: str) -> Partition:
+        """The partition of a coordinators' topic that a key is in. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+        partitions = self.topic(name).partitions
+        return partitions[partition_of_key(key, len(partitions))]
+
+    def coordinator(self, name: str, key: str) -> Broker:
+        """The leader of a key's partition. Raises ApiError: COORDINATOR_NOT_AVAILABLE, it has none that is up."""
+        partition = self.partition_of(name, key)
+        broker = self.cluster.brokers.get(partition.leader)
+        if broker is None or not broker.online:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{name}-{partition.index} has no leader that is up")
+        return broker
+
+    def has_coordinator(self, name: str, key: str) -> bool:
+        """Whether a key has a coordinator at present."""
+        topic = self.cluster.topics.get(name)
+        if topic is None:
+            return bool(self.cluster.online_brokers())
+        broker = self.cluster.brokers.get(topic.partitions[partition_of_key(key, len(topic.partitions))].leader)
+        return broker is not None and broker.online
+
+    def move(self, name: str, key: str, broker_id: int) -> bool:
+        """Have a broker lead a key's partition, as its first replica; False if it led it already."""
+        partition = self.partition_of(name, key)
+        if partition.leader == broker_id:
+            return False
+        others = [replica for replica in partition.replicas if replica != broker_id]
+        replicas = [broker_id, *others][: len(partition.replicas)]
+        self.cluster.replication.catch_up(partition, [broker_id])
+        self.cluster.reassign(name, partition.index, replicas)
+        return True
+
+    def leader_changed(self, partition: Partition) -> None:
+        """A partition of one of these topics has another leader, or none."""
+        cluster = self.cluster
+        if partition.leader != NO_LEADER and partition in self._delayed:
+            for record, timestamp_ms in self._delayed.pop(partition):
+                self._append(partition, [record], timestamp_ms)
+        if partition.topic.name == OFFSETS_TOPIC and cluster.has_groups:
+            count = len(partition.topic.partitions)
+            for group_id in cluster.groups.ids():
+                if partition_of_key(group_id, count) == partition.index:
+                    cluster.groups.coordinator_moved(group_id, cluster.now_ms)
+
+    # records
+
+    def is_written(self, partition: Partition) -> bool:
+        """Whether the log of a partition has what the image has."""
+        return partition in self._written
+
+    def open(self, partition: Partition) -> None:
+        """Somebody looks at a partition: from now on its log has what coordinators keep."""
+        if partition in self._written or partition.topic.name == SHARE_TOPIC or partition.leader == NO_LEADER:
+            return
+        self._written.add(partition)
+        self._listen()
+        wall_ms = self.cluster.clock.at(self.cluster.now_ms)
+        if partition.topic.name == OFFSETS_TOPIC:
+            self._append(partition, list(self._of_groups(partition)), wall_ms)
+        else:
+            self._append(partition, list(self._of_transactions(partition)), wall_ms)
+
+    def forget(self, topic: Topic) -> None:
+        """A topic is gone, and so is what coordinators kept there."""
+        self._written.difference_update(topic.partitions)
+        self._listen()
+        for partition in topic.partitions:
+            self._delayed.pop(partition, None)
+        if topic.name == OFFSETS_TOPIC and self.cluster.has_groups:
+            self.cluster.groups.forget_all()
+        elif topic.name == TRANSACTIONS_TOPIC and self.cluster.image.transactions:
+            self.cluster.transactions.forget_all()
+
+    def _of_groups(self, partition: Partition) -> Iterator[CoordinatorRecord]:
+        """What the image has of the groups in a partition: groups first, then offsets, then what is pending."""
+        from mockbroker.state.groups.offsets import offset_record
+        from protocol.embedded.group_log import GroupMetadataKey
+
+        image, count = self.cluster.image, len(partition.topic.partitions)
+
+        def is_here(group_id: str) -> bool:
+            return partition_of_key(group_id, count) == partition.index
+
+        for group_id in filter(is_here, image.groups):
+            yield CoordinatorRecord(GroupMetadataKey(group=group_id), image.groups[group_id])
+        for group_id in filter(is_here, image.modern_groups):
+            yield from image.modern_groups[group_id].values()
+        for group_id in filter(is_here, image.offsets):
+            for place, value in image.offsets[group_id].items():
+                yield offset_record(group_id, place, value)
+        epochs = {value.producer_id: value.producer_epoch for value in image.transactions.values()}
+        for producer_id, by_group in image.pending_offsets.items():
+            for group_id in filter(is_here, by_group):
+                for place, value in by_group[group_id].items():
+                    yield offset_record(group_id, place, value, producer_id, epochs.get(producer_id, 0))
+
+    def _of_transactions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
+        from mockbroker.state.transactions.records import record
+
+        count = len(partition.topic.partitions)
+        for transactional_id, value in self.cluster.image.transactions.items():
+            if partition_of_key(transactional_id, count) == partition.index:
+                yield record(transactional_id, value)
+
+    def _listen(self) -> None:
+        """Be told of what changes the image, if any log is to have it."""
+        self.cluster.writer.on_coordinator_records = self._changed if self._written else None
+
+    def _changed(self, records: Iterable[CoordinatorRecord]) -> None:
+        """Records of coordinators have changed the image."""
+        wall_ms = self.cluster.clock.at(self.cluster.now_ms)
+        by_partition: dict[Partition, list[CoordinatorRecord]] = {}
+        for record in records:
+            partition = self._place_of(record)
+            if partition in self._written:
+                by_partition.setdefault(partition, []).append(record)
+        for partition, some in by_partition.items():
+            if partition.leader == NO_LEADER:
+                self._delayed.setdefault(partition, []).extend((one, wall_ms) for one in some)
+            else:
+                self._append(partition, some, wall_ms)
+
+    def _place_of(self, record: CoordinatorRecord) -> Partition | None:
+        """The partition that a record belongs in; none for markers, which are appended with all others."""
+        key = record.key
+        transactional_id = getattr(key, "transactional_id", None)
+        if transactional_id is not None:
+            name, text = TRANSACTIONS_TOPIC, transactional_id
+        else:
+            name, text = OFFSETS_TOPIC, getattr(key, "group", None) or getattr(key, "group_id", None)
+            if text is None or type(key).__module__.endswith("share_state_log"):
+                return None
+        topic = self.cluster.topics.get(name)
+        return None if topic is None else topic.partitions[partition_of_key(text, len(topic.partitions))]
+
+    def _append(self, partition: Partition, records: list[CoordinatorRecord], wall_ms: int) -> None:
+        """Append records, in a batch for each stretch of one producer's."""
+        first = 0
+        while first < len(records):
+            producer = records[first].producer_id, records[first].producer_epoch
+            end = first + 1
+            while (
+                end < len(records)
+                and end - first < MAX_BATCH_RECORDS
+                and (records[end].producer_id, records[end].producer_epoch) == producer
+            ):
+                end += 1
+            self._append_batch(partition, records[first:end], *producer, wall_ms)
+            first = end
+
+    def _append_batch(
+        self, partition: Partition, records: list[CoordinatorRecord], producer_id: int, epoch: int, wall_ms: int
+    ) -> None:
+        from mockbroker.state.coordinator_log import log_record, value_versions
+        from mockbroker.state.logs.producers import NO_EPOCH, BatchMetadata
+        from protocol.records import build_batch
+
+        log, topic = partition.log, partition.topic
+        versions = value_versions(self.cluster)
+        base_offset, leader_epoch = log.end_offset, partition.leader_epoch
+        is_transactional = producer_id != NO_PRODUCER_ID
+        data = build_batch(
+            [log_record(one, wall_ms, versions) for one in records],
+            base_offset=base_offset,
+            leader_epoch=leader_epoch,
+            producer_id=producer_id,
+            producer_epoch=epoch if is_transactional else NO_EPOCH,
+            transactional=is_transactional,
+        )
+        log.append(
+            data,
+            base_offset + len(records) - 1,
+            wall_ms,
+            leader_epoch,
+            now_ms=wall_ms,
+            segment_bytes=min(int(topic.config("segment.bytes")), MAX_SEGMENT_BYTES),
+            segment_ms=int(topic.config("segment.ms")),
+        )
+        if is_transactional:
+            partition.producers.note(
+                producer_id, epoch, BatchMetadata(-1, -1, base_offset, wall_ms), wall_ms, transactional=True
+            )
+        self.cluster.replication.appended(partition, self.cluster.now_ms)
+
+    # making
+
+    def _make(self, name: str) -> Topic:
+        cluster = self.cluster
+        if not cluster.online_brokers():
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
+        rules, settings = RULES[name], cluster.settings
+        control = cluster.replication_control
+        there = control.registered() if cluster.support.is_kraft else cluster.online_brokers()
+        replicas = min(int(settings[rules.replication_factor]), len(there))
+        configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(settings[rules.segment_bytes])}
+        if rules.min_isr is not None:
+            configs["min.insync.replicas"] = str(min(int(settings[rules.min_isr]), replicas))
+        return control.create(
+            name,
+            int(settings[rules.partitions]),
+            replicas,
+            configs=configs,
+            requesting_broker_id=cluster.online_brokers()[0].id,
+            is_name_checked=True,
+        )
