@@ -30,7 +30,7 @@ from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
 from mockbroker.state.timers import TimerService
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.internal_topics import InternalTopics
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
@@ -523,24 +523,9 @@ class Cluster:
         return self.replication_control.set_isr(self.find_partition(name, index), broker_ids)
 
     def move_coordinator(self, group_id: str, broker_id: int, now_ms: int) -> bool:
-        """Have a broker coordinate a group, or a transactional id, whenever it is up; False if it did.
-
-        It becomes the first replica, and the leader, of the partition of ``__consumer_offsets`` that the group is in,
-        and of that of ``__transaction_state`` if there is this topic; whatever else is in them moves along. The broker
-        before answers NOT_COORDINATOR, to the members too that wait there.
-
-        Raises KeyError: no such broker. ApiError: COORDINATOR_NOT_AVAILABLE, it is not up.
-        """
+        """Have a broker coordinate a group, or a transactional id; see ``InternalTopics.move_coordinator``."""
         self.now_ms = now_ms
-        if not self.liveness.broker(broker_id).online:
-            up = ", ".join(str(broker.id) for broker in self.online_brokers()) or "none"
-            raise ApiError(
-                ErrorCode.COORDINATOR_NOT_AVAILABLE,
-                f"expected a broker that is up ({up}) for the coordinator of {group_id}, got {broker_id}",
-            )
-        names = [name for name in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC) if name == OFFSETS_TOPIC or name in self.topics]
-        moved = [self.internal_topics.move(name, group_id, broker_id) for name in names]
-        return any(moved)
+        return self.internal_topics.move_coordinator(group_id, self.liveness.broker(broker_id))
 
     def delete_topic(self, topic: Topic) -> None:
         """Remove a topic and its records; whoever waits for those is woken."""

@@ -38,13 +38,6 @@ class Excuse:
 
 EXCUSES: tuple[Excuse, ...] = (
     Excuse(
-        api="Metadata",
-        scenario="metadata/internal topic*",
-        step="*consumer offsets",
-        field="*",
-        why="committed offsets are no topic here",
-    ),
-    Excuse(
         api="AlterClientQuotas",
         scenario="4.1: quotas v1",
         step="*validate only",

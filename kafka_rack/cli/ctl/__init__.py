@@ -83,7 +83,9 @@ Command = Callable[..., argparse.ArgumentParser]
 def add_looks(command: Command) -> None:
     """The commands on topics, groups, and the cluster as a whole."""
     topics = command("topics", "list, show, create or delete topics").add_subparsers(metavar="ACTION", dest="action")
-    command("list", "all topics", topics)
+    command("list", "all topics", topics).add_argument(
+        "--internal", action="store_true", help="the coordinators' topics too"
+    )
     command("show", "one topic, partition by partition", topics).add_argument("topic")
     made = command("create", "create a topic", topics)
     made.add_argument("topic", metavar="NAME[:PARTITIONS[:RF]]")

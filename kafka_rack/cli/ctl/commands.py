@@ -79,7 +79,8 @@ def topics(control: ControlConnection, arguments: argparse.Namespace) -> None:
         case "delete":
             say(arguments, control.delete("topics", arguments.topic), f"deleted {arguments.topic}")
         case _:
-            answer = control.get("topics")
+            wants_internal = getattr(arguments, "internal", False)
+            answer = control.get("topics", query={"internal": ["true"]} if wants_internal else None)
             say(arguments, answer, views.topics(answer["topics"]))
 
 

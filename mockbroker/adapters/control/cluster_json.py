@@ -146,19 +146,21 @@ class ClusterView(ClusterHead):
     zookeeper: ZooKeeperView | msgspec.UnsetType = msgspec.UNSET
 
 
-async def encode_cluster(state: Cluster) -> bytes:
+async def encode_cluster(state: Cluster, *, with_internal: bool = False) -> bytes:
     """The cluster as a ``ClusterView``, encoded in pieces."""
     head = msgspec.json.encode(head_of(state))
     tail = b"}"
     if state.zookeeper is not None:
         tail = b',"zookeeper":' + msgspec.json.encode(zookeeper_of(state.zookeeper)) + b"}"
-    return head[:-1] + b',"topics":' + await encode_topics(state) + tail
+    return head[:-1] + b',"topics":' + await encode_topics(state, with_internal=with_internal) + tail
 
 
-async def encode_topics(state: Cluster) -> bytes:
-    """All topics as a list of ``TopicView``, encoded in pieces."""
+async def encode_topics(state: Cluster, *, with_internal: bool = False) -> bytes:
+    """All topics, of internal ones only if wanted, as a list of ``TopicView``, encoded in pieces."""
     pieces, waiting = [], 0
     for topic in [state.topics[name] for name in sorted(state.topics)]:
+        if topic.is_internal and not with_internal:
+            continue
         if waiting + len(topic.partitions) > PARTITIONS_A_PIECE:
             await asyncio.sleep(0)
             waiting = 0

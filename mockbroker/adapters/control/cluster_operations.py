@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from mockbroker.adapters.control.cluster_json import ClusterView, encode_cluster
-from mockbroker.adapters.control.operations import ControlCall, operation
+from mockbroker.adapters.control.operations import INTERNAL, ControlCall, operation
 from mockbroker.adapters.control.problems import bad_request, conflict
 from mockbroker.state.replicas.network import CONTROLLER
 
@@ -51,10 +51,17 @@ async def health(_: ControlCall) -> Any:
     return Health("ok")
 
 
-@operation("GET", "/cluster", "Brokers, racks, topics, leaders, ISRs, offsets", tag="cluster", answer=ClusterView)
+@operation(
+    "GET",
+    "/cluster",
+    "Brokers, racks, topics, leaders, ISRs, offsets",
+    tag="cluster",
+    answer=ClusterView,
+    parameters=(INTERNAL,),
+)
 async def cluster(call: ControlCall) -> Any:
-    """All there is to see of the cluster itself."""
-    return await encode_cluster(call.state)
+    """All there is to see of the cluster itself, without Kafka's internal topics, unless those are asked for."""
+    return await encode_cluster(call.state, with_internal=call.with_internal())
 
 
 @operation(

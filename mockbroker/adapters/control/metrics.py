@@ -81,8 +81,9 @@ def add_cluster(text: Exposition, cluster: MockCluster) -> None:
         [(labels, connections.get(one.id, 0)) for labels, one in brokers],
     )  # fmt: skip
     text.add("kafka_rack_parked_calls", "gauge", "Calls that wait for an answer.", [({}, cluster.engine.parked_calls)])
-    partitions = list(state.partitions())
-    text.add("kafka_rack_topics", "gauge", "Topics.", [({}, len(state.topics))])
+    topics = [topic for topic in state.topics.values() if not topic.is_internal]
+    partitions = [one for topic in topics if not topic.diskless for one in topic.partitions]
+    text.add("kafka_rack_topics", "gauge", "Topics, without internal ones.", [({}, len(topics))])
     text.add("kafka_rack_partitions", "gauge", "Partitions that have replicas.", [({}, len(partitions))])
     text.add(
         "kafka_rack_partitions_without_leader", "gauge", "Partitions that nobody leads.",

@@ -15,7 +15,7 @@ from mockbroker.core.faults.vocabulary import json_schema
 
 REF = "#/components/schemas/{name}"
 ANY_STATUSES = (403, 413)  # what each request may meet: the guards, and the limit of bodies
-TYPES = {str: "string", int: "integer", float: "number"}
+TYPES = {str: "string", int: "integer", bool: "boolean", float: "number"}
 PLACES = {
     "id": "A broker's id.",
     "rack": "A rack's name.",

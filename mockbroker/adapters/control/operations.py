@@ -61,6 +61,13 @@ class ControlCall:
             given.setdefault(name, []).append(value)
         return given
 
+    def with_internal(self) -> bool:
+        """Whether the coordinators' topics are wanted too. Raises Problem: 400."""
+        (text,) = self.query(("internal",)).get("internal", ["false"])[-1:]
+        if text not in ("true", "false"):
+            raise bad_request(f"internal: expected true or false, got {text!r}", field="internal")
+        return text == "true"
+
 
 Handler = Callable[[ControlCall], Awaitable[Any]]
 
@@ -73,6 +80,9 @@ class Parameter:
     meaning: str
     kind: type = str
     repeats: bool = False
+
+
+INTERNAL = Parameter("internal", "true shows the coordinators' topics too", kind=bool)
 
 
 @dataclass(frozen=True, slots=True)

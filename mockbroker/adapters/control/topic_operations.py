@@ -15,7 +15,7 @@ from mockbroker.adapters.control.cluster_json import (
     encode_topics,
     partition_of,
 )
-from mockbroker.adapters.control.operations import ControlCall, as_response, known_broker, operation
+from mockbroker.adapters.control.operations import INTERNAL, ControlCall, as_response, known_broker, operation
 from mockbroker.adapters.control.problems import named, not_found
 from mockbroker.state.topics.topic import Partition, Topic
 
@@ -50,10 +50,12 @@ class Deleted(msgspec.Struct):
     deleted: str
 
 
-@operation("GET", "/topics", "All topics with their partitions", tag="topics", answer=TopicsView)
+@operation(
+    "GET", "/topics", "All topics with their partitions", tag="topics", answer=TopicsView, parameters=(INTERNAL,)
+)
 async def topics(call: ControlCall) -> Any:
-    """By name: leaders, replicas, ISRs, offsets and sizes."""
-    return b'{"topics":' + await encode_topics(call.state) + b"}"
+    """By name: leaders, replicas, ISRs, offsets and sizes. Of Kafka's internal topics only if they are asked for."""
+    return b'{"topics":' + await encode_topics(call.state, with_internal=call.with_internal()) + b"}"
 
 
 @operation("GET", "/topics/{topic}", "One topic", tag="topics", answer=TopicDetails, statuses=(404,))

@@ -123,6 +123,8 @@ def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation
 
 def log_starts(cluster: Cluster, labels: TopicLabels) -> Iterator[LogStart]:
     for topic in cluster.topics.values():
+        if topic.is_internal:
+            continue
         for number, partition in enumerate(topic.partitions):
             if partition.log.start_offset:
                 yield LogStart(labels.of(topic.name, topic.id), number, partition.log.start_offset, 0)

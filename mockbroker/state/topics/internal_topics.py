@@ -80,10 +80,12 @@ class InternalTopics:
     """The coordinators' topics of a cluster.
 
     ``_written`` are the partitions whose logs are kept in line with the image; ``_delayed`` has what such a partition
-    is to be given once it has a leader again.
+    is to be given once it has a leader again. ``_counts`` has how many partitions coordinators go by, by topic id: as
+    many as there were when they began, as in Kafka.
     """
 
     cluster: Cluster
+    _counts: dict[bytes, int] = field(default_factory=dict)
     _written: set[Partition] = field(default_factory=set)
     _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
 
@@ -107,8 +109,7 @@ class InternalTopics:
 
     def partition_of(self, name: str, key: str) -> Partition:
         """The partition of a coordinators' topic that a key is in. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
-        partitions = self.topic(name).partitions
-        return partitions[partition_of_key(key, len(partitions))]
+        return self._partition_in(self.topic(name), key)
 
     def coordinator(self, name: str, key: str) -> Broker:
         """The leader of a key's partition. Raises ApiError: COORDINATOR_NOT_AVAILABLE, it has none that is up."""
@@ -123,19 +124,34 @@ class InternalTopics:
         topic = self.cluster.topics.get(name)
         if topic is None:
             return bool(self.cluster.online_brokers())
-        broker = self.cluster.brokers.get(topic.partitions[partition_of_key(key, len(topic.partitions))].leader)
+        broker = self.cluster.brokers.get(self._partition_in(topic, key).leader)
         return broker is not None and broker.online
 
-    def move(self, name: str, key: str, broker_id: int) -> bool:
-        """Have a broker lead a key's partition, as its first replica; False if it led it already."""
-        partition = self.partition_of(name, key)
-        if partition.leader == broker_id:
-            return False
-        others = [replica for replica in partition.replicas if replica != broker_id]
-        replicas = [broker_id, *others][: len(partition.replicas)]
-        self.cluster.replication.catch_up(partition, [broker_id])
-        self.cluster.reassign(name, partition.index, replicas)
-        return True
+    def move_coordinator(self, key: str, broker: Broker) -> bool:
+        """Have a broker coordinate a group, or a transactional id, whenever it is up; False if it did.
+
+        It becomes the first replica, and the leader, of the partition of ``__consumer_offsets`` that the key is in, and
+        of that of ``__transaction_state`` if there is this topic; whatever else is in them moves along. The broker
+        before answers NOT_COORDINATOR, to the members too that wait there.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE, the broker is not up.
+        """
+        if not broker.online:
+            up = ", ".join(str(one.id) for one in self.cluster.online_brokers()) or "none"
+            raise ApiError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"expected a broker that is up ({up}) for the coordinator of {key}, got {broker.id}",
+            )
+        partitions = [self.partition_of(OFFSETS_TOPIC, key)]
+        if TRANSACTIONS_TOPIC in self.cluster.topics:
+            partitions.append(self.partition_of(TRANSACTIONS_TOPIC, key))
+        elsewhere = [partition for partition in partitions if partition.leader != broker.id]
+        for partition in elsewhere:
+            others = [replica for replica in partition.replicas if replica != broker.id]
+            replicas = [broker.id, *others][: len(partition.replicas)]
+            self.cluster.replication.catch_up(partition, [broker.id])
+            self.cluster.reassign(partition.topic.name, partition.index, replicas)
+        return bool(elsewhere)
 
     def leader_changed(self, partition: Partition) -> None:
         """A partition of one of these topics has another leader, or none."""
@@ -144,9 +160,8 @@ class InternalTopics:
             for record, timestamp_ms in self._delayed.pop(partition):
                 self._append(partition, [record], timestamp_ms)
         if partition.topic.name == OFFSETS_TOPIC and cluster.has_groups:
-            count = len(partition.topic.partitions)
             for group_id in cluster.groups.ids():
-                if partition_of_key(group_id, count) == partition.index:
+                if self._partition_in(partition.topic, group_id) is partition:
                     cluster.groups.coordinator_moved(group_id, cluster.now_ms)
 
     # records
@@ -171,6 +186,7 @@ class InternalTopics:
         """A topic is gone, and so is what coordinators kept there."""
         self._written.difference_update(topic.partitions)
         self._listen()
+        self._counts.pop(topic.id, None)
         for partition in topic.partitions:
             self._delayed.pop(partition, None)
         if topic.name == OFFSETS_TOPIC and self.cluster.has_groups:
@@ -183,10 +199,10 @@ class InternalTopics:
         from mockbroker.state.groups.offsets import offset_record
         from protocol.embedded.group_log import GroupMetadataKey
 
-        image, count = self.cluster.image, len(partition.topic.partitions)
+        image = self.cluster.image
 
         def is_here(group_id: str) -> bool:
-            return partition_of_key(group_id, count) == partition.index
+            return self._partition_in(partition.topic, group_id) is partition
 
         for group_id in filter(is_here, image.groups):
             yield CoordinatorRecord(GroupMetadataKey(group=group_id), image.groups[group_id])
@@ -204,9 +220,8 @@ class InternalTopics:
     def _of_transactions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
         from mockbroker.state.transactions.records import record
 
-        count = len(partition.topic.partitions)
         for transactional_id, value in self.cluster.image.transactions.items():
-            if partition_of_key(transactional_id, count) == partition.index:
+            if self._partition_in(partition.topic, transactional_id) is partition:
                 yield record(transactional_id, value)
 
     def _listen(self) -> None:
@@ -238,7 +253,14 @@ class InternalTopics:
             if text is None or type(key).__module__.endswith("share_state_log"):
                 return None
         topic = self.cluster.topics.get(name)
-        return None if topic is None else topic.partitions[partition_of_key(text, len(topic.partitions))]
+        return None if topic is None else self._partition_in(topic, text)
+
+    def _partition_in(self, topic: Topic, key: str) -> Partition:
+        """The partition that a key is in; where a topic was widened, the one that it was in before."""
+        count = self._counts.get(topic.id)
+        if count is None:
+            count = self._counts[topic.id] = len(topic.partitions)
+        return topic.partitions[partition_of_key(key, count)]
 
     def _append(self, partition: Partition, records: list[CoordinatorRecord], wall_ms: int) -> None:
         """Append records, in a batch for each stretch of one producer's."""

@@ -266,10 +266,10 @@ class Transactions:
 
     def forget_all(self) -> None:
         """The topic that has the transactional ids is gone."""
-        kinds: tuple[Literal["time-out", "markers", "expiry"], ...] = ("time-out", "markers", "expiry")
         for transactional_id in list(self.cluster.image.transactions):
-            for kind in kinds:
-                self._timers.cancel((kind, transactional_id))
+            self._timers.cancel(("time-out", transactional_id))
+            self._timers.cancel(("markers", transactional_id))
+            self._timers.cancel(("expiry", transactional_id))
             self._markers.forget(transactional_id)
             self.cluster.producers.last_epochs.pop(transactional_id, None)
             self.cluster.writer.commit([record(transactional_id, None)])
@@ -278,15 +278,8 @@ class Transactions:
 
     def clock_jumped(self, now_ms: int) -> None:
         """The wall clock shows another time: end and forget what is too old by it."""
-        for transactional_id, value in sorted(self.cluster.image.transactions.items()):
-            if not self.cluster.internal_topics.has_coordinator(TRANSACTIONS_TOPIC, transactional_id):
-                self._set_timer(transactional_id, now_ms)
-            elif self._is_timed_out(value, now_ms):
-                self._fence(transactional_id, value, now_ms)
-            elif self._is_expired(value, now_ms):
-                self._expire(transactional_id, value, now_ms)
-            else:
-                self._set_timer(transactional_id, now_ms)
+        for transactional_id in sorted(self.cluster.image.transactions):
+            self._on_timer(("time-out", transactional_id), now_ms)
 
     # how time passes, inside
 

@@ -96,15 +96,16 @@ def test_the_controller_is_the_lowest_broker_that_is_up(cluster):
     assert cluster.controller_id() == 1
 
 
-def test_a_group_keeps_its_coordinator_while_that_is_up(cluster):
+def test_a_group_keeps_its_coordinator_while_that_is_up_and_has_it_back_with_its_leadership(cluster):
     first = cluster.coordinator_for("readers")
     cluster.stop_broker((first.id + 1) % 6, 0)
     assert cluster.coordinator_for("readers") is first
     cluster.stop_broker(first.id, 0)
     second = cluster.coordinator_for("readers")
     assert second.online
+    assert second.rack != first.rack
     cluster.start_broker(first.id, 0)
-    assert cluster.coordinator_for("readers") is second
+    assert cluster.coordinator_for("readers") is first
 
 
 def test_groups_are_spread_over_the_brokers(cluster):

@@ -83,7 +83,7 @@ async def test_a_rack_is_stopped_and_started_as_a_whole(http):
         ("DELETE", "/topics/none", 404, "there is no topic 'none'"),
         ("GET", "/groups/none", 404, "there is no group 'none'; the groups: none"),
         ("POST", "/shutdown", 409, "this cluster ends with the program that runs it"),
-        ("GET", "/cluster?wide=1", 400, "wide: expected no such parameter; there are: none"),
+        ("GET", "/cluster?wide=1", 400, "wide: expected no such parameter; there are: internal"),
     ],
 )
 async def test_what_cannot_be_done_is_said_in_one_line(http, method, path, status, words):
