@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.transaction_admin import DescribeTransactionsRequest
+from protocol.embedded.versioned import write_versioned
+from tests.internal_topics import committed, offsets_in, records_of
 from tests.transaction_driver import (
     NEW,
     OLD,
@@ -25,6 +27,7 @@ TIMEOUT_MS = 60_000
 CLEANUP_MS = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
 CONCURRENT_TRANSACTIONS = 51
 UNSTABLE_OFFSET_COMMIT = 88
+GROUP = "readers"
 PARTITIONS = [[0, 1], [1, 2], [1, 0]]  # what has both its replicas down has no leader
 VERSIONS = {"payments": NEW, "refunds": OLD}
 
@@ -70,6 +73,7 @@ class TransactionLife(RuleBasedStateMachine):
         self.logs: list[list[tuple[bytes, ModelTransaction | None]]] = [[] for _ in PARTITIONS]
         self.group_offset = -1
         self.sent = 0
+        self.reads_logs = False
 
     # producers
 
@@ -171,6 +175,10 @@ class TransactionLife(RuleBasedStateMachine):
         self.sim.jump_clock(ms)
         self.find_timed_out()
 
+    @rule()
+    def read_coordinators_logs(self) -> None:
+        self.reads_logs = True
+
     # what always holds
 
     @invariant()
@@ -197,6 +205,21 @@ class TransactionLife(RuleBasedStateMachine):
         expected = (-1, UNSTABLE_OFFSET_COMMIT) if pending else (self.group_offset, 0)
         if not any(one.committed is not None for one in pending):
             assert committed_offset(self.sim, stable=True) == expected
+
+    @invariant()
+    def coordinators_logs_say_what_coordinators_know(self) -> None:
+        if not self.reads_logs:
+            return
+        for name in VERSIONS:
+            partition = self.sim.cluster.internal_topics.partition_of(TRANSACTIONS_TOPIC, name)
+            records = records_of(self.sim, TRANSACTIONS_TOPIC, name)
+            if len(partition.isr) < partition.effective_min_isr():
+                continue  # its coordinator goes on, and readers wait
+            values = [one.value for one in records if one.key is not None and one.key.endswith(name.encode())]
+            known = self.sim.cluster.image.transactions.get(name)
+            assert (values[-1] if values else None) == (None if known is None else write_versioned(known, 1))
+        offsets = offsets_in(committed(records_of(self.sim, OFFSETS_TOPIC, GROUP)))
+        assert (offsets[-1][-1] if offsets else -1) == self.group_offset
 
     def teardown(self) -> None:
         """Once all brokers are up nothing is missing."""

@@ -9,19 +9,17 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC, partition_of_key
-from protocol.apis.fetch import FetchRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest
-from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.apis.topics import CreatePartitionsRequest, DeleteTopicsRequest
 from protocol.codec import codec
-from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch, control_type, coordinator_epoch, iter_records
+from tests.internal_topics import fetch_from, offsets_in, records_of
 from tests.transaction_driver import TransactionalProducer, fetched
 
 GROUP = "readers"
@@ -52,45 +50,6 @@ def commit(sim: Simulation, offset: int, *, broker: int | None = None, group: st
         broker = sim.cluster.coordinator_for(group).id
     code: int = sim.ask(request, version=8, broker=broker).topics[0].partitions[0].error_code
     return code
-
-
-def records_of(sim: Simulation, topic: str, key: str, *, committed_only: bool = False) -> list[Record]:
-    """What a consumer reads of a key's partition, from its beginning."""
-    partition = sim.cluster.internal_topics.partition_of(topic, key)
-    where = ListOffsetsRequest.Topic.Partition(partition_index=partition.index, timestamp=-2)
-    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsRequest.Topic(name=topic, partitions=[where])])
-    offset = sim.ask(request, version=6, broker=partition.leader).topics[0].partitions[0].offset
-    wanted = FetchRequest.Topic.Partition(
-        partition=partition.index, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=-1
-    )
-    fetch = FetchRequest(
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=1 << 20,
-        isolation_level=int(committed_only),
-        session_epoch=-1,
-        topics=[FetchRequest.Topic(topic=topic, partitions=[wanted])],
-    )
-    entry = sim.ask(fetch, version=11, broker=partition.leader).responses[0].partitions[0]
-    assert entry.error_code == 0
-    return list(iter_records(entry.records or b""))
-
-
-def offset_of(record: Record) -> tuple[str, str, int, int | None]:
-    """Group, topic, partition and offset of an OffsetCommit record; None where it deletes."""
-    assert record.key is not None
-    assert int.from_bytes(record.key[:2]) == OffsetCommitKey.api_key
-    key, _ = codec(OffsetCommitKey, 0).decode(record.key, 2)
-    value = None if record.value is None else read_versioned(OffsetCommitValue, record.value, trailing="error")
-    return (key.group, key.topic, key.partition, None if value is None else value.offset)
-
-
-def offsets_in(records: list[Record]) -> list[tuple[str, str, int, int | None]]:
-    return [
-        offset_of(one)
-        for one in records
-        if not one.is_control and one.key is not None and one.key[:2] == OffsetCommitKey.api_key.to_bytes(2)
-    ]
 
 
 # the topics
@@ -265,16 +224,7 @@ def test_whoever_reads_on_sees_each_commit_and_each_deletion(sim):
 def test_a_consumer_that_waits_for_commits_is_woken_by_one(sim):
     records_of(sim, OFFSETS_TOPIC, GROUP)
     partition = sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, GROUP)
-    wanted = FetchRequest.Topic.Partition(
-        partition=partition.index, fetch_offset=0, partition_max_bytes=1 << 20, current_leader_epoch=-1
-    )
-    fetch = FetchRequest(
-        max_wait_ms=10_000,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        session_epoch=-1,
-        topics=[FetchRequest.Topic(topic=OFFSETS_TOPIC, partitions=[wanted])],
-    )
+    fetch = fetch_from(OFFSETS_TOPIC, partition.index, 0, max_wait_ms=10_000, min_bytes=1)
     ticket = sim.send(fetch, version=11, broker=partition.leader)
     assert ticket not in sim.replies
     assert commit(sim, 7) == 0
