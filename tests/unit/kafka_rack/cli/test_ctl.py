@@ -116,6 +116,12 @@ def test_topics_are_made_shown_and_deleted(ctl):
     assert ctl("groups").out == "no groups\n"
 
 
+def test_internal_topics_are_listed_on_demand(ctl):
+    ctl("coordinator", "readers", "3")
+    assert "__consumer_offsets" not in ctl("topics", "list").out
+    assert "__consumer_offsets" in ctl("topics", "list", "--internal").out
+
+
 def test_faults_are_set_by_options_or_out_of_a_file_and_taken_back(ctl, tmp_path):
     options = ("--api", "Fetch", "--api", "Produce", "--broker", "1", "--when", '{"times": 3}')
     assert ctl("faults", "add", "--id", "slow", "--effect", '{"delay_ms": 200}', *options).code == 0

@@ -270,6 +270,19 @@ async def test_the_clock_goes_forward_and_back(http, cluster):
     assert cluster.state.clock.offset_ms == -2000
 
 
+async def test_internal_topics_are_shown_to_whoever_asks_for_them(http, cluster):
+    cluster.state.coordinator_for("readers")
+    for path in ("/topics", "/cluster"):
+        names = {
+            wish: [one["name"] for one in (await http.get(path + wish)).json()["topics"]]
+            for wish in ("", "?internal=false", "?internal=true")
+        }
+        assert names[""] == names["?internal=false"] == ["events", "orders"]
+        assert names["?internal=true"] == ["__consumer_offsets", "events", "orders"]
+    assert (await http.get("/topics?internal=maybe")).status_code == 400
+    assert "kafka_rack_topics 2\n" in (await http.get("/metrics")).text
+
+
 async def test_topics_come_and_go(http, cluster):
     response = await http.post(
         "/topics",
