@@ -16,9 +16,9 @@ from mockbroker.state.groups.modern.assignors import assignor_names
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import NOBODY, STATIC_LEAVE_EPOCH, MemberState
 from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
-from mockbroker.state.groups.offsets_topic import java_hash
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.topics.coordinator_keys import java_hash
 from protocol.embedded.consumer_group_log import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
