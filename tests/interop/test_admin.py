@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker import MockCluster
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from tests.interop.client_process import LIBRARIES, ClientProcess, consume, produce, values
 
 OLD_TOPIC, NEW_TOPIC, GROUP = "orders", "customers", "billing"
@@ -24,7 +25,7 @@ async def test_an_administrator_creates_grows_describes_and_deletes(library):
             found = {name: value for line in await admin.finish() for name, value in line.items()}
         each_partition = [str(index) for index in range(PARTITIONS)]
         expected = {
-            "topics": [OLD_TOPIC],
+            "topics": [OFFSETS_TOPIC, OLD_TOPIC],
             "created": "",
             "created_again": "TOPIC_ALREADY_EXISTS",
             "grown": "",
@@ -41,9 +42,9 @@ async def test_an_administrator_creates_grows_describes_and_deletes(library):
             "groups_after": [],
             "deleted": "",
             "deleted_again": "UNKNOWN_TOPIC_OR_PART",
-            "topics_after": [OLD_TOPIC],
+            "topics_after": [OFFSETS_TOPIC, OLD_TOPIC],
         }
         if library == "aiokafka":  # which cannot delete a group
             del expected["group_deleted"], expected["groups_after"]
         assert found == expected
-        assert sorted(cluster.state.topics) == [OLD_TOPIC]
+        assert sorted(cluster.state.topics) == [OFFSETS_TOPIC, OLD_TOPIC]

@@ -266,7 +266,9 @@ class Course:
         followers = self.observer.following.at_followers()
         rack = self.plan.racks[-1]
         if followers:
-            most = max(sorted(followers), key=lambda one: followers[one])
+            # Members that lose their coordinator join again, which frees a reader that hangs on a follower.
+            coordinator = self.state.coordinator_for(self.plan.group).id
+            most = max(sorted(followers), key=lambda one: (one != coordinator, followers[one]))
             rack = self.state.brokers[most].rack or rack
         self.facts.outage_rack = rack
         self.say(f"rack {rack} stops")
