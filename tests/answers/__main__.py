@@ -2,6 +2,7 @@
 
 python -m tests.answers compare [--family NAME] [--api NAME] [--scenario GLOB] [--limit N] [--all]
 python -m tests.answers record --family NAME | --all
+python -m tests.answers random --family NAME [--seed N] [--requests N] [--replay PLAN] [--alone]
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 
 from tests.answers.comparison import Difference
 from tests.answers.excuses import HEADER, PAGE, excuse_of, matches, rows
+from tests.answers.random_requests.families import FAMILIES
 from tests.answers.recorded import differences, recorded, recorded_families
 from tests.answers.scenarios import families, scenarios_of
 
@@ -31,8 +33,18 @@ def main(arguments: Sequence[str]) -> int:
     which = record.add_mutually_exclusive_group(required=True)
     which.add_argument("--family")
     which.add_argument("--all", action="store_true")
+    random = commands.add_parser("random", help="ask Kafka and ours the same random requests, and show what differs")
+    random.add_argument("--family", required=True, choices=FAMILIES)
+    random.add_argument("--seed", type=int, default=1, help="of the first run; each next one has the next; default: 1")
+    random.add_argument("--requests", type=int, default=1_000, help="how many at least; default: 1000")
+    random.add_argument("--replay", metavar="PLAN", help="the one run that a difference was printed with")
+    random.add_argument("--alone", action="store_true", help="ours without Kafka: show what it fails at")
     commands.add_parser("excuses", help="write the excuses into docs/answers.md")
     options = parser.parse_args(arguments)
+    if options.command == "random":
+        from tests.answers.random_requests.runner import run
+
+        return run(options)
     if options.command == "excuses":
         text = PAGE.read_text(encoding="utf-8")
         start, _, rest = text.partition(HEADER)

@@ -169,7 +169,7 @@ class Story:
             step, api, version, request, to=to, on=on, only=only, waits_ms=waits_ms, client_id=client_id
         )
         if api == "Produce" and (request or {}).get("acks") == 0:
-            return self._unanswered(pending)
+            return self.unanswered(pending)
         return pending.answer(patience_ms)
 
     def quiet(self, api: str, version: int, request: Mapping[str, Any] | None = None, **where: Any) -> Fields:
@@ -219,7 +219,7 @@ class Story:
         assert all(one.step != step for one in self.kept), f"{self.name}: two steps have the name {step!r}"
         self.kept.append(Exchange(self.name, step, api, version, request, normal(answer, self.names, api)))
 
-    def _unanswered(self, pending: Pending) -> Fields:
+    def unanswered(self, pending: Pending) -> Fields:
         """Kafka gives no answer to acks=0: what comes next shows whether it took the connection for good."""
         if self.driver.received(pending.broker, pending.connection, pending.correlation_id, 0) == CLOSED:
             given = CLOSED_ANSWER

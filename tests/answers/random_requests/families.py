@@ -1,0 +1,21 @@
+"""The families of random requests, by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from tests.answers.random_requests.turns import Turns
+
+FAMILIES: Final = {
+    "transactions": "transactions.Transactions",
+    "groups": "classic_groups.ClassicGroup",
+    "consumer": "consumer_groups.ConsumerGroup",
+    "share": "share_groups.ShareGroup",
+}
+
+
+def family(name: str) -> type[Turns]:
+    module, _, turns = FAMILIES[name].partition(".")
+    found: type[Turns] = getattr(importlib.import_module(f"tests.answers.random_requests.{module}"), turns)
+    return found
