@@ -1,6 +1,7 @@
 """Records of coordinators as their topics have them: bytes of keys and values, in the versions that Kafka 4.4 writes.
 
-Source: CoordinatorRecordSerde, GroupCoordinatorRecordHelpers and TransactionLog, Apache Kafka 4.4.
+Source: CoordinatorRecordSerde, GroupCoordinatorRecordHelpers, ShareCoordinatorRecordHelpers and TransactionLog, Apache
+Kafka 4.4.
 """
 
 from __future__ import annotations

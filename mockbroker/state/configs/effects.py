@@ -121,7 +121,9 @@ BROKERS = frozenset(
         "log.retention.check.interval.ms",
         "process.roles",
         "producer.id.expiration.check.interval.ms",
+        "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.snapshot.update.records.per.snapshot",
+        "share.coordinator.state.topic.prune.interval.ms",
         "telemetry.max.bytes",
     }
 )

@@ -14,7 +14,7 @@ NO_PRODUCER_ID = -1
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record of ``__consumer_offsets`` or ``__transaction_state``; a value of None deletes.
+    """A record of ``__consumer_offsets``, ``__transaction_state`` or ``__share_group_state``; a value of None deletes.
 
     ``producer_id`` is set on what belongs to a producer's transaction, and on the marker that ends it;
     ``producer_epoch`` on the former.

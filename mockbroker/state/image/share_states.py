@@ -41,7 +41,8 @@ class ShareState:
     """What the share coordinator keeps of a share partition.
 
     ``updates`` counts the updates since the last snapshot, whose number is ``snapshot_epoch``. Leaders and groups at
-    older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, also once it was begun anew.
+    older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, also once it was begun anew. The
+    times are the last snapshot's, by the wall clock; one that was repeated for its age has two.
     """
 
     snapshot_epoch: int
@@ -53,6 +54,8 @@ class ShareState:
     updates: int = 0
     newest_leader_epoch: int = 0
     newest_state_epoch: int = 0
+    create_ms: int = 0
+    write_ms: int = 0
 
 
 def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
@@ -71,6 +74,8 @@ def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
         tuple(state_batches(value)),
         newest_leader_epoch=max(value.leader_epoch, before.newest_leader_epoch if before is not None else 0),
         newest_state_epoch=max(value.state_epoch, before.newest_state_epoch if before is not None else 0),
+        create_ms=value.create_timestamp,
+        write_ms=value.write_timestamp,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
@@ -49,9 +49,14 @@ def coordinator_key(key: SharePartitionKey) -> str:
 
 @dataclass(slots=True, eq=False)
 class ShareCoordinator:
-    """The states of a cluster's share partitions, whichever broker coordinates them."""
+    """The states of a cluster's share partitions, whichever broker coordinates them.
+
+    ``_updates`` has how many updates count towards the next snapshot: a snapshot written for another reason than their
+    number leaves the count as it is, as in Kafka.
+    """
 
     cluster: Cluster
+    _updates: dict[SharePartitionKey, int] = field(default_factory=dict)
 
     def state(self, key: SharePartitionKey) -> ShareState | None:
         """What is kept of a share partition, None where it was not begun."""
@@ -69,7 +74,7 @@ class ShareCoordinator:
         self._check_partition(key)
         snapshot_epoch = 0 if before is None else before.snapshot_epoch + 1
         complete = -1 if start_offset == NO_OFFSET else 0
-        self._write_snapshot(key, ShareState(snapshot_epoch, state_epoch, 0, start_offset, complete))
+        self._write_snapshot(key, before, ShareState(snapshot_epoch, state_epoch, 0, start_offset, complete))
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
         """The state of a share partition for a leader of this epoch, who alone may write it from now on.
@@ -123,13 +128,20 @@ class ShareCoordinator:
 
     def forget(self, keys: Iterable[SharePartitionKey]) -> None:
         """Forget share partitions, whether their topic is there or not."""
-        self.cluster.writer.commit(
-            [CoordinatorRecord(snapshot_key(key), None) for key in keys if self.state(key) is not None]
-        )
+        known = [key for key in keys if self.state(key) is not None]
+        self.cluster.writer.commit([CoordinatorRecord(snapshot_key(key), None) for key in known])
+        for key in known:
+            self._updates.pop(key, None)
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic was deleted."""
         self.forget([key for key in self.cluster.image.share_states if key.topic_id == topic_id])
+
+    def repeat(self, key: SharePartitionKey) -> None:
+        """Write a share partition's state as it is once more, so that what is before it may go."""
+        state = self.cluster.image.share_states[key]
+        again = replace(state, snapshot_epoch=state.snapshot_epoch + 1)
+        self._write_snapshot(key, state, again, create_ms=state.create_ms)
 
     def _check_partition(self, key: SharePartitionKey) -> None:
         topic = self.cluster.topic_by_id.get(key.topic_id)
@@ -144,10 +156,11 @@ class ShareCoordinator:
             complete = max(complete, state.delivery_complete_count)
         elif written.start_offset < state.start_offset:
             complete = state.delivery_complete_count
-        if state.updates >= self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT):
+        if self._updates_of(key, state) >= self._updates_per_snapshot():
             batches = combined([*state.state_batches, *written.state_batches], start_offset)
             self._write_snapshot(
                 key,
+                state,
                 ShareState(
                     state.snapshot_epoch + 1, state.state_epoch, leader_epoch, start_offset, complete, tuple(batches)
                 ),
@@ -165,20 +178,40 @@ class ShareCoordinator:
         )
         update_key = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
         self.cluster.writer.commit([CoordinatorRecord(update_key, update)])
+        self._updates[key] = self._updates_of(key, state) + 1
 
-    def _write_snapshot(self, key: SharePartitionKey, state: ShareState) -> None:
+    def _updates_of(self, key: SharePartitionKey, state: ShareState) -> int:
+        """How many updates count towards the next snapshot."""
+        return self._updates.get(key, state.updates)
+
+    def _updates_per_snapshot(self) -> int:
+        limit: int = self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT)
+        return limit
+
+    def _write_snapshot(
+        self, key: SharePartitionKey, before: ShareState | None, state: ShareState, create_ms: int | None = None
+    ) -> None:
+        """Write a whole state; it has been made now, unless it is said when."""
         now_ms = self.cluster.clock.at(self.cluster.now_ms)
-        value = ShareSnapshotValue(
-            snapshot_epoch=state.snapshot_epoch,
-            state_epoch=state.state_epoch,
-            leader_epoch=state.leader_epoch,
-            start_offset=state.start_offset,
-            delivery_complete_count=state.delivery_complete_count,
-            create_timestamp=now_ms,
-            write_timestamp=now_ms,
-            state_batches=[ShareSnapshotValue.StateBatch(**batch._asdict()) for batch in state.state_batches],
-        )
-        self.cluster.writer.commit([CoordinatorRecord(snapshot_key(key), value)])
+        made_now = replace(state, create_ms=now_ms if create_ms is None else create_ms, write_ms=now_ms)
+        updates = 0 if before is None else self._updates_of(key, before)
+        self.cluster.writer.commit([snapshot_record(key, made_now)])
+        self._updates[key] = 0 if updates >= self._updates_per_snapshot() else updates
+
+
+def snapshot_record(key: SharePartitionKey, state: ShareState) -> CoordinatorRecord:
+    """The record that has all of a state."""
+    value = ShareSnapshotValue(
+        snapshot_epoch=state.snapshot_epoch,
+        state_epoch=state.state_epoch,
+        leader_epoch=state.leader_epoch,
+        start_offset=state.start_offset,
+        delivery_complete_count=state.delivery_complete_count,
+        create_timestamp=state.create_ms,
+        write_timestamp=state.write_ms,
+        state_batches=[ShareSnapshotValue.StateBatch(**batch._asdict()) for batch in state.state_batches],
+    )
+    return CoordinatorRecord(snapshot_key(key), value)
 
 
 def snapshot_key(key: SharePartitionKey) -> ShareSnapshotKey:

@@ -2,8 +2,9 @@
 
 What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written from
 it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just now.
-From then on whatever changes the image there is appended as well, and compacted with all other logs. A partition that
-nobody looks at costs nothing. ``__share_group_state`` has partitions and leaders, and no records.
+From then on whatever changes the image there is appended as well. Those of groups and transactions are compacted with
+all others, that of share partitions is cut off at the front (``mockbroker.state.share.state_log``). A partition that
+nobody looks at costs nothing.
 
 Source: DefaultAutoTopicCreationManager, GroupCoordinatorService.groupMetadataTopicConfigs,
 TransactionCoordinator.transactionStateTopicConfigs and ShareCoordinatorService.shareGroupStateTopicConfigs, Apache
@@ -31,6 +32,8 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.image.share_states import SharePartitionKey
+    from mockbroker.state.share.state_log import ShareStateLog
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
 MAX_BATCH_RECORDS = 500
@@ -88,14 +91,17 @@ class InternalTopics:
     _counts: dict[bytes, int] = field(default_factory=dict)
     _written: set[Partition] = field(default_factory=set)
     _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
+    _share_log: ShareStateLog | None = None
 
     def restore(self) -> None:
         """Go on with the logs that have records already."""
         topics = self.cluster.topic_by_id
         for topic_id, index in self.cluster.log_store.filled():
             topic = topics.get(topic_id)
-            if topic is not None and topic.is_internal and topic.name != SHARE_TOPIC:
+            if topic is not None and topic.is_internal:
                 self._written.add(topic.partitions[index])
+                if topic.name == SHARE_TOPIC:
+                    self.share_log.restore(topic.partitions[index])
         self._listen()
 
     # coordinators
@@ -166,19 +172,30 @@ class InternalTopics:
 
     # records
 
+    @property
+    def share_log(self) -> ShareStateLog:
+        """What keeps the logs of share partitions' states small; loaded when there is one."""
+        if self._share_log is None:
+            from mockbroker.state.share.state_log import ShareStateLog
+
+            self._share_log = ShareStateLog(self.cluster)
+        return self._share_log
+
     def is_written(self, partition: Partition) -> bool:
         """Whether the log of a partition has what the image has."""
         return partition in self._written
 
     def open(self, partition: Partition) -> None:
         """Somebody looks at a partition: from now on its log has what coordinators keep."""
-        if partition in self._written or partition.topic.name == SHARE_TOPIC or partition.leader == NO_LEADER:
+        if partition in self._written or partition.leader == NO_LEADER:
             return
         self._written.add(partition)
         self._listen()
         wall_ms = self.cluster.clock.at(self.cluster.now_ms)
         if partition.topic.name == OFFSETS_TOPIC:
             self._append(partition, list(self._of_groups(partition)), wall_ms)
+        elif partition.topic.name == SHARE_TOPIC:
+            self._append(partition, list(self._of_share_partitions(partition)), wall_ms)
         else:
             self._append(partition, list(self._of_transactions(partition)), wall_ms)
 
@@ -189,10 +206,14 @@ class InternalTopics:
         self._counts.pop(topic.id, None)
         for partition in topic.partitions:
             self._delayed.pop(partition, None)
+            if self._share_log is not None:
+                self._share_log.forget(partition)
         if topic.name == OFFSETS_TOPIC and self.cluster.has_groups:
             self.cluster.groups.forget_all()
         elif topic.name == TRANSACTIONS_TOPIC and self.cluster.image.transactions:
             self.cluster.transactions.forget_all()
+        elif topic.name == SHARE_TOPIC and self.cluster.image.share_states:
+            self.cluster.share.coordinator.forget(list(self.cluster.image.share_states))
 
     def _of_groups(self, partition: Partition) -> Iterator[CoordinatorRecord]:
         """What the image has of the groups in a partition: groups first, then offsets, then what is pending."""
@@ -224,6 +245,20 @@ class InternalTopics:
             if self._partition_in(partition.topic, transactional_id) is partition:
                 yield record(transactional_id, value)
 
+    def _of_share_partitions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
+        from mockbroker.state.share.coordinator import coordinator_key, snapshot_record
+
+        for key, state in self.cluster.image.share_states.items():
+            if self._partition_in(partition.topic, coordinator_key(key)) is partition:
+                yield snapshot_record(key, state)
+
+    def share_keys(self, partition: Partition) -> list[SharePartitionKey]:
+        """The share partitions whose states are in a partition of ``__share_group_state``."""
+        from mockbroker.state.share.coordinator import coordinator_key
+
+        states = self.cluster.image.share_states
+        return [key for key in states if self._partition_in(partition.topic, coordinator_key(key)) is partition]
+
     def _listen(self) -> None:
         """Be told of what changes the image, if any log is to have it."""
         self.cluster.writer.on_coordinator_records = self._changed if self._written else None
@@ -248,9 +283,14 @@ class InternalTopics:
         transactional_id = getattr(key, "transactional_id", None)
         if transactional_id is not None:
             name, text = TRANSACTIONS_TOPIC, transactional_id
+        elif type(key).__module__.endswith("share_state_log"):
+            from mockbroker.state.share.coordinator import coordinator_key
+            from mockbroker.state.share.state_log import share_partition_of
+
+            name, text = SHARE_TOPIC, coordinator_key(share_partition_of(key))
         else:
             name, text = OFFSETS_TOPIC, getattr(key, "group", None) or getattr(key, "group_id", None)
-            if text is None or type(key).__module__.endswith("share_state_log"):
+            if text is None:
                 return None
         topic = self.cluster.topics.get(name)
         return None if topic is None else self._partition_in(topic, text)
@@ -310,6 +350,9 @@ class InternalTopics:
                 producer_id, epoch, BatchMetadata(-1, -1, base_offset, wall_ms), wall_ms, transactional=True
             )
         self.cluster.replication.appended(partition, self.cluster.now_ms)
+        if topic.name == SHARE_TOPIC:
+            for offset, record in enumerate(records, base_offset):
+                self.share_log.appended(partition, record.key, offset, is_deleted=record.value is None)
 
     # making
 

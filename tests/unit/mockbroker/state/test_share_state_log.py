@@ -1,0 +1,102 @@
+"""``__share_group_state`` has what share coordinators keep; what real brokers write is in fixtures/answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.simulation import Simulation
+from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
+from mockbroker.state.share.coordinator import Written, coordinator_key
+from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
+from protocol.codec import codec
+from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from protocol.embedded.versioned import read_versioned
+from protocol.records import Record
+from tests.internal_topics import records_of
+
+KINDS = {0: (ShareSnapshotKey, ShareSnapshotValue), 1: (ShareUpdateKey, ShareUpdateValue)}
+INTERVAL_MS = 300_000  # share.coordinator.state.topic.prune.interval.ms, and that of cold share partitions
+Shown = tuple[str, int, int | None]  # kind, share partition, and the first offset in flight; None: deleted
+
+
+@pytest.fixture
+def sim(sim: Simulation) -> Simulation:
+    """Three brokers, a topic with two partitions, and a share partition of the first that starts at 5."""
+    sim.cluster.create_topic("orders", 2)
+    sim.cluster.share.coordinator.initialize(key_of(sim), 0, 5)
+    return sim
+
+
+def key_of(sim: Simulation, partition: int = 0) -> SharePartitionKey:
+    return SharePartitionKey("workers", sim.cluster.topics["orders"].id, partition)
+
+
+def write(sim: Simulation, start_offset: int, *batches: StateBatch) -> None:
+    sim.cluster.share.coordinator.write(key_of(sim), Written(0, 0, start_offset, 0, list(batches)))
+
+
+def read(sim: Simulation) -> list[Shown]:
+    return [shown(one) for one in records_of(sim, SHARE_TOPIC, coordinator_key(key_of(sim)))]
+
+
+def shown(record: Record) -> Shown:
+    assert record.key is not None
+    key_class, value_class = KINDS[int.from_bytes(record.key[:2])]
+    key, _ = codec(key_class, 0).decode(record.key, 2)
+    value = None if record.value is None else read_versioned(value_class, record.value, trailing="error")
+    kind = key_class.__name__.removeprefix("Share").removesuffix("Key")
+    return (kind, key.partition, None if value is None else value.start_offset)
+
+
+def test_whoever_looks_first_sees_the_states_as_they_are_then(sim):
+    write(sim, 6)
+    write(sim, 7, StateBatch(7, 9, 2, 1))
+    assert read(sim) == [("Snapshot", 0, 7)]
+
+
+def test_whoever_reads_on_sees_each_update_and_each_deletion(sim):
+    assert read(sim) == [("Snapshot", 0, 5)]
+    write(sim, 6)
+    sim.cluster.share.coordinator.delete(key_of(sim))
+    assert read(sim) == [("Snapshot", 0, 5), ("Update", 0, 6), ("Snapshot", 0, None)]
+
+
+def test_with_the_topic_read_from_the_group_is_forgotten_in_the_log_too(sim):
+    read(sim)
+    sim.cluster.delete_topic(sim.cluster.topics["orders"])
+    topic = sim.cluster.topics[SHARE_TOPIC]
+    (written,) = [one for one in topic.partitions if one.log.end_offset]
+    assert written.log.end_offset == 2
+
+
+def test_with_the_topic_of_states_they_are_gone(sim):
+    read(sim)
+    sim.cluster.delete_topic(sim.cluster.topics[SHARE_TOPIC])
+    assert not sim.cluster.image.share_states
+
+
+def test_an_old_state_is_written_once_more_and_what_is_before_it_is_deleted(sim):
+    read(sim)
+    for start_offset in range(6, 10):
+        write(sim, start_offset)
+    sim.advance(2 * INTERVAL_MS)
+    assert read(sim) == [("Snapshot", 0, 9)]
+    sim.advance(5 * INTERVAL_MS)
+    partition = sim.cluster.internal_topics.partition_of(SHARE_TOPIC, coordinator_key(key_of(sim)))
+    assert (partition.log.start_offset, partition.log.end_offset) == (5, 6)
+
+
+def test_a_fork_goes_on_with_the_log_and_keeps_it_small(sim):
+    read(sim)
+    write(sim, 6)
+    fork = sim.fork()
+    write(fork, 7)
+    assert read(fork) == [("Snapshot", 0, 5), ("Update", 0, 6), ("Update", 0, 7)]
+    fork.advance(2 * INTERVAL_MS)
+    assert read(fork) == [("Snapshot", 0, 7)]
+    assert read(sim) == [("Snapshot", 0, 5), ("Update", 0, 6)]
+
+
+def test_nobody_pays_for_a_log_that_nobody_reads(sim):
+    sim.advance(3 * INTERVAL_MS)
+    assert sim.cluster.timers.find("share state log") is None
