@@ -65,7 +65,10 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
         check_coordinator(call, request.group_id)
         parked = call.cluster.groups.join(request.group_id, joining, call.now_ms, call.rng)
     except ApiError as error:
-        return join_response(call.version, JoinAnswer(member_id, ErrorCode(error.code)))
+        code = ErrorCode(error.code)
+        if code is ErrorCode.UNKNOWN_SERVER_ERROR:
+            member_id = ""  # Kafka did not expect it either
+        return join_response(call.version, JoinAnswer(member_id, code))
     return when_answered(parked, partial(join_response, call.version))
 
 

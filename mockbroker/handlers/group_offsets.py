@@ -21,7 +21,7 @@ from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
-from mockbroker.state.groups.offsets import NOTHING_COMMITTED, Committed
+from mockbroker.state.groups.offsets import NEVER, NOTHING_COMMITTED, Committed
 from mockbroker.state.image.image import TopicPartition
 from protocol.apis.group_offsets import (
     OffsetCommitRequest,
@@ -43,12 +43,16 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 @handles(OffsetCommitRequest)
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
+    expires_ms = NEVER
+    if request.retention_time_ms != NEVER:
+        expires_ms = call.cluster.groups.clock.at(call.now_ms) + request.retention_time_ms
     return keep_offsets(
         call,
         request,
         OffsetCommitResponse(),
         lambda offsets: commit(call, request, offsets),
         first_version_by_id=TOPIC_ID_VERSION,
+        expires_ms=expires_ms,
     )
 
 

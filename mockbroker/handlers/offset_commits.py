@@ -1,4 +1,9 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: offsets of partitions, each of which gets its own error."""
+"""What OffsetCommit and TxnOffsetCommit have in common: offsets of partitions, each of which gets its own error.
+
+A topic that is named twice is answered twice, unless some partition is refused before the group is asked: then the
+answer begins with what was refused, and has each topic once.
+Source: KafkaApis, OffsetCommitResponse.Builder and TxnOffsetCommitResponse.Builder, Apache Kafka 4.4.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Any, TypeVar
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets import Committed
+from mockbroker.state.groups.offsets import NEVER, Committed
 from mockbroker.state.image.image import TopicPartition
 from protocol.error_codes import ErrorCode
 
@@ -17,38 +22,69 @@ Keep = Callable[[dict[TopicPartition, Committed]], Mapping[TopicPartition, Error
 
 
 def keep_offsets(
-    call: Call, request: Any, response: CommitResponse, keep: Keep, *, first_version_by_id: int
+    call: Call,
+    request: Any,
+    response: CommitResponse,
+    keep: Keep,
+    *,
+    first_version_by_id: int,
+    expires_ms: int = NEVER,
 ) -> CommitResponse:
     """Fill in a response: what ``keep`` says of each partition that there is, else that there is none.
 
     Args:
         keep: gets the offsets of all partitions that there are, and gives the error of each.
         first_version_by_id: from this version on topics go by id, before that by name.
+        expires_ms: when the offsets go, by the wall clock.
     """
     filled: Any = response
+    refused: dict[str | bytes, Any] = {}
+    accepted: list[tuple[str | bytes, Any]] = []
     offsets: dict[TopicPartition, Committed] = {}
-    accepted: list[tuple[TopicPartition, Any]] = []
+    results: list[tuple[TopicPartition, Committed, Any]] = []
     for topic in request.topics:
-        entry = type(filled).Topic(name=topic.name, topic_id=topic.topic_id)
         key = topic.topic_id if call.version >= first_version_by_id else topic.name
-        if not topic.partitions and is_known(call, key):
-            continue  # Kafka has nothing to say of it
-        filled.topics.append(entry)
+        entry = type(filled).Topic(name=topic.name, topic_id=topic.topic_id)
+        if not is_known(call, key):
+            refused.setdefault(key, entry)
         for wanted in topic.partitions:
             result = type(filled).Topic.Partition(partition_index=wanted.partition_index)
-            entry.partitions.append(result)
             try:
                 partition = find_partition(call, key, wanted.partition_index)
             except ApiError as error:
                 result.error_code = error.code
+                refused.setdefault(key, type(filled).Topic(name=topic.name, topic_id=topic.topic_id))
+                refused[key].partitions.append(result)
                 continue
+            entry.partitions.append(result)
             place = (partition.topic.name, partition.index)
-            offsets[place] = Committed(
-                wanted.committed_offset, wanted.committed_leader_epoch, wanted.committed_metadata or ""
+            committed = Committed(
+                wanted.committed_offset,
+                wanted.committed_leader_epoch,
+                wanted.committed_metadata or "",
+                expires_ms,
+                partition.topic.id,
             )
-            accepted.append((place, result))
-    if accepted:
+            results.append((place, committed, result))
+            if place not in offsets or call.cluster.groups.fits(committed):
+                offsets[place] = committed
+        if entry.partitions and entry is not refused.get(key):
+            accepted.append((key, entry))
+    if results:
         errors = keep(offsets)
-        for place, result in accepted:
-            result.error_code = errors[place]
+        for place, committed, result in results:
+            code = errors[place]
+            is_too_long = code is ErrorCode.NONE and not call.cluster.groups.fits(committed)
+            result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE if is_too_long else code
+    filled.topics = merged(refused, accepted) if refused else [entry for _, entry in accepted]
     return response
+
+
+def merged(refused: dict[str | bytes, Any], accepted: list[tuple[str | bytes, Any]]) -> list[Any]:
+    """What was refused, and behind it what was not, each topic once."""
+    for key, entry in accepted:
+        if key in refused:
+            refused[key].partitions.extend(entry.partitions)
+        else:
+            refused[key] = entry
+    return list(refused.values())

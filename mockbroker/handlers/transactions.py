@@ -341,7 +341,8 @@ def stage(
         )
     except ApiError as error:
         code = ErrorCode(error.code)
-        if code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH) and call.version < TOPIC_ID_VERSION:
+        is_absent = code is ErrorCode.GROUP_ID_NOT_FOUND and call.cluster.groups.find(request.group_id) is None
+        if (is_absent or code is ErrorCode.STALE_MEMBER_EPOCH) and call.version < TOPIC_ID_VERSION:
             code = ErrorCode.ILLEGAL_GENERATION
         return dict.fromkeys(offsets, code)
     if ErrorCode.NONE in errors.values():

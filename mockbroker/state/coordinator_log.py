@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.features import feature_level
+from mockbroker.state.groups.offsets import NEVER
 from protocol.codec import codec
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.embedded.versioned import write_versioned
 from protocol.records import Record
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
 
 KEY_VERSION = 0
+EXPIRING_OFFSET_VERSION = 1  # of OffsetCommitValue: the one that says when the offset goes
 LATEST_RELEASE = "4.4"
 
 
@@ -49,5 +52,12 @@ def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[s
     return Record(
         timestamp=timestamp_ms,
         key=kind.api_key.to_bytes(2, signed=True) + codec(kind, KEY_VERSION).encode(key),
-        value=None if value is None else write_versioned(value, versions.get(type(value).__name__, 0)),
+        value=None if value is None else write_versioned(value, version_of(value, versions)),
     )
+
+
+def version_of(value: Any, versions: Mapping[str, int]) -> int:
+    """The version that a value is written in."""
+    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != NEVER:
+        return EXPIRING_OFFSET_VERSION
+    return versions.get(type(value).__name__, 0)

@@ -310,8 +310,7 @@ class Groups:
         producer_epoch: int = NO_EPOCH,
     ) -> dict[TopicPartition, ErrorCode]:
         """Write the offsets whose metadata is not too long, unless the check refuses one of them."""
-        longest = self.settings["offset.metadata.max.bytes"]
-        fitting = {partition: offset for partition, offset in offsets.items() if len(offset.metadata) <= longest}
+        fitting = {partition: offset for partition, offset in offsets.items() if self.fits(offset)}
         if check is not None:
             for partition in fitting:
                 check(partition)
@@ -320,6 +319,11 @@ class Groups:
             partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
             for partition in offsets
         }
+
+    def fits(self, offset: Committed) -> bool:
+        """Whether an offset's metadata is not too long to keep."""
+        longest: int = self.settings["offset.metadata.max.bytes"]
+        return offset.metadata_length <= longest
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """Commit or drop what the producer's transaction staged, in every group."""

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets import deletions
+from mockbroker.state.groups.offsets import NEVER, deletions
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.errors import ProtocolError
@@ -19,6 +19,7 @@ from protocol.errors import ProtocolError
 if TYPE_CHECKING:
     from mockbroker.state.groups.coordinator import Groups
     from mockbroker.state.groups.kind import CoordinatedGroup
+    from protocol.embedded.group_log import OffsetCommitValue
 
 MINUTE_MS = 60_000
 
@@ -26,13 +27,17 @@ MINUTE_MS = 60_000
 def expire(groups: Groups, now_ms: int) -> None:
     """Drop offsets of topics that a group does not read and that are too old, and groups that have nothing left."""
     retention_ms = int(groups.context.configs.broker("offsets.retention.minutes")) * MINUTE_MS
-    oldest_ms = groups.clock.at(now_ms) - retention_ms
+    wall_ms = groups.clock.at(now_ms)
     for group in groups.select():
-        if expire_offsets(groups, group, oldest_ms) and group.expires_without_offsets and not group.member_count:
+        if (
+            expire_offsets(groups, group, wall_ms, retention_ms)
+            and group.expires_without_offsets
+            and not group.member_count
+        ):
             groups.remove(group)
 
 
-def expire_offsets(groups: Groups, group: CoordinatedGroup, oldest_ms: int) -> bool:
+def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retention_ms: int) -> bool:
     """Drop a group's offsets that are too old; gives whether none is left, nor pending in a transaction."""
     offsets = groups.offsets(group.id)
     known = offsets.all_partitions()
@@ -44,12 +49,20 @@ def expire_offsets(groups: Groups, group: CoordinatedGroup, oldest_ms: int) -> b
             for (topic, index), value in sorted(committed.items())
             if read is not None
             and topic not in read
-            and group.expires(value.commit_timestamp, oldest_ms)
+            and is_over(group, value, wall_ms, retention_ms)
             and not offsets.is_unstable((topic, index))
         ]
         groups.writer.commit(deletions(group.id, old))
         return len(old) == len(known)
     return not known
+
+
+def is_over(group: CoordinatedGroup, value: OffsetCommitValue, wall_ms: int, retention_ms: int) -> bool:
+    """Whether an offset is too old to keep: by the time that its commit gave, else by the broker's retention."""
+    begun_ms = group.retention_begun_ms(value.commit_timestamp)
+    if begun_ms is None:
+        return False
+    return wall_ms >= (begun_ms + retention_ms if value.expire_timestamp == NEVER else value.expire_timestamp)
 
 
 def topics_read(group: CoordinatedGroup) -> Collection[str] | None:

@@ -70,8 +70,8 @@ class CoordinatedGroup(Protocol):
     def coordinator_moved(self) -> None:
         """Another broker coordinates the group: answer the calls that wait at the old one."""
 
-    def expires(self, committed_ms: int, oldest_ms: int) -> bool:
-        """Whether an offset that was committed then is too old to keep, by the wall clock."""
+    def retention_begun_ms(self, committed_ms: int) -> int | None:
+        """When the retention of an offset that was committed then began, by the wall clock; None: it has not."""
 
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int

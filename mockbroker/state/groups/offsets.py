@@ -6,7 +6,7 @@ Source: OffsetMetadataManager, Apache Kafka 4.0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
 from mockbroker.state.image.image import Image, TopicPartition
@@ -17,15 +17,28 @@ from protocol.records import ControlType
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 NO_EPOCH = -1  # of a producer
+NEVER = -1  # when an offset goes that is kept as long as the broker keeps offsets
+NO_TOPIC_ID = bytes(16)
 
 
 @dataclass(slots=True, frozen=True)
 class Committed:
-    """Where a group resumes in one partition; ``leader_epoch`` is the last record's, -1 if the client gave none."""
+    """Where a group resumes in one partition; ``leader_epoch`` is the last record's, -1 if the client gave none.
+
+    ``expires_ms`` is when it goes by the wall clock, where the client said how long it is to be kept (until version 4
+    of OffsetCommit). ``topic_id`` is the topic's, where it was known.
+    """
 
     offset: int
     leader_epoch: int = NO_LEADER_EPOCH
     metadata: str = ""
+    expires_ms: int = NEVER
+    topic_id: bytes = field(default=NO_TOPIC_ID, compare=False)
+
+    @property
+    def metadata_length(self) -> int:
+        """How long the metadata is in Java's eyes: what lies beyond the basic plane counts twice."""
+        return len(self.metadata) if self.metadata.isascii() else len(self.metadata.encode("utf-16-le")) // 2
 
 
 NOTHING_COMMITTED = Committed(NO_OFFSET)
@@ -49,7 +62,9 @@ class GroupOffsets:
     def get(self, partition: TopicPartition) -> Committed:
         """What is committed for a partition, ``NOTHING_COMMITTED`` if nothing is."""
         value = self._committed.get(partition)
-        return NOTHING_COMMITTED if value is None else Committed(value.offset, value.leader_epoch, value.metadata)
+        if value is None:
+            return NOTHING_COMMITTED
+        return Committed(value.offset, value.leader_epoch, value.metadata, value.expire_timestamp, value.topic_id)
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have an offset, sorted."""
@@ -86,6 +101,8 @@ def commits(
                 leader_epoch=committed.leader_epoch,
                 metadata=committed.metadata,
                 commit_timestamp=now_ms,
+                expire_timestamp=committed.expires_ms,
+                topic_id=committed.topic_id,
             ),
             producer_id,
             producer_epoch,

@@ -311,17 +311,17 @@ class ClassicGroup(Generation):
         for member in self.members.values():
             self._answer_calls(member, error)
 
-    def expires(self, committed_ms: int, oldest_ms: int) -> bool:
-        """Whether an offset committed then is too old to keep; of topics that are read none is asked about.
+    def retention_begun_ms(self, committed_ms: int) -> int | None:
+        """Since when an offset committed then is kept for nothing; of topics that are read none is asked about.
 
         Of a group that has had members it counts since when it has none; while members are joining none is too old.
         Source: ClassicGroup.offsetExpirationCondition, Apache Kafka 4.4.
         """
         if self.protocol_type is not None and self.state is State.EMPTY:
-            return self.state_since_ms <= oldest_ms
+            return self.state_since_ms
         if self.protocol_type is not None and self.state is not State.STABLE:
-            return False
-        return committed_ms <= oldest_ms
+            return None
+        return committed_ms
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str] | None:
         """The topics that members read, None where a subscription cannot be read.
@@ -533,7 +533,7 @@ class ClassicGroup(Generation):
         return not self.pending and all(member.join is not None for member in self.members.values())
 
     def _rebalance_timeout_ms(self) -> int:
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))
 
     def _check_generation(self, generation: int) -> None:
         if generation != self.generation:

@@ -279,9 +279,9 @@ class ModernGroup(Generic[SomeMember]):
         """That members of this kind of group do not commit offsets of their own."""
         return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.id} is not a consumer group.")
 
-    def expires(self, committed_ms: int, oldest_ms: int) -> bool:
-        """Whether an offset committed then is too old to keep; of topics that are read none is asked about."""
-        return committed_ms <= oldest_ms
+    def retention_begun_ms(self, committed_ms: int) -> int | None:
+        """Since when an offset is kept for nothing: since its commit. Of topics that are read none is asked about."""
+        return committed_ms
 
     def coordinator_moved(self) -> None:
         """Another broker coordinates the group; nobody waits for an answer at the old one."""

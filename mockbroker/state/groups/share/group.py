@@ -67,9 +67,9 @@ class ShareGroup(ModernGroup[ShareMember]):
         """Refuse to delete offsets, of which the group has none. Raises ApiError: GROUP_ID_NOT_FOUND."""
         raise self.without_offsets()
 
-    def expires(self, committed_ms: int, oldest_ms: int) -> bool:
+    def retention_begun_ms(self, committed_ms: int) -> int | None:
         """Share groups have no offsets that could be too old."""
-        return False
+        return None
 
     # time
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from mockbroker.state.coordinator_log import log_record
 from mockbroker.state.groups.offsets import (
     NOTHING_COMMITTED,
     Committed,
@@ -85,3 +86,16 @@ def test_a_partition_is_unstable_while_a_transaction_may_commit_another_offset(o
     assert not offsets.is_unstable(ORDERS_1)
     apply(offsets, [transaction_end(7, committed=False)])
     assert not offsets.is_unstable(ORDERS_0)
+
+
+@pytest.mark.parametrize(("text", "length"), [("abc", 3), ("\u00fc", 1), ("\U0001f600", 2)])
+def test_metadata_is_as_long_as_java_counts_it(text, length):
+    assert Committed(1, metadata=text).metadata_length == length
+
+
+def test_an_offset_that_says_when_it_goes_is_written_in_the_version_that_has_room_for_that():
+    for expires_ms, version in ((-1, 4), (70, 1)):
+        (record,) = commits(GROUP, {ORDERS_0: Committed(7, expires_ms=expires_ms)}, now_ms=0)
+        value = log_record(record, 0, {"OffsetCommitValue": 4}).value
+        assert value is not None
+        assert int.from_bytes(value[:2]) == version
