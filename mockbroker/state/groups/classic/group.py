@@ -11,6 +11,7 @@ here members come in the order they joined.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -20,7 +21,15 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic import records
 from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.generation import Generation
-from mockbroker.state.groups.classic.members import NO_MEMBER_ID, Joining, Member, differ, new_member_id, vote
+from mockbroker.state.groups.classic.members import (
+    NO_MEMBER_ID,
+    Joining,
+    Member,
+    differ,
+    new_member_id,
+    supporters,
+    vote,
+)
 from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
 from mockbroker.state.groups.classic.timers import GroupTimer, TimerKey
 from mockbroker.state.groups.kind import TopicsOf
@@ -60,6 +69,8 @@ class ClassicGroup(Generation):
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
+    _supporters: Counter[str] | None = None  # of each protocol, how many members; None until somebody asks
+    _joins_waiting: int = 0  # how many members have a join that waits
 
     def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
         """Go on from the generation that the image has: its members know of nothing, and have a whole session."""
@@ -138,6 +149,9 @@ class ClassicGroup(Generation):
         if not self.members:
             self.protocol_type = joining.protocol_type
         self.members[member_id] = member
+        self._joins_waiting += 1
+        if self._supporters is not None:
+            self._supporters.update(member.protocol_names())
         if joining.instance_id is not None:
             self.static_ids[joining.instance_id] = member_id
         if self.leader_id is None:
@@ -496,25 +510,39 @@ class ClassicGroup(Generation):
         if self.state is State.EMPTY:
             return True
         if self.state is State.PREPARING:  # so that whoever joins last is shed, should the limit have been lowered
-            waiting = sum(each.join is not None for each in self.members.values())
-            return (member is not None and member.join is not None) or waiting < limit
+            return (member is not None and member.join is not None) or self._joins_waiting < limit
         return member is not None or len(self.members) < limit
 
     def _supports_any(self, joining: Joining) -> bool:
         if self.state is State.EMPTY:
             return bool(joining.protocol_type and joining.protocols)
-        members = self.members.values()
-        return joining.protocol_type == self.protocol_type and any(
-            all(member.supports(name) for member in members) for name, _ in joining.protocols
-        )
+        if joining.protocol_type != self.protocol_type:
+            return False
+        if self._supporters is None:
+            self._supporters = supporters(self.members.values())
+        counts, everybody = self._supporters, len(self.members)
+        return any(counts[name] == everybody for name, _ in joining.protocols)
 
     def _update_member(self, member: Member, joining: Joining) -> PendingAnswer[JoinAnswer]:
         self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
-        member.protocols = joining.protocols
+        if member.protocols != joining.protocols:
+            self._forget_support(member)
+            member.protocols = joining.protocols
+            if self._supporters is not None:
+                self._supporters.update(member.protocol_names())
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.session_timeout_ms = joining.session_timeout_ms
         parked = member.join = PendingAnswer()
+        self._joins_waiting += 1
         return parked
+
+    def _forget_support(self, member: Member) -> None:
+        """A member's protocols count no longer."""
+        if self._supporters is not None:
+            for name in member.protocol_names():
+                self._supporters[name] -= 1
+                if not self._supporters[name]:
+                    del self._supporters[name]
 
     def _remove(self, member_id: str) -> None:
         self.pending.discard(member_id)
@@ -523,6 +551,7 @@ class ClassicGroup(Generation):
         member = self.members.pop(member_id, None)
         if member is None:
             return
+        self._forget_support(member)
         self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
         if member.instance_id is not None:
             del self.static_ids[member.instance_id]
@@ -530,7 +559,7 @@ class ClassicGroup(Generation):
             self.leader_id = next(iter(self.members), None)
 
     def _all_joined(self) -> bool:
-        return not self.pending and all(member.join is not None for member in self.members.values())
+        return not self.pending and self._joins_waiting == len(self.members)
 
     def _rebalance_timeout_ms(self) -> int:
         return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))
@@ -554,6 +583,7 @@ class ClassicGroup(Generation):
     def _answer_join(self, member: Member, answer: JoinAnswer) -> None:
         parked, member.join = member.join, None
         if parked is not None:
+            self._joins_waiting -= 1
             parked.answer = answer
             self.notify(parked)
 

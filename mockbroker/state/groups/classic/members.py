@@ -6,7 +6,7 @@ Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from random import Random
 from uuid import UUID
@@ -58,8 +58,9 @@ class Member:
     join: PendingAnswer[JoinAnswer] | None = None
     sync: PendingAnswer[SyncAnswer] | None = None
 
-    def supports(self, protocol_name: str) -> bool:
-        return any(name == protocol_name for name, _ in self.protocols)
+    def protocol_names(self) -> set[str]:
+        """The protocols that it supports."""
+        return {name for name, _ in self.protocols}
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """What the member said for a protocol, empty if it does not know it."""
@@ -70,15 +71,18 @@ class Member:
         return not self.is_new and (self.join is not None or self.sync is not None)
 
 
+def supporters(members: Iterable[Member]) -> Counter[str]:
+    """How many of these members support each protocol."""
+    return Counter(name for member in members for name in member.protocol_names())
+
+
 def vote(members: Collection[Member]) -> str:
     """The protocol for the next generation: one that all members support, with the most first choices.
 
     Of equals the one that comes first in the hash table that Kafka counts votes in.
     """
     assert members, "an empty group does not vote"
-    first = next(iter(members))
-    candidates = [name for name, _ in first.protocols if all(member.supports(name) for member in members)]
-    wanted = set(candidates)
+    wanted = {name for name, count in supporters(members).items() if count == len(members)}
     votes = Counter(next(name for name, _ in member.protocols if name in wanted) for member in members)
     if len(votes) == 1:
         return next(iter(votes))
