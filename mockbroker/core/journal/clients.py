@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
 
 CLIENT_BYTES = 700
-"""What one of these takes beside its session, measured."""
+"""What one of these takes with its session but for its id, measured."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +29,11 @@ class ObservedClient:
     address: str
     connection: int
     noted_at: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes with its id, which the session has in its last header too."""
+        return CLIENT_BYTES + 2 * len(self.client_id or "")
 
 
 def observed_client(session: Session) -> ObservedClient:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core.journal.clients import CLIENT_BYTES, ObservedClient, observed_client
+from mockbroker.core.journal.clients import ObservedClient, observed_client
 from mockbroker.core.journal.entry import LENGTH_BYTES, Entry
 from mockbroker.core.journal.records import (
     CACHED_BYTES,
@@ -250,7 +250,7 @@ class Journal(Assertions):
         self._cluster = call.cluster
         if client.noted_at <= self._gone:
             client.noted_at = self.mark() + 1
-            self._extra_bytes += CLIENT_BYTES
+            self._extra_bytes += client.size_bytes
             self._room = self._room_now()
         return client
 
@@ -290,7 +290,7 @@ class Journal(Assertions):
                 continue
             client, size = fields[0], fields[-1]
             if client.noted_at == self._gone:
-                size += CLIENT_BYTES
+                size += client.size_bytes
                 if client is self._last_client:
                     self._end_run()
                     self._last_client = None  # so that it counts anew with its next call

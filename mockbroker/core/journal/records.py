@@ -29,7 +29,7 @@ PRODUCED_PART_BYTES, FETCHED_PART_BYTES = 310, 160
 WANTED_BYTES = 8
 FRESH_WANTED_BYTES = 130
 SUBJECT_BYTES = 260
-PARTITION_BYTES = 8
+PARTITION_BYTES, NUMBER_BYTES, SMALL_NUMBERS = 8, 28, 257
 TEXT_BYTES = 64
 
 LeaderRacks = dict[str, frozenset[str]]
@@ -101,7 +101,8 @@ def observed(outcome: Outcome) -> Observed:
     subjects = request_subjects(call)
     errors = error_names(error_codes(response_of(outcome)))
     size = sum(map(len, errors)) + sum(map(len, subjects.groups))
-    size += sum(SUBJECT_BYTES + PARTITION_BYTES * len(partitions) for partitions in subjects.topics.values())
+    size += sum(SUBJECT_BYTES + len(name) + sized(partitions) for name, partitions in subjects.topics.items())
+    size += len(outcome.reason) if outcome.reason is not None else 0
     size += TEXT_BYTES * (len(errors) + len(subjects.groups))
     found = Observed(subjects, errors, size)
     if cached is not None:  # and so shared by all calls that are answered by it
@@ -109,6 +110,11 @@ def observed(outcome: Outcome) -> Observed:
         found = cached.observed = Observed(subjects, errors, 0, call.api_key, call.version, *sizes)
     call.observed = found
     return found
+
+
+def sized(partitions: Sequence[int]) -> int:
+    """About what a topic's partitions take: small numbers are there once for all."""
+    return len(partitions) * (PARTITION_BYTES if len(partitions) <= SMALL_NUMBERS else PARTITION_BYTES + NUMBER_BYTES)
 
 
 def request_subjects(call: Call) -> Subjects:

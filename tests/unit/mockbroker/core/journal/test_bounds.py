@@ -10,6 +10,7 @@ import pytest
 import protocol
 from mockbroker.core.journal import Journal
 from mockbroker.core.simulation import Simulation
+from protocol.apis.classic_group import HeartbeatRequest
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest
 from protocol.apis.metadata import MetadataRequest
 from tests.unit.mockbroker.core.client import METADATA, Client
@@ -107,7 +108,7 @@ def test_room_comes_back_as_entries_go():
     client = Client(sim, connection=1000)
     for _ in range(2000):
         client.ask(METADATA, 12)
-    assert few < 60
+    assert few < 70
     assert len(journal) > 5 * few
     assert journal.size_bytes <= 200_000
 
@@ -169,3 +170,32 @@ def test_runs_of_calls_from_the_cache_are_forgotten_with_their_calls():
     clients[0].ask(METADATA, 12)
     clients[0].ask(METADATA, 12)
     assert [entry.connection for entry in journal] == [0, 0]
+
+
+LONG = "x" * 30_000
+
+
+def longest_names():
+    topics = [MetadataRequest.Topic(name=f"{number:0249}") for number in range(500)]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+@pytest.mark.parametrize(
+    ("request_of", "version", "client_id"),
+    [
+        (lambda _: METADATA, 12, lambda number: LONG + str(number)),
+        (lambda _: longest_names(), 9, lambda _: "client"),
+        (lambda number: HeartbeatRequest(group_id=LONG + str(number)), 3, lambda _: "client"),
+    ],
+    ids=["client ids", "topics", "groups"],
+)
+def test_what_clients_name_counts_by_its_length(request_of, version, client_id):
+    sim = Simulation("a,b")
+    journal = Journal(max_bytes=2_000_000)
+    sim.engine.path.observers[:] = [journal]
+    client = Client(sim, connection=1)
+    for number in range(100):
+        client.ask(request_of(number), version, client_id=client_id(number))
+    assert 5 < len(journal) < 80
+    assert journal.dropped == 100 - len(journal)
+    assert journal.size_bytes <= 2_000_000
