@@ -8,6 +8,7 @@
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
 #   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and keeps what they answer
 #   make simulate  the whole cluster with clients and faults under virtual time, SEEDS runs; all must hold
+#   make torture   attacks on a server, each measured; TORTURE="answers" for one kind
 #   make setup     everything a developer needs, in .venv
 #   make clean     .venv and caches away
 #
@@ -20,6 +21,7 @@ FIRST ?= 0
 SIMULATE ?=
 PYTEST_ARGS ?=
 BENCH ?=
+TORTURE ?=
 TARGET ?=
 
 # A process a core; files are given out as conftest.py says.
@@ -39,7 +41,7 @@ APT_INSTALL = { [ "$$(id -u)" = 0 ] && command -v apt-get && for pause in 5 20 0
 	apt-get update; apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
 PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); }; }
 
-.PHONY: setup java chromium clients demo test check format lint types imports fast-tests interop bench answers fuzz simulate planted-bugs constraints clean
+.PHONY: setup java chromium clients demo test check format lint types imports fast-tests interop bench torture answers fuzz simulate planted-bugs constraints clean
 
 setup: $(DEV_READY) java
 
@@ -95,6 +97,9 @@ answers: $(DEV_READY)
 
 bench: $(DEV_READY)
 	@$(BIN)/python -m tests.bench $(BENCH)
+
+torture: $(DEV_READY)
+	@$(BIN)/python -m tests.torture $(TORTURE)
 
 # atheris is built for Linux and some Pythons only, so it is no part of the developers' packages.
 ATHERIS := atheris==3.0.0

@@ -1,0 +1,187 @@
+"""One request, seconds of work."""
+
+from __future__ import annotations
+
+import protocol
+from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
+from protocol.apis.fetch import FetchRequest
+from protocol.apis.groups import DescribeGroupsRequest
+from protocol.apis.list_offsets import ListOffsetsRequest
+from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
+from protocol.apis.produce import ProduceRequest
+from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest
+from protocol.apis.transactions import AddPartitionsToTxnRequest
+from protocol.records import Codec, Record, build_batch
+from tests.torture.target import MB, Client, Target, request_bytes
+
+TOPIC = "orders"
+OPTIONS = ("--topic", f"{TOPIC}:1:1")
+DOUBLES = 100_000
+JOIN_VERSION, PROTOCOLS, MEMBERS = 3, 20_000, 2_000
+
+
+def join(group: str, protocols: list[str], member_id: str = "", metadata: bytes = b"") -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.Protocol(name=name, metadata=metadata) for name in protocols],
+    )
+
+
+def many_protocols(target: Target) -> None:
+    """Two members of a group name 20,000 protocols each, of which they share the last."""
+    first = [f"a-{number}" for number in range(PROTOCOLS)]
+    second = [f"b-{number}" for number in range(PROTOCOLS)]
+    target.client().ask(join("protocols", [*first, "shared"]), JOIN_VERSION)
+    target.client().send(request_bytes(join("protocols", [*second, "shared"]), JOIN_VERSION))
+    target.client().ask(DescribeGroupsRequest(groups=["protocols"]), 0)
+
+
+def many_members(target: Target) -> None:
+    """2,000 members join one group, each by a connection of its own."""
+    question = request_bytes(join("members", ["range", "sticky"]), JOIN_VERSION)
+    for _ in range(MEMBERS):
+        target.client().send(question)
+    target.client().ask(DescribeGroupsRequest(groups=["members"]), 0)
+
+
+def doubled_fetch(target: Target) -> None:
+    """A Fetch names one partition 100,000 times."""
+    wanted = FetchRequest.Topic.Partition(partition=0, fetch_offset=0, partition_max_bytes=MB)
+    topic = FetchRequest.Topic(topic=TOPIC, partitions=[wanted] * DOUBLES)
+    target.client().ask(FetchRequest(max_wait_ms=0, max_bytes=MB, session_epoch=-1, topics=[topic]), 11)
+
+
+def unknown_fetch(target: Target) -> None:
+    """A Fetch names 100,000 partitions that are not there."""
+    wanted = [FetchRequest.Topic.Partition(partition=index + 5, partition_max_bytes=MB) for index in range(DOUBLES)]
+    topic = FetchRequest.Topic(topic=TOPIC, partitions=wanted)
+    target.client().ask(FetchRequest(max_wait_ms=0, max_bytes=MB, session_epoch=-1, topics=[topic]), 11)
+
+
+def empty_names(target: Target) -> None:
+    """A Metadata names a topic without a name a million times."""
+    request = MetadataRequest(topics=[MetadataRequest.Topic(name="")] * 1_000_000)
+    target.client().ask(request, 9)
+
+
+def unknown_names(target: Target) -> None:
+    """A Metadata names 200,000 topics that are not there, and none is to be made."""
+    topics = [MetadataRequest.Topic(name=f"none-{number}") for number in range(200_000)]
+    target.client().ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
+
+
+def created_by_name(target: Target) -> None:
+    """A Metadata names 10,000 topics that are made for it."""
+    topics = [MetadataRequest.Topic(name=f"new-{number}") for number in range(10_000)]
+    target.client().ask(MetadataRequest(topics=topics), 9)
+
+
+def many_partitions(target: Target) -> None:
+    """Three CreateTopics of 100,000 partitions."""
+    client = target.client()
+    for number in range(3):
+        topic = CreateTopicsRequest.Topic(name=f"wide-{number}", num_partitions=100_000, replication_factor=1)
+        client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
+
+
+def more_partitions(target: Target) -> None:
+    """A CreatePartitions to 100,000."""
+    topic = CreatePartitionsRequest.Topic(name=TOPIC, count=100_000)
+    target.client().ask(CreatePartitionsRequest(topics=[topic], timeout_ms=30_000), 1)
+
+
+def allowed_partitions(target: Target) -> None:
+    """Five CreateTopics of as many partitions as one may have: 10,000."""
+    client = target.client()
+    for number in range(5):
+        topic = CreateTopicsRequest.Topic(name=f"wide-{number}", num_partitions=10_000, replication_factor=1)
+        client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
+
+
+def large_group(target: Target) -> None:
+    """DescribeGroups names a group of 10 MB 60 times."""
+    client = target.client()
+    joined = client.ask(join("large", ["range"], metadata=bytes(10 * MB)), JOIN_VERSION)
+    assigned = SyncGroupRequest(
+        group_id="large", generation_id=joined.generation_id, member_id=joined.member_id, assignments=[]
+    )
+    client.ask(assigned, 2)
+    client.send(request_bytes(DescribeGroupsRequest(groups=["large"] * 60), 4))
+    protocol.read_response(client.receive(), DescribeGroupsRequest.api_key, 4)
+
+
+def gzip_batch(size_bytes: int = 50 * MB) -> bytes:
+    """A batch of one record of zeros, small as it travels."""
+    return build_batch([Record(value=bytes(size_bytes), timestamp=1000)], codec=Codec.GZIP)
+
+
+def produce(client: Client, records: bytes, version: int, topic: str = TOPIC) -> int:
+    """Send records to the first partition of a topic; gives the error."""
+    partition = ProduceRequest.Topic.Partition(index=0, records=records)
+    wanted = ProduceRequest.Topic(name=topic, partition_data=[partition])
+    answer = client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[wanted]), version)
+    return int(answer.responses[0].partition_responses[0].error_code)
+
+
+def doubled_list_offsets(target: Target) -> None:
+    """A ListOffsets asks 50 times for a time within one gzip batch of 50 MB."""
+    client = target.client()
+    target.note = f"produce: {produce(client, gzip_batch(), 9)}"
+    wanted = ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=500)
+    topic = ListOffsetsRequest.Topic(name=TOPIC, partitions=[wanted] * 50)
+    client.ask(ListOffsetsRequest(replica_id=-1, topics=[topic]), 5)
+
+
+def old_gzip_sets(target: Target) -> None:
+    """An old-format Produce with five gzip sets of 60 MB of zeros."""
+    inner = build_batch([Record(value=bytes(60 * MB), timestamp=1000)], codec=Codec.GZIP, magic=1)
+    target.note = f"produce: {produce(target.client(), inner * 5, 2)}"
+
+
+def bombs(target: Target) -> None:
+    """Twenty batches of 60 MB of zeros each, to one partition after the other."""
+    client = target.client()
+    batch = gzip_batch(60 * MB)
+    target.note = f"produce: {sorted({produce(client, batch, 9) for _ in range(20)})}"
+
+
+def many_in_transaction(target: Target) -> None:
+    """AddPartitionsToTxn names 200,000 partitions that are not there."""
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=TOPIC, partitions=list(range(200_000)))
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="one", v3_and_below_producer_id=1, v3_and_below_topics=[topic]
+    )
+    target.client().ask(request, 3)
+
+
+def many_described(target: Target) -> None:
+    """DescribeTopicPartitions names 200,000 topics that are not there."""
+    topics = [DescribeTopicPartitionsRequest.Topic(name=f"none-{number}") for number in range(200_000)]
+    target.client().ask(DescribeTopicPartitionsRequest(topics=topics), 0)
+
+
+ATTACKS = {
+    attack.__name__.replace("_", " "): attack
+    for attack in (
+        many_protocols,
+        many_members,
+        doubled_fetch,
+        unknown_fetch,
+        empty_names,
+        unknown_names,
+        created_by_name,
+        many_partitions,
+        more_partitions,
+        allowed_partitions,
+        large_group,
+        doubled_list_offsets,
+        old_gzip_sets,
+        bombs,
+        many_in_transaction,
+        many_described,
+    )
+}

@@ -1,0 +1,208 @@
+"""What is attacked, and what is measured meanwhile: the server's memory, and how long a good client waits."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import protocol
+from protocol.apis.api_versions import ApiVersionsRequest
+from tests.serve_process import serve_process
+
+SIZE = struct.Struct(">i")
+MB = 1 << 20
+PROBE_PAUSE_S = 0.005
+SETTLED_S = 2.0
+"""How long the server has to give back what an attack took."""
+ANSWER_S = 300.0
+IDLE_LOOK_S, IDLE_TICKS = 0.5, 10
+"""What the good client's questions take in that time, and some more."""
+
+
+class Figures(NamedTuple):
+    """What an attack cost: bytes sent; memory before, at most and afterwards; a good client's longest wait; and the
+    server's processor time.
+    """
+
+    attack: str
+    sent_bytes: int
+    before_mb: float
+    peak_mb: float
+    after_mb: float
+    longest_wait_ms: float
+    processor_s: float
+    note: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.attack:<30} {self.sent_bytes:>12,} {self.before_mb:>9.0f} {self.peak_mb:>8.0f}"
+            f" {self.after_mb:>8.0f} {self.longest_wait_ms:>10.0f} {self.processor_s:>12.2f}  {self.note}"
+        )
+
+
+HEADING = (
+    f"{'attack':<30} {'bytes sent':>12} {'MB before':>9} {'MB peak':>8} {'MB after':>8} {'wait in ms':>10}"
+    f" {'processor s':>12}"
+)
+
+
+class Client:
+    """A raw connection that sends frames as they are and reads answers one by one."""
+
+    def __init__(self, address: str, *, receive_bytes: int | None = None) -> None:
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.socket()
+        if receive_bytes is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        self.socket.settimeout(ANSWER_S)
+        self.socket.connect((host, int(port)))
+        self.sent_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+        self.sent_bytes += len(data)
+
+    def receive(self) -> bytes:
+        """The next answer's frame. Raises ConnectionError: the server has closed the connection."""
+        (size,) = SIZE.unpack(self._read(4))
+        return self._read(size)
+
+    def ask(self, request: Any, version: int, client_id: str = "torture") -> Any:
+        """Send a request and read its answer."""
+        self.send(request_bytes(request, version, client_id))
+        return protocol.read_response(self.receive(), type(request).api_key, version)[1]
+
+    def _read(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            piece = self.socket.recv(min(MB, size - len(data)))
+            if not piece:
+                raise ConnectionError("the server has closed the connection")
+            data += piece
+        return bytes(data)
+
+
+def request_bytes(request: Any, version: int, client_id: str = "torture", correlation_id: int = 1) -> bytes:
+    """A request as it goes onto the wire, its length in front."""
+    frame = protocol.request_frame(request, version, correlation_id=correlation_id, client_id=client_id)
+    return bytes(frame)
+
+
+class GoodClient(threading.Thread):
+    """Asks for ApiVersions again and again by a connection of its own; ``longest_ms`` is how long it waited at most."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(daemon=True)
+        self._client = Client(address)
+        self._question = request_bytes(ApiVersionsRequest(), 0)
+        self._ended = threading.Event()
+        self._client.send(self._question)
+        self._client.receive()  # the first one finds nothing compiled yet
+        self.longest_ms = 0.0
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            before = time.perf_counter()
+            try:
+                self._client.send(self._question)
+                self._client.receive()
+            except OSError:
+                self.longest_ms = float("inf")
+                return
+            self.longest_ms = max(self.longest_ms, (time.perf_counter() - before) * 1000)
+            time.sleep(PROBE_PAUSE_S)
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join(ANSWER_S)
+
+
+@dataclass
+class Target:
+    """A server of its own for one attack. ``clients`` are closed at its end, before what is left is measured."""
+
+    addresses: list[str]
+    process_id: int
+    held: ExitStack
+    clients: list[Client] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def address(self) -> str:
+        return self.addresses[0]
+
+    def client(self, **options: Any) -> Client:
+        client = self.held.enter_context(Client(self.address, **options))
+        self.clients.append(client)
+        return client
+
+    def memory_mb(self, name: str = "VmRSS") -> float:
+        """A line of the process's status in MB: VmRSS what it has now, VmHWM what it had at most."""
+        for line in Path(f"/proc/{self.process_id}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) / 1024
+        raise LookupError(name)
+
+    def forget_peak(self) -> None:
+        """Have VmHWM begin anew."""
+        Path(f"/proc/{self.process_id}/clear_refs").write_text("5", encoding="ascii")
+
+    def until_idle(self) -> None:
+        """Wait until the server has worked through what it was sent."""
+        before = self.processor_ticks()
+        while True:
+            time.sleep(IDLE_LOOK_S)
+            now = self.processor_ticks()
+            if now - before <= IDLE_TICKS:
+                return
+            before = now
+
+    def processor_ticks(self) -> int:
+        fields = Path(f"/proc/{self.process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    @property
+    def sent_bytes(self) -> int:
+        return sum(client.sent_bytes for client in self.clients)
+
+
+@contextmanager
+def target(options: Sequence[str]) -> Iterator[Target]:
+    """One broker, which every attack can take for the leader of all."""
+    with serve_process("--brokers", "1", *options) as served, ExitStack() as held:
+        addresses = served.ready["bootstrap_servers"].split(",")
+        yield Target(addresses, served.process.pid, held)
+
+
+@contextmanager
+def measured(attacked: Target, attack: str) -> Iterator[list[Figures]]:
+    """Measure what happens inside; the list has the figures afterwards."""
+    figures: list[Figures] = []
+    sent, before, ticks = attacked.sent_bytes, attacked.memory_mb(), attacked.processor_ticks()
+    attacked.forget_peak()
+    good = GoodClient(attacked.address)
+    good.start()
+    try:
+        yield figures
+    finally:
+        good.stop()
+        sent, peak = attacked.sent_bytes - sent, attacked.memory_mb("VmHWM")
+        processor_s = (attacked.processor_ticks() - ticks) / os.sysconf("SC_CLK_TCK")
+        attacked.held.close()
+        time.sleep(SETTLED_S)
+        after = attacked.memory_mb()
+        figures.append(Figures(attack, sent, before, peak, after, good.longest_ms, processor_s, attacked.note))
