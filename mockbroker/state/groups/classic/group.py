@@ -11,7 +11,6 @@ here members come in the order they joined.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -25,9 +24,9 @@ from mockbroker.state.groups.classic.members import (
     NO_MEMBER_ID,
     Joining,
     Member,
+    ProtocolSupport,
     differ,
     new_member_id,
-    supporters,
     vote,
 )
 from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
@@ -69,7 +68,7 @@ class ClassicGroup(Generation):
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
-    _supporters: Counter[str] | None = None  # of each protocol, how many members; None until somebody asks
+    _support: ProtocolSupport = field(default_factory=ProtocolSupport)
     _joins_waiting: int = 0  # how many members have a join that waits
 
     def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
@@ -150,8 +149,7 @@ class ClassicGroup(Generation):
             self.protocol_type = joining.protocol_type
         self.members[member_id] = member
         self._joins_waiting += 1
-        if self._supporters is not None:
-            self._supporters.update(member.protocol_names())
+        self._support.add(member)
         if joining.instance_id is not None:
             self.static_ids[joining.instance_id] = member_id
         if self.leader_id is None:
@@ -516,33 +514,21 @@ class ClassicGroup(Generation):
     def _supports_any(self, joining: Joining) -> bool:
         if self.state is State.EMPTY:
             return bool(joining.protocol_type and joining.protocols)
-        if joining.protocol_type != self.protocol_type:
-            return False
-        if self._supporters is None:
-            self._supporters = supporters(self.members.values())
-        counts, everybody = self._supporters, len(self.members)
-        return any(counts[name] == everybody for name, _ in joining.protocols)
+        return joining.protocol_type == self.protocol_type and self._support.is_any_shared(
+            joining.protocols, self.members.values()
+        )
 
     def _update_member(self, member: Member, joining: Joining) -> PendingAnswer[JoinAnswer]:
         self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
         if member.protocols != joining.protocols:
-            self._forget_support(member)
+            self._support.remove(member)
             member.protocols = joining.protocols
-            if self._supporters is not None:
-                self._supporters.update(member.protocol_names())
+            self._support.add(member)
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.session_timeout_ms = joining.session_timeout_ms
         parked = member.join = PendingAnswer()
         self._joins_waiting += 1
         return parked
-
-    def _forget_support(self, member: Member) -> None:
-        """A member's protocols count no longer."""
-        if self._supporters is not None:
-            for name in member.protocol_names():
-                self._supporters[name] -= 1
-                if not self._supporters[name]:
-                    del self._supporters[name]
 
     def _remove(self, member_id: str) -> None:
         self.pending.discard(member_id)
@@ -551,7 +537,7 @@ class ClassicGroup(Generation):
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        self._forget_support(member)
+        self._support.remove(member)
         self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
         if member.instance_id is not None:
             del self.static_ids[member.instance_id]

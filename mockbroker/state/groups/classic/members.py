@@ -71,6 +71,35 @@ class Member:
         return not self.is_new and (self.join is not None or self.sync is not None)
 
 
+class ProtocolSupport:
+    """How many of a group's members support each protocol, counted once somebody asks and kept up from then on."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] | None = None
+
+    def add(self, member: Member) -> None:
+        """A member has come, or has other protocols."""
+        if self._counts is not None:
+            self._counts.update(member.protocol_names())
+
+    def remove(self, member: Member) -> None:
+        """A member goes, or is to have other protocols."""
+        if self._counts is not None:
+            for name in member.protocol_names():
+                self._counts[name] -= 1
+                if not self._counts[name]:
+                    del self._counts[name]
+
+    def is_any_shared(self, protocols: Protocols, members: Collection[Member]) -> bool:
+        """Whether all members support one of these."""
+        if self._counts is None:
+            self._counts = supporters(members)
+        counts, everybody = self._counts, len(members)
+        return any(counts[name] == everybody for name, _ in protocols)
+
+
 def supporters(members: Iterable[Member]) -> Counter[str]:
     """How many of these members support each protocol."""
     return Counter(name for member in members for name in member.protocol_names())
