@@ -66,8 +66,11 @@ def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Add
             request.v3_and_below_producer_id,
             request.v3_and_below_producer_epoch,
             request.v3_and_below_topics,
+            request.v3_and_below_topics,
         )
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
+    last = {one.transactional_id: one.topics for one in request.transactions}
+    first = {one.transactional_id: one.topics for one in reversed(request.transactions)}
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
             AddPartitionsToTxnResponse.Transaction(
@@ -77,7 +80,8 @@ def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Add
                     one.transactional_id,
                     one.producer_id,
                     one.producer_epoch,
-                    one.topics,
+                    last[one.transactional_id],
+                    first[one.transactional_id],
                     verify_only=one.verify_only,
                 ),
             )
@@ -92,16 +96,22 @@ def added(
     producer_id: int,
     epoch: int,
     topics: Sequence[AddPartitionsToTxnTopic],
+    told_of: Sequence[AddPartitionsToTxnTopic],
     *,
     verify_only: bool = False,
 ) -> list[AddPartitionsToTxnTopicResult]:
-    """The outcome for each partition; nothing is added where one of them is not there."""
+    """The outcome for each partition; nothing is added where one of them is not there.
+
+    ``told_of`` are the topics of the answer where it says the same of all partitions. They are other ones where a
+    request has a transactional id twice: all of its entries add the partitions of the last, and answer with those of
+    the first, as in Kafka.
+    """
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors: dict[TopicPartition, int] = {}
     for one in partitions:
-        code = unfit(call, one)
-        if code is not ErrorCode.NONE:
-            errors[one] = code
+        why_unfit = unfit(call, one)
+        if why_unfit is not ErrorCode.NONE:
+            errors[one] = why_unfit
     if errors:
         errors = {one: errors.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions}
         return results_of(once_each(partitions), errors)
@@ -117,8 +127,9 @@ def added(
                 transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=client_version
             )
     except ApiError as error:
-        errors = dict.fromkeys(partitions, fenced_code(call, error))
-    return results_of(once_each(partitions) if verify_only else topics, errors)
+        code = fenced_code(call, error)
+        errors = {(topic.name, index): code for topic in (*topics, *told_of) for index in topic.partitions}
+    return results_of(once_each(partitions) if verify_only else told_of, errors)
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
@@ -276,7 +287,9 @@ def write_marker(
     if deposed is None:
         cluster.replication.appended(partition, call.now_ms)
         if name == OFFSETS_TOPIC:
-            cluster.transactions.end_offsets(marker.producer_id, (name, index), committed=marker.transaction_result)
+            cluster.transactions.end_offsets(
+                marker.producer_id, marker.producer_epoch, (name, index), committed=marker.transaction_result
+            )
         written.append((partition, end_offset, result))
 
 
@@ -321,6 +334,8 @@ def stage(
         if call.version < BUMPING_VERSION:
             support = SUPPORT_OF_COMMITS[max(call.version, min(SUPPORT_OF_COMMITS))]
         transactions = call.cluster.transactions
+        if transactions.has_overtaken_offsets(producer_id, epoch, place):
+            return dict.fromkeys(offsets, ErrorCode.INVALID_PRODUCER_EPOCH)
         refused = {}
         if not transactions.has_offsets_open(producer_id, epoch, place):
             refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], support)

@@ -16,6 +16,9 @@ NO_SESSION = 0
 FIRST_EPOCH = 0
 FINAL_EPOCH = -1
 LAST_EPOCH = 2**31 - 1
+SHARDS = 8
+IDS_OF_SHARD = (2**31 - 1) // SHARDS
+"""Kafka keeps sessions in parts by their id, and fails at an id that is of none of them. Source: FetchSessionCache."""
 
 TopicKey = str | bytes  # a topic's name, or its id since Fetch v13
 PartitionKey = tuple[TopicKey, int]
@@ -86,23 +89,29 @@ class FetchSessions:
             return None
         while len(self.by_id) >= self.max_sessions:
             del self.by_id[next(iter(self.by_id))]
-        session_id = self.rng.randint(1, LAST_EPOCH)
+        session_id = self.rng.randint(1, SHARDS * IDS_OF_SHARD - 1)
         while session_id in self.by_id:
-            session_id = self.rng.randint(1, LAST_EPOCH)
+            session_id = self.rng.randint(1, SHARDS * IDS_OF_SHARD - 1)
         session = FetchSession(session_id, next_epoch(FIRST_EPOCH), by_topic_id, {one.key: one for one in wanted})
         self.by_id[session_id] = session
         return session
 
     def close(self, session_id: int) -> None:
-        """End a session, if there is one of this id."""
+        """End a session, if there is one of this id.
+
+        Raises ApiError: UNKNOWN_SERVER_ERROR for an id that no session can have.
+        """
+        check_session_id(session_id)
         self.by_id.pop(session_id, None)
 
     def resume(self, session_id: int, epoch: int, by_topic_id: bool) -> FetchSession:
         """The session that an incremental request goes on with; its epoch is counted on.
 
         Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR; of
-            several the first, as FetchManager.newContext looks for them.
+            several the first, as FetchManager.newContext looks for them. UNKNOWN_SERVER_ERROR for an id that no
+            session can have.
         """
+        check_session_id(session_id)
         session = self.by_id.get(session_id)
         if session is None:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"there is no fetch session {session_id}")
@@ -115,6 +124,18 @@ class FetchSessions:
         session.epoch = next_epoch(epoch)
         self.by_id[session_id] = self.by_id.pop(session_id)  # used last
         return session
+
+
+def check_session_id(session_id: int) -> None:
+    """Raises ApiError: UNKNOWN_SERVER_ERROR.
+
+    >>> check_session_id(5), check_session_id(-IDS_OF_SHARD + 1)
+    (None, None)
+    """
+    if not -IDS_OF_SHARD < session_id < SHARDS * IDS_OF_SHARD:
+        raise ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"expected a session id under {SHARDS * IDS_OF_SHARD}, got {session_id}"
+        )
 
 
 def next_epoch(epoch: int) -> int:

@@ -47,13 +47,14 @@ class Transactions:
     """The transactional ids of a cluster. What a restart finds again is in the image.
 
     ``_offsets_open`` has the epoch of each producer that has committed offsets in a transaction that is open, by its id
-    and the partition of ``__consumer_offsets``.
+    and the partition of ``__consumer_offsets``; ``_offsets_epochs`` has the last epoch of each that was seen there.
     """
 
     cluster: Cluster
     _timers: Timers[TimerKey] = field(init=False)
     _markers: Markers = field(init=False)
     _offsets_open: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
+    _offsets_epochs: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._markers = Markers(self.cluster, self.end_offsets)
@@ -219,13 +220,18 @@ class Transactions:
         """Whether a producer has committed offsets there in a transaction that is open, in this epoch."""
         return self._offsets_open.get((producer_id, partition)) == epoch
 
+    def has_overtaken_offsets(self, producer_id: int, epoch: int, partition: TopicPartition) -> bool:
+        """Whether a producer has committed offsets there, or ended a transaction, in a later epoch than this."""
+        return epoch < self._offsets_epochs.get((producer_id, partition), epoch)
+
     def offsets_staged(self, producer_id: int, epoch: int, partition: TopicPartition) -> None:
         """A producer has committed offsets in its transaction, to a partition of ``__consumer_offsets``."""
-        self._offsets_open[producer_id, partition] = epoch
+        self._offsets_open[producer_id, partition] = self._offsets_epochs[producer_id, partition] = epoch
 
-    def end_offsets(self, producer_id: int, partition: TopicPartition, *, committed: bool) -> None:
+    def end_offsets(self, producer_id: int, epoch: int, partition: TopicPartition, *, committed: bool) -> None:
         """A marker was written to a partition of ``__consumer_offsets``: what the producer committed counts, or not."""
         self._offsets_open.pop((producer_id, partition), None)
+        self._offsets_epochs[producer_id, partition] = epoch
         self.cluster.groups.end_transaction(producer_id, committed=committed)
 
     # admins

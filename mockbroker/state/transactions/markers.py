@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class EndOffsets(Protocol):
     """Ends what a producer has committed to a partition of ``__consumer_offsets``."""
 
-    def __call__(self, producer_id: int, partition: TopicPartition, *, committed: bool) -> None: ...
+    def __call__(self, producer_id: int, epoch: int, partition: TopicPartition, *, committed: bool) -> None: ...
 
 
 class WrittenMarker(NamedTuple):
@@ -83,7 +83,7 @@ class Markers:
             if not self._reaches_leader(transactional_id, partition):
                 return False
             if key[0] == OFFSETS_TOPIC:
-                self.end_offsets(value.producer_id, key, committed=committed)
+                self.end_offsets(value.producer_id, value.producer_epoch, key, committed=committed)
                 if not self.cluster.internal_topics.is_written(partition):
                     return True
             try:

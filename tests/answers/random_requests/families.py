@@ -8,6 +8,11 @@ from typing import Final
 from tests.answers.random_requests.turns import Turns
 
 FAMILIES: Final = {
+    "data": "ordinary.Data",
+    "topics": "ordinary.Topics",
+    "configs": "ordinary.Configs",
+    "admin": "ordinary.Admin",
+    "acls": "ordinary.Acls",
     "transactions": "transactions.Transactions",
     "groups": "classic_groups.ClassicGroup",
     "consumer": "consumer_groups.ConsumerGroup",

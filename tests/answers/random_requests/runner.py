@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ MAX_FIELDS = 6
 def run(options: argparse.Namespace) -> int:
     """What the command line asks for; 1 where something differs."""
     turns = family(options.family)
+    logging.getLogger("mockbroker").setLevel(logging.CRITICAL)  # connections are closed as they are to be
     if options.alone:
         return run_alone(turns, options)
     with (
@@ -56,7 +58,7 @@ def run_against_kafka(both: Both, options: argparse.Namespace) -> int:
             again = both.run(plan)
             if again is None or again.cause != found.cause:
                 print(f"\nseed {seed - 1}: it did not come again")
-                tell(found, plan, options.family)
+                tell(found, plan.only(plan.turns[: found.turn + 1]), options.family)
                 continue
             shrinking = Shrinking(both.run, plan, again)
             shrinking.shrink()

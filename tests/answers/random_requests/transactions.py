@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar
 
+from kafka_rack.java import string_hash
 from tests.answers.random_requests.turns import Turns
 from tests.answers.scenarios import fetch
 from tests.answers.scenarios.transactions import Producer, producers_of
@@ -40,10 +41,20 @@ class Transactions(Turns):
     def begin(self, random: Random) -> None:
         self.topic = self.story.topic("t", partitions=2)
         self.group = self.story.named("g")
-        self.producers = [Producer.of(self.story, short).begun() for short in ("x", "y")]
+        first, second, self.nobody = self.beside_each_other(3)
+        self.producers = [Producer.of(self.story, short).begun() for short in (first, second)]
         self.pairs = {one.name: [(one.id, one.epoch)] for one in self.producers}
         self.sequences: dict[tuple[int, int, int], int] = {}
         self.to = self.story.coordinator(self.group)
+
+    def beside_each_other(self, count: int) -> list[str]:
+        """Names in one partition of ``__transaction_state``: who leads the others is chance."""
+        partitions = int(self.SETTINGS["transaction.state.log.num.partitions"])
+        found = [one for one in map("x{}".format, range(100)) if self.hash_of(one) % partitions == 0]
+        return found[:count]
+
+    def hash_of(self, short: str) -> int:
+        return string_hash(self.story.named(short)) & 0x7FFFFFFF
 
     def remember(self) -> None:
         """Wait for what is being ended, and keep what the producers were given."""
@@ -101,11 +112,13 @@ class Transactions(Turns):
     def add_many(self, random: Random) -> None:
         """Several transactions in one request."""
         found = []
-        for _ in range(random.choice([1, 2, 2, 3])):
+        for _ in range(random.choice([1, 2, 2, 3])):  # without any, Kafka gives no answer
             one, who = self.who(random)
+            if any(each["transactionalId"] == one.name for each in found) and random.random() < 0.8:
+                continue
             found.append(
                 {
-                    "transactionalId": one.name if random.random() < 0.9 else random.choice(["", "nobody"]),
+                    "transactionalId": one.name if random.random() < 0.9 else self.story.named(self.nobody),
                     **who,
                     "verifyOnly": random.random() < 0.5,
                     "topics": self.topics(random),
@@ -187,7 +200,7 @@ class Transactions(Turns):
 
     def describe(self, random: Random) -> None:
         one = random.choice(self.producers)
-        names = random.choice([[one.name]] * 4 + [[one.name, one.name], ["nobody"], [""], []])
+        names = random.choice([[one.name]] * 4 + [[one.name, one.name], [self.story.named(self.nobody)], []])
         self.ask("DescribeTransactions", 0, {"transactionalIds": names}, to=one.at)
 
     def list_transactions(self, random: Random) -> None:
