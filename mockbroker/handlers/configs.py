@@ -16,7 +16,7 @@ from typing import Any
 from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.configs.alterations import LOGGERS, ConfigAlterations
+from mockbroker.state.configs.alterations import LOGGERS, OPERATIONS, ConfigAlterations
 from mockbroker.state.configs.described import (
     DescribedConfig,
     broker_configs,
@@ -141,8 +141,13 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
         return alterations.incremental((resource.resource_type, resource.resource_name), changes)
 
     return IncrementalAlterConfigsResponse(
-        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource)
+        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource, fails_controller)
     )
+
+
+def fails_controller(resource: IncrementalAlterConfigsRequest.Resource) -> bool:
+    """Whether Kafka's controller fails at a resource, and so does nothing of all that it is asked."""
+    return any(one.config_operation not in OPERATIONS for one in resource.configs)
 
 
 @handles(AlterConfigsRequest)
@@ -158,11 +163,18 @@ def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsRespo
 
 
 def altered(
-    call: Call, resources: Sequence[Any], check: Callable[[Any], Callable[[], None] | None], entry_type: Any
+    call: Call,
+    resources: Sequence[Any],
+    check: Callable[[Any], Callable[[], None] | None],
+    entry_type: Any,
+    fails: Callable[[Any], bool] = lambda _resource: False,
 ) -> list[Any]:
-    """What becomes of each resource: the broker that is asked checks all before the controller is asked for any."""
+    """What becomes of each resource: the broker that is asked checks all before the controller is asked for any.
+
+    Where the controller ``fails`` at one, all that it is asked for have UNKNOWN_SERVER_ERROR.
+    """
     times = Counter((one.resource_type, one.resource_name) for one in resources)
-    entries, forwarded = [], []
+    entries, forwarded, failed = [], [], False
     for resource in resources:
         entry = entry_type(
             error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
@@ -174,11 +186,14 @@ def altered(
             write = check(resource)
             if write is not None:
                 forwarded.append((entry, write))
+                failed = failed or fails(resource)
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
     for entry, write in forwarded:
         try:
             check_controller(call)
+            if failed:
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without words, as Kafka
             write()
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message

@@ -8,6 +8,7 @@ Source: KIP-48, KIP-373; KafkaApis.allowTokenRequests, Apache Kafka 4.4.
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
+from mockbroker.state.errors import ApiError
 from protocol.apis.delegation_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -27,11 +28,16 @@ NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 @handles(CreateDelegationTokenRequest)
 def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
-    """Refused; the answer repeats whose token it would have been."""
+    """Refused; the answer repeats whose token it would have been.
+
+    Raises ApiError: UNKNOWN_SERVER_ERROR for an owner without a type, at which Kafka fails.
+    """
     requester_type, _, requester_name = call.session.principal.partition(":")
     owner_type, owner_name = requester_type, requester_name
     if request.owner_principal_name:
-        owner_type, owner_name = request.owner_principal_type or "", request.owner_principal_name
+        if request.owner_principal_type is None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        owner_type, owner_name = request.owner_principal_type, request.owner_principal_name
     if call.version < REQUESTER_VERSION:
         requester_type = requester_name = ""
     return CreateDelegationTokenResponse(

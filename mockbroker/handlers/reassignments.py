@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.reassigning import Move
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -29,32 +30,41 @@ FACTOR_VERSION = 1
 
 @handles(AlterPartitionReassignmentsRequest)
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
-    """Move each partition by itself."""
+    """Move each partition by itself; all moves begin from what was there before the request."""
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
     check_deadline(call, request.timeout_ms)
     may_resize = request.allow_replication_factor_change or call.version < FACTOR_VERSION
-    return AlterPartitionReassignmentsResponse(
+    moves: list[Move] = []
+    response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,
         responses=[
             TopicMoves(
                 name=topic.name,
-                partitions=[moved(call, topic.name, partition, may_resize) for partition in topic.partitions],
+                partitions=[planned(call, topic.name, partition, may_resize, moves) for partition in topic.partitions],
             )
             for topic in request.topics
         ],
     )
+    if moves:
+        call.cluster.replication_control.reassignments.carry_out(moves)
+    return response
 
 
-def moved(
-    call: Call, topic: str, wanted: AlterPartitionReassignmentsRequest.Topic.Partition, may_resize: bool
+def planned(
+    call: Call,
+    topic: str,
+    wanted: AlterPartitionReassignmentsRequest.Topic.Partition,
+    may_resize: bool,
+    moves: list[Move],
 ) -> TopicMoves.Partition:
+    """Add a move to those that are to begin; its outcome."""
     entry = TopicMoves.Partition(partition_index=wanted.partition_index, error_message=None)
     try:
         check_controller(call)
         reassignments = call.cluster.replication_control.reassignments
-        reassignments.alter(topic, wanted.partition_index, wanted.replicas, may_resize=may_resize)
+        moves.append(reassignments.plan(topic, wanted.partition_index, wanted.replicas, may_resize=may_resize))
     except ApiError as error:
         entry.error_code, entry.error_message = error.code, error.message
     return entry

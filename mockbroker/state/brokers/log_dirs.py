@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 VOLUME_BYTES = 2**40
 """How large the volume of each directory is said to be; nothing ever fills it but ``fill_disk``."""
 
+MAX_DIRECTORY_NAME = 255
+FUTURE_SUFFIX_LENGTH = len(".") + 32 + len("-future")
+"""Of the directory of a replica that is moved, which is named by 32 random digits too. Source: LocalLog."""
+
 
 class ReplicaSize(NamedTuple):
     """A replica in a directory: its partition, its bytes, and by how many records it is behind the high watermark."""
@@ -70,9 +74,12 @@ def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
 def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:
     """Move a broker's replica to another of its directories, at once.
 
-    Raises ApiError: LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE for a partition of which the
+    Raises ApiError: INVALID_TOPIC_EXCEPTION for a name that leaves its directory no room for the suffix of a replica
+        on its way, LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE for a partition of which the
         broker has no replica, KAFKA_STORAGE_ERROR where the directory that has it failed.
     """
+    if len(f"{topic}-{index}") + FUTURE_SUFFIX_LENGTH > MAX_DIRECTORY_NAME:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the name is too long")
     paths = log_dirs(cluster)
     if path not in paths:
         raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"expected a directory of {', '.join(paths)}; got {path}")

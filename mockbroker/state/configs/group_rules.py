@@ -102,18 +102,20 @@ def parsed_matches(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
 
 
 def typed(kind: str, given: Mapping[str, str], unknown: ErrorCode) -> dict[str, Any]:
-    """Values of their types. Raises ApiError: INVALID_CONFIG for a bad value, ``unknown`` for an unknown name."""
-    values = {}
-    for name in sorted(given):
-        found = find_definition(kind, name)
-        if found is None:
+    """Values of their types. Raises ApiError: ``unknown`` for an unknown name, else INVALID_CONFIG for a bad value."""
+    found = {name: find_definition(kind, name) for name in sorted(given)}
+    for name, definition in found.items():
+        if definition is None:
             from mockbroker.state.setting_names import nearest
 
             near = nearest(name, names(kind))
             what = kind.replace("_", " ")
             raise ApiError(unknown, f"unknown {what} config {name}" + (f", did you mean {near}?" if near else ""))
+    values = {}
+    for name, definition in found.items():
+        assert definition is not None
         try:
-            values[name] = found.parse(given[name])
+            values[name] = definition.parse(given[name])
         except InvalidValueError as error:
             raise invalid(str(error)) from None
     return values

@@ -11,7 +11,7 @@ PartitionReassignmentRevert and ReplicationQuotaManager, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,13 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.election import Assignment
+    from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 LEADER, FOLLOWER = "leader", "follower"
 ALL_REPLICAS = "*"
 CopyKey = tuple[Partition, int]
+Move = tuple[Partition, "PartitionChangeRecord | None"]
+"""A partition and the change that begins its move, None where that changes nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,8 +66,8 @@ class Reassignments:
             if partition.registration.adding or partition.registration.removing:
                 yield partition
 
-    def alter(self, name: str, index: int, replicas: list[int] | None, *, may_resize: bool) -> None:
-        """Begin to move a partition to other brokers, the preferred leader first, or with None call it off.
+    def plan(self, name: str, index: int, replicas: list[int] | None, *, may_resize: bool) -> Move:
+        """What begins to move a partition to other brokers, the preferred leader first, or with None calls that off.
 
         Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
             NO_REASSIGNMENT_IN_PROGRESS.
@@ -72,12 +75,17 @@ class Reassignments:
         partition = self.cluster.find_partition(name, index)
         if partition.topic.diskless:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
-        if replicas is None:
-            self._call_off(partition)
-        else:
-            self._begin(partition, tuple(replicas), may_resize)
-        self._copy(partition)
-        self.cluster.replication_control.elect([partition.topic])
+        change = self._call_off(partition) if replicas is None else self._begin(partition, tuple(replicas), may_resize)
+        return partition, change
+
+    def carry_out(self, moves: Sequence[Move]) -> None:
+        """Begin moves. A partition that has two gets both changes, of which neither was planned with the other."""
+        for partition, change in moves:
+            if change is not None:
+                self.cluster.replication_control.leaders.change(partition, change)
+        for partition, _ in moves:
+            self._copy(partition)
+        self.cluster.replication_control.elect(dict.fromkeys(partition.topic for partition, _ in moves))
         self.cluster.changed()
 
     def restore(self) -> None:
@@ -99,7 +107,7 @@ class Reassignments:
 
     # inside
 
-    def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> None:
+    def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import Assignment
 
         registered = {broker.id for broker in self.cluster.replication_control.registered()}
@@ -114,9 +122,9 @@ class Reassignments:
         removing = tuple(sorted(set(now.replicas) - set(target)))
         adding = tuple(sorted(set(target) - set(now.replicas)))
         assignment = Assignment(target + removing, removing or now.removing, adding or now.adding)
-        self._change(partition, partition.isr, assignment)
+        return self._change(partition, partition.isr, assignment)
 
-    def _call_off(self, partition: Partition) -> None:
+    def _call_off(self, partition: Partition) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import Assignment
 
         now = partition.registration
@@ -131,16 +139,16 @@ class Reassignments:
                     f"expected a replica of {list(replicas)} in sync to go back to, got ISR {list(now.isr)}",
                 )
             isr = replicas[:1]
-        self._change(partition, isr, Assignment(replicas))
+        return self._change(partition, isr, Assignment(replicas))
 
-    def _change(self, partition: Partition, isr: tuple[int, ...], assignment: Assignment) -> None:
+    def _change(
+        self, partition: Partition, isr: tuple[int, ...], assignment: Assignment
+    ) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import partition_change
 
         leaders = self.cluster.replication_control.leaders
         acceptable = self.cluster.online_ids() - overrides_of(partition).offline
-        change = partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
-        if change is not None:
-            leaders.change(partition, change)
+        return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
 
     def _copy(self, partition: Partition) -> None:
         """Have the replicas that are added copy what they lack, and those that are added no longer stop that."""

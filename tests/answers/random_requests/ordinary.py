@@ -222,6 +222,10 @@ class Topics(Ordinary):
 
 
 class Configs(Ordinary):
+    SETTINGS: ClassVar = BASE | {
+        "group.share.assignment.interval.ms": "0",
+        "group.streams.assignment.interval.ms": "0",
+    }
     OPERATIONS: ClassVar = {
         "DescribeConfigs": 4,
         "AlterConfigs": 4,
@@ -327,8 +331,8 @@ def remove_configs(story: Story) -> None:
         (result,) = story.quiet("DescribeConfigs", 4, asked, to=to, on="end")["results"]
         sources = (source, 8) if kind != 4 else (source,)
         gone = [one["name"] for one in result["configs"] if one["configSource"] in sources]
-        if gone:
-            changes = [{"name": one, "configOperation": 1, "value": None} for one in gone]
+        for config in gone:  # one by one: of several none goes where one may not
+            changes = [{"name": config, "configOperation": 1, "value": None}]
             change = {"resourceType": kind, "resourceName": name, "configs": changes}
             story.quiet("IncrementalAlterConfigs", 1, {"resources": [change]}, to=to, on="end")
     story.settle()

@@ -44,7 +44,7 @@ BROKER_CONFIGS: Final = (
     *("log.message.timestamp.type", "log.preallocate", "log.retention.bytes", "log.retention.hours", "log.roll.ms"),
     *("log.retention.minutes", "log.retention.ms", "log.segment.bytes", "max.connection.creation.rate"),
     *("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides", "message.max.bytes"),
-    *("metric.reporters", "min.insync.replicas", "node.id", "num.io.threads", "num.network.threads"),
+    *("metric.reporters", "node.id", "num.io.threads", "num.network.threads"),
     *("num.recovery.threads.per.data.dir", "num.replica.fetchers", "principal.builder.class"),
     *("producer.id.expiration.ms", "remote.log.index.file.cache.total.size.bytes", "replica.fetch.max.bytes"),
     *("sasl.enabled.mechanisms", "ssl.keystore.type", "transaction.partition.verification.enable"),

@@ -141,7 +141,8 @@ class ReplicaLife(RuleBasedStateMachine):
         """Begin to move a partition, which brokers that are down keep from ending, or call that off."""
         if topic in self.cluster.topics:
             with suppress(ApiError):
-                self.cluster.replication_control.reassignments.alter(topic, index, replicas, may_resize=True)
+                reassignments = self.cluster.replication_control.reassignments
+                reassignments.carry_out([reassignments.plan(topic, index, replicas, may_resize=True)])
             self.settle()
 
     @rule(topic=topics, index=indexes, unclean=st.booleans())
