@@ -161,3 +161,12 @@ class TimerService:
             if next_ms is not None and (earliest is None or next_ms < earliest[0]) and subsystem.runs():
                 earliest = (next_ms, subsystem)
         return earliest
+
+
+def next_multiple(time_ms: int, interval_ms: int) -> int:
+    """The first multiple of an interval from a time on.
+
+    >>> next_multiple(60001, 10000), next_multiple(70000, 10000)
+    (70000, 70000)
+    """
+    return -(-time_ms // interval_ms) * interval_ms

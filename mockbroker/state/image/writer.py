@@ -27,11 +27,19 @@ class ImageWriter:
 
     image: Image = field(default_factory=Image)
     record_log: RecordLog | None = None
+    before_coordinator_records: Callable[[Sequence[object]], None] | None = None
+    """Is told of records that are about to be written, and may refuse them."""
     on_coordinator_records: Callable[[Sequence[CoordinatorRecord]], None] | None = None
     """Is told of records of coordinators once they were applied."""
 
     def commit(self, records: Iterable[object]) -> None:
-        """Keep records, then apply them; they have been checked before."""
+        """Keep records, then apply them; they have been checked before.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE, for what a coordinator's partition does not take now.
+        """
+        if self.before_coordinator_records is not None:
+            records = list(records)
+            self.before_coordinator_records(records)
         if self.record_log is not None:
             records = list(records)
             if records:

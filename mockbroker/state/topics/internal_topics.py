@@ -9,7 +9,7 @@ nobody looks at costs nothing.
 Source: DefaultAutoTopicCreationManager, GroupCoordinatorService.groupMetadataTopicConfigs,
 TransactionCoordinator.transactionStateTopicConfigs and ShareCoordinatorService.shareGroupStateTopicConfigs, Apache
 Kafka 4.4. In a cluster of fewer brokers than a replication factor asks for, Kafka makes no topic; here it gets as many
-replicas as there are brokers.
+replicas as there are brokers, and as many fewer of them have to be in sync.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mockbroker.state.topics.coordinator_keys import (
     partition_of_key,
 )
 from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
+from mockbroker.state.topics.unreplicated_writes import UnreplicatedWrites
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -92,9 +93,14 @@ class InternalTopics:
     _written: set[Partition] = field(default_factory=set)
     _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
     _share_log: ShareStateLog | None = None
+    writes: UnreplicatedWrites = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writes = UnreplicatedWrites(self.cluster)
 
     def restore(self) -> None:
         """Go on with the logs that have records already."""
+        self.min_isr_changed()
         topics = self.cluster.topic_by_id
         for topic_id, index in self.cluster.log_store.filled():
             topic = topics.get(topic_id)
@@ -159,6 +165,16 @@ class InternalTopics:
             self.cluster.reassign(partition.topic.name, partition.index, replicas)
         return bool(elsewhere)
 
+    def takes_writes(self, name: str, key: str) -> bool:
+        """Whether the partition that a key is in has as many replicas in sync as writes ask for."""
+        return not self.writes.is_short(self.partition_of(name, key))
+
+    def min_isr_changed(self) -> None:
+        """Other numbers of replicas have to be in sync."""
+        for topic in self.cluster.topics.values():
+            for partition in topic.partitions if topic.is_internal else ():
+                self.writes.isr_changed(partition)
+
     def leader_changed(self, partition: Partition) -> None:
         """A partition of one of these topics has another leader, or none."""
         cluster = self.cluster
@@ -203,6 +219,7 @@ class InternalTopics:
         """A topic is gone, and so is what coordinators kept there."""
         self._written.difference_update(topic.partitions)
         self._listen()
+        self.writes.forget(topic.partitions)
         self._counts.pop(topic.id, None)
         for partition in topic.partitions:
             self._delayed.pop(partition, None)
@@ -268,7 +285,7 @@ class InternalTopics:
         wall_ms = self.cluster.clock.at(self.cluster.now_ms)
         by_partition: dict[Partition, list[CoordinatorRecord]] = {}
         for record in records:
-            partition = self._place_of(record)
+            partition = self.place_of(record)
             if partition in self._written:
                 by_partition.setdefault(partition, []).append(record)
         for partition, some in by_partition.items():
@@ -277,7 +294,7 @@ class InternalTopics:
             else:
                 self._append(partition, some, wall_ms)
 
-    def _place_of(self, record: CoordinatorRecord) -> Partition | None:
+    def place_of(self, record: CoordinatorRecord) -> Partition | None:
         """The partition that a record belongs in; none for markers, which are appended with all others."""
         key = record.key
         transactional_id = getattr(key, "transactional_id", None)
@@ -365,8 +382,9 @@ class InternalTopics:
         there = control.registered() if cluster.support.is_kraft else cluster.online_brokers()
         replicas = min(int(settings[rules.replication_factor]), len(there))
         configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(settings[rules.segment_bytes])}
-        if rules.min_isr is not None:
-            configs["min.insync.replicas"] = str(min(int(settings[rules.min_isr]), replicas))
+        if rules.min_isr is not None:  # as many may be missing as where there are all replicas
+            missing = int(settings[rules.replication_factor]) - replicas
+            configs["min.insync.replicas"] = str(max(1, int(settings[rules.min_isr]) - missing))
         return control.create(
             name,
             int(settings[rules.partitions]),

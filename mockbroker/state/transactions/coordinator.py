@@ -22,7 +22,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import LARGEST_EPOCH, NO_EPOCH, NO_PRODUCER_ID
-from mockbroker.state.timers import Timers
+from mockbroker.state.timers import Timers, next_multiple
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.records import after, new_value, partitions_of, record
@@ -46,6 +46,7 @@ TimerKey = tuple[Literal["time-out", "markers", "expiry"], str]
 class Transactions:
     """The transactional ids of a cluster. What a restart finds again is in the image.
 
+    ``_new`` has the ids that were begun and that the log does not take yet; they are known all the same.
     ``_offsets_open`` has the epoch of each producer that has committed offsets in a transaction that is open, by its id
     and the partition of ``__consumer_offsets``; ``_offsets_epochs`` has the last epoch of each that was seen there.
     """
@@ -53,6 +54,7 @@ class Transactions:
     cluster: Cluster
     _timers: Timers[TimerKey] = field(init=False)
     _markers: Markers = field(init=False)
+    _new: dict[str, TransactionLogValue] = field(default_factory=dict)
     _offsets_open: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
     _offsets_epochs: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
 
@@ -89,15 +91,18 @@ class Transactions:
             two_phase_commit, keep_prepared: KIP-939; the second is not in any release yet.
 
         Raises ApiError: INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION,
-            INVALID_TRANSACTION_TIMEOUT; PRODUCER_FENCED where another producer took over, or had the transactional id
-            all along; CONCURRENT_TRANSACTIONS while a transaction ends, which one that is open does then.
+            INVALID_TRANSACTION_TIMEOUT, COORDINATOR_NOT_AVAILABLE; PRODUCER_FENCED where another producer took over, or
+            had the transactional id all along; CONCURRENT_TRANSACTIONS while a transaction ends, which one that is open
+            does then.
         """
         self.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
         if two_phase_commit:
             timeout_ms = LARGEST_TIMEOUT_MS
-        value = self.cluster.image.transactions.get(transactional_id)
+        value = self.cluster.image.transactions.get(transactional_id) or self._new.get(transactional_id)
         if value is None:
             value = new_value(self._new_id(broker), timeout_ms, self._wall_ms(now_ms))
+            if not self._takes_writes(transactional_id):
+                self._new[transactional_id] = value
         value = self._settled(transactional_id, value, now_ms)
         if present is not None and not is_valid_id(value, *present):
             raise fenced(transactional_id, value, *present)
@@ -238,7 +243,7 @@ class Transactions:
 
     def get(self, transactional_id: str) -> TransactionLogValue:
         """A transactional id to look at. Raises ApiError: TRANSACTIONAL_ID_NOT_FOUND."""
-        value = self.cluster.image.transactions.get(transactional_id)
+        value = self.cluster.image.transactions.get(transactional_id) or self._new.get(transactional_id)
         if value is None:
             raise ApiError(
                 ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"there is no producer with transactional id {transactional_id}"
@@ -298,6 +303,8 @@ class Transactions:
         value = self.cluster.image.transactions[transactional_id]
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
+        elif not self._takes_writes(transactional_id):
+            self._set_timer(transactional_id, now_ms)
         elif self._is_timed_out(value, now_ms):
             self._fence(transactional_id, value, now_ms)
         elif self._is_expired(value, now_ms):
@@ -345,6 +352,9 @@ class Transactions:
         self.cluster.writer.commit([record(transactional_id, None)])
         self.cluster.producers.last_epochs.pop(transactional_id, None)
         self._timers.cancel(("expiry", transactional_id))
+
+    def _takes_writes(self, transactional_id: str) -> bool:
+        return self.cluster.internal_topics.takes_writes(TRANSACTIONS_TOPIC, transactional_id)
 
     def _wall_ms(self, now_ms: int) -> int:
         return self.cluster.clock.at(now_ms)
@@ -459,8 +469,7 @@ class Transactions:
         if known_epoch >= EXHAUSTED_EPOCH:
             next_id = self._new_id(broker or self.cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC))
         begun = value.transaction_start_timestamp_ms
-        self.cluster.producers.last_epochs[transactional_id] = known_epoch
-        return self._decide(
+        decided = self._decide(
             transactional_id,
             value,
             now_ms,
@@ -472,13 +481,14 @@ class Transactions:
             if value.transaction_status == State.ONGOING
             else self._wall_ms(now_ms),
         )
+        self.cluster.producers.last_epochs[transactional_id] = known_epoch
+        return decided
 
     def _fence(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         """Abort a transaction in an epoch that its producer does not have."""
         if feature_level(self.cluster, "transaction.version") >= BUMP:
             self._bump(transactional_id, value, now_ms, commit=False, broker=None)
             return
-        self.cluster.producers.last_epochs[transactional_id] = NO_EPOCH
         self._decide(
             transactional_id,
             value,
@@ -487,6 +497,7 @@ class Transactions:
             client_transaction_version=NO_BUMP,
             producer_epoch=min(value.producer_epoch + 1, LARGEST_EPOCH),
         )
+        self.cluster.producers.last_epochs[transactional_id] = NO_EPOCH
 
     def _decide(
         self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, **changes: int
@@ -495,19 +506,20 @@ class Transactions:
         event = Event.COMMIT_DECIDED if commit else Event.ABORT_DECIDED
         partitions = partitions_of(value) if value.transaction_status == State.ONGOING else []
         decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
+        self.cluster.writer.commit([record(transactional_id, decided)])
         self._timers.cancel(("time-out", transactional_id))
         self._timers.cancel(("expiry", transactional_id))
-        self.cluster.writer.commit([record(transactional_id, decided)])
         self._write_markers(transactional_id, decided, now_ms)
         return decided
 
     def _write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         self.cluster.writer.commit([record(transactional_id, value)])
+        self._new.pop(transactional_id, None)
         self._set_timer(transactional_id, now_ms)
 
     def _write_markers(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         """Write the markers that can be written; once none is missing the transaction is complete."""
-        if not self._markers.write(transactional_id, value, now_ms):
+        if not self._markers.write(transactional_id, value, now_ms) or not self._takes_writes(transactional_id):
             self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
             return
         self._timers.cancel(("markers", transactional_id))
@@ -525,6 +537,7 @@ class Transactions:
             ),
             now_ms,
         )
+        self._markers.forget(transactional_id)
 
 
 def is_valid_id(value: TransactionLogValue, producer_id: int, epoch: int) -> bool:
@@ -589,12 +602,3 @@ def wrong_state(transactional_id: str, value: TransactionLogValue, *, commit: bo
     return ApiError(
         ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {wish}, got state {state}"
     )
-
-
-def next_multiple(time_ms: int, interval_ms: int) -> int:
-    """The first multiple of an interval from a time on.
-
-    >>> next_multiple(60001, 10000), next_multiple(70000, 10000)
-    (70000, 70000)
-    """
-    return -(-time_ms // interval_ms) * interval_ms

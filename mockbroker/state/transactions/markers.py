@@ -38,9 +38,9 @@ class WrittenMarker(NamedTuple):
 class Markers:
     """The markers that are missing.
 
-    ``_missing`` has, by transactional id, the partitions that lack theirs, with None, or whose replicas do. A leader
-    that is deposed meanwhile may take the marker with it, so its successor is given it again, as by Kafka's
-    coordinator; and so are all after a restart, as by a new coordinator.
+    ``_missing`` has, by transactional id, the partitions that lack theirs, with None, or whose replicas do, until it is
+    written down that none does. A leader that is deposed meanwhile may take the marker with it, so its successor is
+    given it again, as by Kafka's coordinator; and so are all after a restart, as by a new coordinator.
     """
 
     cluster: Cluster
@@ -48,20 +48,20 @@ class Markers:
     _missing: dict[str, dict[TopicPartition, WrittenMarker | None]] = field(default_factory=dict)
 
     def write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> bool:
-        """Write those of a transaction that can be written; gives whether none is missing any more."""
+        """Write those of a transaction that can be written; gives whether none is missing any more.
+
+        Once that is written down, ``forget`` ends it.
+        """
         missing = self._missing.get(transactional_id)
         if missing is None:
             missing = self._missing[transactional_id] = dict.fromkeys(partitions_of(value))
         for partition in list(missing):
             if self._write_one(transactional_id, value, partition, missing, now_ms):
                 del missing[partition]
-        if missing:
-            return False
-        del self._missing[transactional_id]
-        return True
+        return not missing
 
     def forget(self, transactional_id: str) -> None:
-        """Nobody knows of the transaction any more."""
+        """The transaction has ended, or nobody knows of it any more."""
         self._missing.pop(transactional_id, None)
 
     def _write_one(
