@@ -65,7 +65,7 @@ class TransactionLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sim = Simulation(settings={"transaction.state.log.min.isr": 1})  # so that it goes on while brokers are down
+        self.sim = Simulation(settings={"transaction.state.log.min.isr": 1})  # it goes on while brokers are down
         self.sim.cluster.create_topic(TOPIC, assignment=PARTITIONS)
         self.model = {name: ModelId() for name in VERSIONS}
         for name, known in self.model.items():
