@@ -13,7 +13,13 @@ from mockbroker.handlers.leadership import find_partition
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
 from mockbroker.state.image.share_states import SharePartitionKey
-from mockbroker.state.share.acknowledging import REJECT, RENEW, Acknowledgement, acknowledge
+from mockbroker.state.share.acknowledging import (
+    REJECT,
+    RENEW,
+    Acknowledgement,
+    UnforeseenAcknowledgement,
+    acknowledge,
+)
 from mockbroker.state.share.sessions import TopicIndex
 from protocol.error_codes import ErrorCode
 
@@ -90,13 +96,15 @@ def take_acknowledgements(
 
 
 def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[Acknowledgement]) -> ApiError:
-    """Take what is said of one partition, if it runs here."""
+    """Take what is said of one partition, if it runs here. Raises UnforeseenAcknowledgement."""
     share = call.cluster.share
     partition = share.get(key)
     if partition is None or not serves(call, key, partition.leader):
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
     try:
         acknowledge(partition, member_id, batches, call.now_ms)
+    except UnforeseenAcknowledgement:
+        raise
     except ApiError as error:
         share.fence_on(key, error)
         return error

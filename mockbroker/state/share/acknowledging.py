@@ -38,6 +38,10 @@ class Acknowledgement(NamedTuple):
         return self.types[offset - self.first_offset] if len(self.types) > 1 else self.types[0]
 
 
+class UnforeseenAcknowledgement(ApiError):
+    """One that Kafka fails at, so that its whole request is answered with an error."""
+
+
 class Settled(NamedTuple):
     """A state that was changed, as it was before, and the records whose deliveries are complete by that."""
 
@@ -115,10 +119,16 @@ def settle(
 
 
 def batches_of(partition: SharePartition, one: Acknowledgement) -> list[InFlightBatch]:
-    """The batches that an acknowledgement is about. Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST."""
+    """The batches that an acknowledgement is about.
+
+    Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST; UnforeseenAcknowledgement, for what begins before the start
+        of a partition that has nothing at its start.
+    """
     floor = partition.batches.floor(one.first_offset)
     if floor is None and one.first_offset < partition.start_offset <= one.last_offset:
         floor = partition.batches.floor(partition.start_offset)
+        if floor is None:
+            raise UnforeseenAcknowledgement(ErrorCode.UNKNOWN_SERVER_ERROR)
     if floor is None:
         raise ApiError(
             ErrorCode.INVALID_RECORD_STATE,

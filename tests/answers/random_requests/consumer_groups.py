@@ -85,7 +85,7 @@ class ConsumerGroup(Turns):
             partitions = partitions or []
         wanted = {
             "groupId": self.group,
-            "memberId": slot if random.random() < 0.97 else random.choice(["", "zz"]),
+            "memberId": slot if random.random() < 0.97 else random.choice(["" if version else "zz", "zz"]),
             "memberEpoch": epoch,
             "instanceId": ("i1" if slot == "b" else None) if is_right else random.choice(["i1", "i2", ""]),
             "rebalanceTimeoutMs": -1,

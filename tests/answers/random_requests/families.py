@@ -17,6 +17,8 @@ FAMILIES: Final = {
     "groups": "classic_groups.ClassicGroup",
     "consumer": "consumer_groups.ConsumerGroup",
     "share": "share_groups.ShareGroup",
+    "share-state": "share_states.ShareStates",
+    "streams": "streams_groups.StreamsGroup",
 }
 
 

@@ -108,7 +108,7 @@ def _check_join(beat: StreamsHeartbeat) -> None:
     if beat.rebalance_timeout_ms == NOT_GIVEN:
         raise invalid("RebalanceTimeoutMs must be provided in first request.")
     for tasks, name in zip(beat.owned, ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True):
-        if tasks:
+        if tasks is None or tasks:
             raise invalid(f"{name} must be empty when (re-)joining.")
     if beat.topology is None:
         raise invalid("Topology must be non-null when (re-)joining.")
