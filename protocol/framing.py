@@ -13,6 +13,7 @@ from .errors import FrameError
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024  # socket.request.max.bytes, Kafka's default
 LARGE_FRAME_BYTES = 1 << 16  # from here on the pieces of a frame are joined once, when the last has come
+SMALL_PIECE_BYTES = 1 << 12
 _LENGTH = struct.Struct(">i")
 
 
@@ -20,24 +21,24 @@ class FrameReader:
     """Cuts a stream of bytes, in whatever pieces it comes, into frames without their lengths.
 
     ``feed`` gives frames as they are completed. Whoever takes one at a time, and leaves the others where they are for
-    now, uses ``add`` and ``next_frame``.
+    now, uses ``add`` and ``next_frame``. ``gathered`` counts the bytes of a large frame that is not complete.
     """
 
-    __slots__ = ("max_frame_bytes", "min_frame_bytes", "_buffer", "_missing", "_pieces", "_start", "_whole")
+    __slots__ = ("gathered", "max_frame_bytes", "min_frame_bytes", "_buffer", "_missing", "_pieces", "_start", "_whole")
 
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES, min_frame_bytes: int = 0) -> None:
         self.max_frame_bytes, self.min_frame_bytes = max_frame_bytes, min_frame_bytes
         self._buffer = bytearray()
         self._start = 0  # of what is left in the buffer
-        self._pieces: list[bytes] = []  # of a large frame, which comes before what is in the buffer
+        self.gathered = 0
+        self._pieces: list[bytes | bytearray] = []  # of a large frame, which comes before what is in the buffer
         self._missing = 0  # bytes of that frame
         self._whole: bytes | None = None  # that frame, once it is complete
 
     @property
     def pending(self) -> int:
         """Bytes that were not given out as a frame yet."""
-        gathered = sum(map(len, self._pieces)) if self._pieces else 0
-        return gathered + (len(self._whole) if self._whole is not None else 0) + len(self._buffer) - self._start
+        return self.gathered + (len(self._whole) if self._whole is not None else 0) + len(self._buffer) - self._start
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take the next bytes; give the frames that they complete.
@@ -59,12 +60,13 @@ class FrameReader:
                 return
         if self._missing:
             piece = data if len(data) <= self._missing else data[: self._missing]
-            self._pieces.append(piece)
+            self._gather(piece)
             self._missing -= len(piece)
             if self._missing:
                 return
             self._whole = b"".join(self._pieces)
             self._pieces.clear()
+            self.gathered = 0
             data = data[len(piece) :]
         if data:
             self._buffer += data
@@ -101,10 +103,20 @@ class FrameReader:
 
     def _wait_for_rest(self, length: int, available: int) -> None:
         if length >= LARGE_FRAME_BYTES:
-            self._pieces.append(bytes(self._buffer[self._start + 4 :]))
+            self._gather(bytes(self._buffer[self._start + 4 :]))
             self._missing = 4 + length - available
             self._start = len(self._buffer)
         self._drop_taken()
+
+    def _gather(self, piece: bytes) -> None:
+        """Keep a piece of a large frame; small ones together, as each by itself takes more than its bytes."""
+        self.gathered += len(piece)
+        if len(piece) >= SMALL_PIECE_BYTES:
+            self._pieces.append(piece)
+        elif self._pieces and type(last := self._pieces[-1]) is bytearray:
+            last += piece
+        else:
+            self._pieces.append(bytearray(piece))
 
     def _drop_taken(self) -> None:
         del self._buffer[: self._start]

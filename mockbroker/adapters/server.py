@@ -160,6 +160,7 @@ class MockCluster(StateCommands):
             raise
         self._is_running = True
         self._runtime.settle()
+        self._runtime.look_after()
 
     async def close(self) -> None:
         """Stop accepting, close every connection, and have the placer give up what it holds."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from mockbroker.core.connection import Connection
 from mockbroker.core.engine import Engine
+from mockbroker.core.held_bytes import HeldBytes
 from mockbroker.state.brokers.broker import Broker, Listener
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Served(Protocol):
 
     engine: Engine
     capture: Capture | None
+    unsent: HeldBytes[ClientProtocol]
+    unfinished: HeldBytes[ClientProtocol]
 
     def now_ms(self) -> int:
         """The time, in ms since 1970, that never goes back."""
@@ -102,6 +105,7 @@ class ClientProtocol(asyncio.Protocol):
         "_full",
         "_leaving",
         "_listener",
+        "_partial",
         "_tap",
         "_unwritten",
     )
@@ -110,6 +114,7 @@ class ClientProtocol(asyncio.Protocol):
         self.node, self.cluster, self._listener = node, node.cluster, listener
         self._tap: Tap | None = None
         self._full = False
+        self._partial = False  # a large request of its is not whole
         self._unwritten = False
         self._leaving = False
 
@@ -126,6 +131,7 @@ class ClientProtocol(asyncio.Protocol):
             listener_rack=self._listener.rack,
         )
         self.connection = Connection(engine.path, session, on_output=self.flush)
+        self.connection.now_ms = self.cluster.now_ms()
         self.node.clients[self] = None
         capture = self.cluster.capture
         if capture is not None:
@@ -134,7 +140,11 @@ class ClientProtocol(asyncio.Protocol):
             self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address, server)
 
     def data_received(self, data: bytes) -> None:
-        self.connection.receive(data, self.cluster.now_ms())
+        connection = self.connection
+        connection.receive(data, self.cluster.now_ms())
+        if connection.partial_bytes or self._partial:
+            self._partial = connection.partial_bytes > 0
+            self.cluster.unfinished.hold(self, connection.partial_bytes, connection.now_ms)
         self.flush()
         self.cluster.schedule()
 
@@ -190,14 +200,35 @@ class ClientProtocol(asyncio.Protocol):
         """The client does not read its answers: read no more requests of it."""
         self._unwritten = True
         self._read_or_not()
+        asyncio.get_running_loop().call_soon(self._note_unsent)  # when all pieces of the answer have been written
+
+    def _note_unsent(self) -> None:
+        if self._unwritten and not self.transport.is_closing():
+            self.cluster.unsent.hold(self, self.unsent_bytes(), self.cluster.now_ms())
 
     def resume_writing(self) -> None:
         self._unwritten = False
+        self.cluster.unsent.hold(self, 0, self.cluster.now_ms())
         self._read_or_not()
         self.flush()
 
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that the client has not read."""
+        return self.transport.get_write_buffer_size()
+
+    def partial_bytes(self) -> int:
+        """Bytes of a request that is not whole."""
+        return self.connection.partial_bytes
+
+    def give_up(self, reason: str) -> None:
+        """End the connection over a limit."""
+        self.connection.refuse(reason)
+        self.abort()
+
     def connection_lost(self, error: Exception | None) -> None:
         self.connection.stopped()
+        self.cluster.unsent.hold(self, 0, 0)
+        self.cluster.unfinished.hold(self, 0, 0)
         self.node.clients.pop(self, None)
         if self._tap is not None:
             self._tap.closed(self.connection.unread_bytes)

@@ -67,6 +67,11 @@ class Connection:
         """Bytes that came from the client and did not become calls yet."""
         return self._reader.pending
 
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes of a large frame that is not complete."""
+        return self._reader.gathered
+
     def receive(self, data: bytes, now_ms: int) -> None:
         """Take bytes from the client, in any cut; answers that are there at once can be taken afterwards."""
         if self.closed is not None:
@@ -84,9 +89,7 @@ class Connection:
         """The client or the broker has gone: a call that waits is dropped, and nothing more is read or answered."""
         if self.closed is None:
             self.closed = "one side has gone"
-        if self._call is not None:
-            self.path.drop(self._call, self.now_ms)
-            self._call = None
+        self._drop_call()
         self.path.forget(self)
 
     def end(self, reason: str) -> None:
@@ -94,12 +97,28 @@ class Connection:
         self.closed = reason
         self.on_output()
 
+    def refuse(self, reason: str) -> None:
+        """End the connection from here over a limit, which observers are told; a call that waits is dropped."""
+        self._drop_call()
+        self.path.refuse(self.session, reason, self.now_ms, self._finish)
+
+    def expire(self, now_ms: int) -> None:
+        """End a connection of which nothing was heard for too long."""
+        self.now_ms = now_ms
+        self._drop_call()
+        self.end("nothing was heard of it for connections.max.idle.ms")
+
     def unmute(self, now_ms: int) -> None:
         """A throttle's time is over: run the frames that waited for it."""
         self._is_muted = False
         if self.closed is None:
             self.go_on(now_ms)
             self.on_output()
+
+    def _drop_call(self) -> None:
+        if self._call is not None:
+            self.path.drop(self._call, self.now_ms)
+            self._call = None
 
     def take_output(self) -> list[bytes]:
         """All that is to be sent, in few pieces: small ones are joined, large ones stay as they are."""

@@ -161,6 +161,11 @@ class CallPath:
             timers = self.cluster.timers.subsystem(MUTED, lambda muted, now_ms: muted.unmute(now_ms))
         timers.set(connection, until_ms)
 
+    def expire_idle(self, now_ms: int, max_idle_ms: int) -> None:
+        """End the connections that were silent, and were told nothing, for longer than that."""
+        for connection in [one for one in self.connections if now_ms - one.now_ms > max_idle_ms]:
+            connection.expire(now_ms)
+
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
         self.connections.pop(connection, None)

@@ -123,7 +123,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         raise ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
         )
-    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
+    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"], call.cluster.answer_room_bytes)
     reading = FetchParams(
         wanted,
         session,

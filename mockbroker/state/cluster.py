@@ -77,6 +77,7 @@ class Cluster:
     network: Network = field(default_factory=Network)
     clock: WallClock = field(default_factory=WallClock)
     release: str | None = None  # that is emulated, where it was given
+    answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
     cluster_control: ClusterControl = field(init=False)

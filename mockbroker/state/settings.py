@@ -14,6 +14,7 @@ DEFAULTS: dict[str, Any] = {
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
     "client.telemetry.enable": False,  # ours: whether what clients push is kept, and they are asked for it (KIP-714)
+    "connections.max.idle.ms": 600000,
     "default.replication.factor": 3,
     "diskless.enable": False,
     "diskless.selection": "round-robin",  # or hash: how a broker is chosen for diskless partitions
@@ -35,6 +36,8 @@ DEFAULTS: dict[str, Any] = {
     "offsets.topic.replication.factor": 3,
     "offsets.topic.segment.bytes": 104857600,
     "producer.id.expiration.ms": 86400000,
+    "queued.max.request.bytes": -1,  # stands for UNFINISHED_BYTES
+    "queued.max.response.bytes": 268435456,  # ours: of answers that clients do not read, over all connections
     "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
@@ -59,6 +62,8 @@ DEFAULTS: dict[str, Any] = {
 }
 """What is read without Kafka's definitions, which cost a start-up some ms; all other settings have an effect by the
 definitions, as those that topics fall back to, or by none."""
+UNFINISHED_BYTES = 268435456
+"""What requests that are not whole may take together unless ``queued.max.request.bytes`` says otherwise."""
 DIFFERENT_DEFAULTS = {
     "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
     "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",

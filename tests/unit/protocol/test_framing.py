@@ -58,3 +58,16 @@ def test_large_frames_come_one_at_a_time_however_the_stream_is_cut(frames, cuts)
 def test_a_frame_below_the_least_is_refused():
     with pytest.raises(FrameError, match="expected a frame of 8 to"):
         FrameReader(min_frame_bytes=8).feed(bytes([0, 0, 0, 7]))
+
+
+def test_bytes_of_a_large_frame_that_come_one_by_one_are_kept_together():
+    data = bytes(range(250)) * 400
+    reader = FrameReader()
+    reader.add(len(data).to_bytes(4, "big"))
+    for start in range(0, 90_000, 9):
+        reader.add(data[start : start + 9])
+        assert reader.next_frame() is None
+    assert reader.gathered == 90_000
+    assert len(reader._pieces) < 3
+    reader.add(data[90_000:])
+    assert (reader.next_frame(), reader.gathered, reader.pending) == (data, 0, 0)

@@ -231,3 +231,26 @@ def test_a_frame_that_is_wrong_at_its_end_is_not_read_a_second_time(sim, client,
     frame = client.frame(produce_request(batch(b"x" * 1000)), 12)
     client.write((len(frame) - 5).to_bytes(4, "big") + frame[4:-1])
     assert "ProduceRequest v12" in client.connection.closed
+
+
+def test_a_connection_that_says_nothing_for_too_long_ends_and_so_does_what_it_waits_for(sim, client):
+    other = Client(sim, connection=2)
+    client.write(client.frame(fetch_request(max_wait_ms=2_000_000), 12))
+    sim.advance(ms=1000)
+    other.ask(METADATA, 12)
+    sim.engine.path.expire_idle(sim.now_ms, 1000)
+    assert (client.connection.closed, other.connection.closed) == (None, None)
+    sim.advance(ms=1)
+    sim.engine.path.expire_idle(sim.now_ms, 1000)
+    assert "connections.max.idle.ms" in client.connection.closed
+    assert (sim.engine.parked_calls, other.connection.closed) == (0, None)
+
+
+def test_a_connection_that_is_ended_over_a_limit_says_so_in_one_line_and_waits_for_nothing(sim, client, caplog):
+    client.write(client.frame(fetch_request(max_wait_ms=2_000_000), 12))
+    client.connection.refuse("too much is held")
+    assert client.connection.closed == "too much is held"
+    assert [record.getMessage() for record in caplog.records] == [
+        "broker 0 closes the connection of 127.0.0.1: too much is held"
+    ]
+    assert sim.engine.parked_calls == 0
