@@ -16,7 +16,9 @@ CLIENTS = certified_clients()
 RACK_IN_SUBSCRIPTION = ("java", "java-3.9", "confluent-kafka", "franz-go")
 FOLLOWS = tuple(name for name in CLIENTS if name != "kafka-go")
 FORGETS_ITS_REPLICA = ("kafka-python",)
-ASKS_IN_VAIN = ("java-2.4",)  # while its metadata calls the replica offline, which depends on when it was fetched
+ASKS_IN_VAIN = ("java-2.4", "aiokafka", "kafka-python")
+"""The leader asks them in vain to a replica that their metadata calls offline or does not have: metadata of an outage,
+which they keep until it is old. How many partitions that hits depends on when it was fetched."""
 RETURNS_ON_OUT_OF_RANGE = ("java", "java-3.9", "java-2.4", "confluent-kafka", "sarama")
 USES_HINTS = ("java", "java-3.9", "confluent-kafka")
 GOES_ON = ("java", "java-3.9", "confluent-kafka", "sarama", "kafka-go")

@@ -7,13 +7,15 @@ has moved for ``quiet_s``. ``budget_s`` bounds them all together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mockbroker.adapters.server import MockCluster
 from mockbroker.state.brokers.numbered import numbered_brokers
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.facts import ClientFacts, WireFacts
 from mockbroker.testing.certify.feeder import Feeder
@@ -91,6 +93,15 @@ def layout(racks: int, partitions: int) -> list[list[int]]:
     """
     factor = replication_factor(racks)
     return [[(index + index // racks + n) % racks for n in range(factor)] for index in range(partitions)]
+
+
+def coordinators(cluster: Cluster, groups: Iterable[str]) -> set[int]:
+    """The brokers that coordinate groups, as far as there are any: a topic that they have none in is not made."""
+    topics = cluster.internal_topics
+    known = [
+        group for group in groups if OFFSETS_TOPIC in cluster.topics and topics.has_coordinator(OFFSETS_TOPIC, group)
+    ]
+    return {cluster.coordinator_for(group).id for group in known}
 
 
 class Course:
@@ -267,8 +278,9 @@ class Course:
         rack = self.plan.racks[-1]
         if followers:
             # Members that lose their coordinator join again, which frees a reader that hangs on a follower.
-            coordinator = self.state.coordinator_for(self.plan.group).id
-            most = max(sorted(followers), key=lambda one: (one != coordinator, followers[one]))
+            groups = {client.group for client in self.facts.clients.values() if client.group}
+            spared = coordinators(self.state, groups)
+            most = max(sorted(followers), key=lambda one: (one not in spared, followers[one]))
             rack = self.state.brokers[most].rack or rack
         self.facts.outage_rack = rack
         self.say(f"rack {rack} stops")
