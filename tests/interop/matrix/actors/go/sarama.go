@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -176,11 +177,18 @@ func (c *saramaConsumer) ConsumeClaim(session sarama.ConsumerGroupSession, claim
 func (c *saramaConsumer) run() {
 	defer close(c.ended)
 	for c.over.Err() == nil {
-		if err := c.group.Consume(c.over, []string{c.topic}, c); err != nil && c.over.Err() == nil {
+		if err := c.group.Consume(c.over, []string{c.topic}, c); isAnswer(err) && c.over.Err() == nil {
 			c.into.change(func() { c.into.problem = err })
 			return
 		}
 	}
+}
+
+// Whether an error is what a broker has answered. The others come from connections that end; then Consume is to be
+// called again, and a group that cannot be left is left by time.
+func isAnswer(err error) bool {
+	var answer sarama.KError
+	return errors.As(err, &answer)
 }
 
 func (s *ibm) open(topic, group string, settings map[string]string, into *reading) (consumer, error) {
@@ -214,7 +222,10 @@ func (c *saramaConsumer) commit() error {
 func (c *saramaConsumer) close() error {
 	c.stop()
 	<-c.ended
-	return c.group.Close()
+	if err := c.group.Close(); isAnswer(err) {
+		return err
+	}
+	return nil
 }
 
 func main() {
