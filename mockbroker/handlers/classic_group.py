@@ -8,14 +8,15 @@ Source: KIP-62, KIP-345, KIP-394, KIP-559, KIP-814; KafkaApis and GroupCoordinat
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.classic_writes import join_in_short_partition, sync_in_short_partition, when_answered
+from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.state.groups.classic.answers import JoinAnswer, SyncAnswer
 from mockbroker.state.groups.classic.members import Joining
 from mockbroker.state.groups.coordinator import check_group_id
 from protocol.apis.classic_group import (
@@ -63,13 +64,20 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
         if not coordinates(call, request.group_id):
             member_id = ""  # as Kafka leaves it out here
         check_coordinator(call, request.group_id)
+        respond = partial(join_response, call.version)
+        held = join_in_short_partition(
+            call, request.group_id, joining, lambda again: join_group(again, request), respond
+        )
+        if held is not None:
+            return held
         parked = call.cluster.groups.join(request.group_id, joining, call.now_ms, call.rng)
     except ApiError as error:
         code = ErrorCode(error.code)
         if code is ErrorCode.UNKNOWN_SERVER_ERROR:
             member_id = ""  # Kafka did not expect it either
         return join_response(call.version, JoinAnswer(member_id, code))
-    return when_answered(parked, partial(join_response, call.version))
+    response: JoinGroupResponse | Wait = when_answered(call, request, parked, respond)
+    return response
 
 
 def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
@@ -99,6 +107,9 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
+        held = sync_in_short_partition(call, request, lambda again: sync_group(again, request), sync_response)
+        if held is not None:
+            return held
         parked = call.cluster.groups.sync(
             request.group_id,
             request.member_id,
@@ -111,7 +122,8 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
         )
     except ApiError as error:
         return sync_response(SyncAnswer(ErrorCode(error.code)))
-    return when_answered(parked, sync_response)
+    response: SyncGroupResponse | Wait = when_answered(call, request, parked, sync_response)
+    return response
 
 
 def sync_response(answer: SyncAnswer) -> SyncGroupResponse:
@@ -124,6 +136,7 @@ def sync_response(answer: SyncAnswer) -> SyncGroupResponse:
 
 
 @handles(HeartbeatRequest)
+@answered_when_replicated
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """A member's sign of life; REBALANCE_IN_PROGRESS sends it to join again."""
     try:
@@ -138,6 +151,7 @@ def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
 
 
 @handles(LeaveGroupRequest)
+@answered_when_replicated
 def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove one member, since v3 any number."""
     batch = call.version >= LEAVE_BATCH_VERSION
@@ -158,10 +172,3 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
             for (member_id, instance_id), error in zip(leaving, errors, strict=True)
         ]
     )
-
-
-def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Reply]) -> Reply | Wait:
-    """The response to a parked call, or a Wait for the group's answer."""
-    if parked.answer is None:
-        return Wait(until_ms=None, on=(parked,), then=lambda _: when_answered(parked, respond))
-    return respond(parked.answer)

@@ -15,7 +15,9 @@ from itertools import groupby
 from typing import Any
 
 import protocol
-from mockbroker.call import Call, handles
+from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.coordinator_writes import answered_when_replicated, committed_offsets, timeout_ms
+from mockbroker.handlers.error_responses import error_response
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -23,6 +25,8 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import NEVER, NOTHING_COMMITTED, Committed
 from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.topics.topic import Partition
 from protocol.apis.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -41,6 +45,7 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 
 
 @handles(OffsetCommitRequest)
+@answered_when_replicated
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
     expires_ms = NEVER
@@ -80,8 +85,37 @@ def commit(
 
 
 @handles(OffsetFetchRequest)
-def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """What one group, since v8 each of several, has committed: for the partitions asked for, or all."""
+def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse | Wait:
+    """What one group, since v8 each of several, has committed: for the partitions asked for, or all.
+
+    Whoever asks for stable offsets waits for what is not replicated yet.
+    """
+    topics = call.cluster.internal_topics
+    if request.require_stable and topics.writes.any_behind:
+        group_ids = [one.group_id for one in request.groups] or [request.group_id]
+        partitions = [topics.partition_of(OFFSETS_TOPIC, one) for one in group_ids]
+        return stable_offsets(call, request, partitions, timeout_ms(call))
+    return fetched_offsets(call, request)
+
+
+def stable_offsets(
+    call: Call, request: OffsetFetchRequest, partitions: Sequence[Partition], until_ms: int
+) -> OffsetFetchResponse | Wait:
+    """The offsets once all that was written is replicated; NOT_COORDINATOR if that takes too long, as by Kafka."""
+    behind = [one for one in partitions if call.cluster.internal_topics.writes.is_behind(one)]
+    if not behind:
+        return fetched_offsets(call, request)
+    if call.now_ms >= until_ms:
+        response: OffsetFetchResponse = error_response(request, call.version, ApiError(ErrorCode.NOT_COORDINATOR))
+        return response
+    return Wait(
+        until_ms=until_ms,
+        on=tuple(behind),
+        then=lambda again: stable_offsets(again, request, partitions, until_ms),
+    )
+
+
+def fetched_offsets(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.version >= FETCH_BATCH_VERSION:
         return OffsetFetchResponse(groups=[fetched_group(call, group, request) for group in request.groups])
     try:
@@ -142,7 +176,7 @@ def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, top
     """The topics asked for; where that is null, those that the group has offsets of, as if they had been asked for."""
     if wanted is not None:
         return wanted
-    every = call.cluster.groups.offsets(group_id).partitions()
+    every = committed_offsets(call, group_id).partitions()
     topics = []
     for name, partitions in groupby(every, key=lambda partition: partition[0]):
         topic = topic_class(name=name, partition_indexes=[index for _, index in partitions])
@@ -163,7 +197,7 @@ def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> Iterato
             yield from ((index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
             return
         name = found.name
-    offsets = call.cluster.groups.offsets(group_id)
+    offsets = committed_offsets(call, group_id)
     for index in topic.partition_indexes:
         committed = offsets.get((name, index))
         if require_stable and offsets.is_unstable((name, index)):
@@ -198,6 +232,7 @@ def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> O
 
 
 @handles(OffsetDeleteRequest)
+@answered_when_replicated
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Drop the offsets of topics that the group does not read now."""
     known: list[TopicPartition] = []

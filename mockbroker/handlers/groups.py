@@ -10,11 +10,15 @@ DeleteGroups v3, 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from functools import partial
+
+from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.coordinator_writes import GROUP_TIMEOUT, CoordinatorWrite, committed_group, when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.states import State
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -44,7 +48,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroup
 def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
     try:
         check_coordinator(call, group_id)
-        group = call.cluster.groups.get(group_id)
+        group = committed_group(call, group_id)
         if not isinstance(group, ClassicGroup):
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
     except ApiError as error:
@@ -101,9 +105,21 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
 
 
 @handles(DeleteGroupsRequest)
-def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse | Wait:
     """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
-    return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])
+    results = [deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)]
+    topics = call.cluster.internal_topics
+    writes = [
+        CoordinatorWrite(topics.partition_of(OFFSETS_TOPIC, one.group_id), partial(fail, one))
+        for one in (results if topics.writes.any_behind else ())
+        if one.error_code == ErrorCode.NONE
+    ]
+    return when_replicated(call, DeleteGroupsResponse(results=results), writes, setting=GROUP_TIMEOUT)  # type: ignore[no-any-return]
+
+
+def fail(result: DeleteGroupsResponse.Group) -> None:
+    """That a group is gone was not replicated in time."""
+    result.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def deleted(call: Call, group_id: str) -> DeleteGroupsResponse.Group:

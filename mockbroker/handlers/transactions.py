@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from mockbroker.call import Call, Wait, handles
+from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -310,6 +311,7 @@ def when_markers_replicated(
 
 
 @handles(TxnOffsetCommitRequest)
+@answered_when_replicated
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Keep offsets that count once the transaction is committed; every partition has its own error."""
     return keep_offsets(

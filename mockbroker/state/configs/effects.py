@@ -121,9 +121,11 @@ BROKERS = frozenset(
         "log.retention.check.interval.ms",
         "process.roles",
         "producer.id.expiration.check.interval.ms",
+        "offsets.commit.timeout.ms",
         "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.snapshot.update.records.per.snapshot",
         "share.coordinator.state.topic.prune.interval.ms",
+        "share.coordinator.write.timeout.ms",
         "telemetry.max.bytes",
     }
 )

@@ -1,8 +1,8 @@
 """What coordinators write while fewer replicas of their partition are in sync than ``min.insync.replicas``.
 
 The transaction coordinator writes with acks=all, so it is refused, and nothing changes. Group and share coordinators
-write to the leader alone: they go on with what they wrote, and once there are enough replicas in sync again all of it
-counts.
+write to the leader alone: they go on with what they wrote, whoever asked waits for the replicas, readers see what there
+was before, and once there are enough replicas in sync again all of it counts.
 
 Source: CoordinatorRuntime, CoordinatorPartitionWriter, TransactionStateManager.appendTransactionToLog and
 Partition.maybeIncrementLeaderHW, Apache Kafka 4.4.

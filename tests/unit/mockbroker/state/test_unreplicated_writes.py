@@ -6,6 +6,9 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from protocol.apis.classic_group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
+from protocol.apis.groups import DeleteGroupsRequest
 from protocol.error_codes import ErrorCode
 from tests.transaction_driver import TransactionalProducer, fetched
 
@@ -100,3 +103,109 @@ def test_another_min_isr_counts_at_once(sim):
     two_down(sim, TRANSACTIONS_TOPIC, producer.id)
     sim.cluster.configs.write("topic", TRANSACTIONS_TOPIC, {"min.insync.replicas": "1"})
     assert producer.end() == 0
+
+
+# groups
+
+
+GROUP = "readers"
+TIMEOUT_MS = 5000  # offsets.commit.timeout.ms
+
+
+@pytest.fixture
+def strict() -> Simulation:
+    """Three brokers that ask for two replicas in sync of each topic, and an offset of orders-0 that is 1."""
+    sim = Simulation(settings={"min.insync.replicas": 2})
+    sim.cluster.create_topic("orders", 2)
+    assert sim.ask(commit_request(1), version=8, broker=coordinator(sim)).topics[0].partitions[0].error_code == 0
+    return sim
+
+
+def coordinator(sim: Simulation) -> int:
+    number: int = sim.cluster.coordinator_for(GROUP).id
+    return number
+
+
+def commit_request(offset: int) -> OffsetCommitRequest:
+    place = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=offset, committed_metadata="")
+    topics = [OffsetCommitRequest.Topic(name="orders", partitions=[place])]
+    return OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=-1, topics=topics)
+
+
+def offset_of(sim: Simulation, broker: int) -> int:
+    wanted = OffsetFetchRequest(group_id=GROUP, topics=[OffsetFetchRequest.Topic(name="orders", partition_indexes=[0])])
+    offset: int = sim.ask(wanted, version=5, broker=broker).topics[0].partitions[0].committed_offset
+    return offset
+
+
+def test_a_commit_that_is_not_replicated_in_time_is_refused_and_counts_once_it_is(strict):
+    left = two_down(strict, OFFSETS_TOPIC, GROUP)
+    commit = strict.send(commit_request(2), version=8, broker=left)
+    strict.advance(TIMEOUT_MS - 1)
+    assert commit not in strict.replies
+    strict.advance(1)
+    error = strict.replies[commit].topics[0].partitions[0].error_code
+    assert error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert offset_of(strict, left) == 1
+    all_up(strict)
+    assert offset_of(strict, coordinator(strict)) == 2
+
+
+def test_a_commit_that_waits_is_answered_once_it_is_replicated(strict):
+    left = two_down(strict, OFFSETS_TOPIC, GROUP)
+    commit = strict.send(commit_request(2), version=8, broker=left)
+    strict.advance(1000)
+    all_up(strict)
+    assert strict.replies[commit].topics[0].partitions[0].error_code == 0
+
+
+def test_what_stands_behind_a_write_waits_for_it_too(strict):
+    left = two_down(strict, OFFSETS_TOPIC, GROUP)
+    unknown = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="who")
+    assert strict.ask(unknown, version=3, broker=left).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    strict.send(commit_request(2), version=8, broker=left)
+    gone = strict.send(DeleteGroupsRequest(groups_names=[GROUP]), version=2, broker=left)
+    strict.advance(TIMEOUT_MS)
+    assert strict.replies[gone].results[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert offset_of(strict, left) == 1
+    assert strict.ask(unknown, version=3, broker=left).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_the_leaders_assignment_counts_once_it_is_replicated(strict):
+    left = two_down(strict, OFFSETS_TOPIC, GROUP)
+    member_id = joined(strict, left)
+    failed = strict.send(sync_request(member_id), version=3, broker=left)
+    strict.advance(TIMEOUT_MS)
+    assert strict.replies[failed].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert strict.ask(sync_request(member_id), version=3, broker=left).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    joined(strict, left, member_id)
+    kept = strict.send(sync_request(member_id, generation=2), version=3, broker=left)
+    strict.advance(1000)
+    all_up(strict)
+    assert (strict.replies[kept].error_code, strict.replies[kept].assignment) == (0, b"all of it")
+
+
+def joined(sim: Simulation, broker: int, member_id: str = "") -> str:
+    wanted = JoinGroupRequest(
+        group_id=GROUP,
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.Protocol(name="range", metadata=b"")],
+    )
+    answer = sim.ask(wanted, version=3, broker=broker)
+    assert answer.error_code == 0
+    given: str = answer.member_id
+    return given
+
+
+def sync_request(member_id: str, generation: int = 1) -> SyncGroupRequest:
+    assignment = SyncGroupRequest.Assignment(member_id=member_id, assignment=b"all of it")
+    return SyncGroupRequest(group_id=GROUP, generation_id=generation, member_id=member_id, assignments=[assignment])
+
+
+def test_with_kafkas_defaults_groups_go_on_with_one_broker_of_three(sim):
+    left = two_down(sim, OFFSETS_TOPIC, GROUP)
+    assert sim.ask(commit_request(2), version=8, broker=left).topics[0].partitions[0].error_code == 0
+    assert offset_of(sim, left) == 2
