@@ -14,6 +14,7 @@ from kafka_rack.cli import UsageError
 
 PREFIX = "KAFKA_RACK_"
 CONTROL = "KAFKA_RACK_CONTROL"  # `kafka-rack ctl` finds the control API by it
+CONTROL_TOKEN = f"{CONTROL}_TOKEN"  # what the control API asks for, and `kafka-rack ctl` shows
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 FROM_OUTSIDE = re.compile(r"KAFKA_RACK_(SERVICE_(HOST|PORT)\w*|PORT_\d+_\w+|NAME|ENV_\w+)")
 """What Kubernetes and linked containers set for a service that is called kafka-rack; KAFKA_RACK_PORT=tcp://... too."""
@@ -44,7 +45,7 @@ def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None
     actions: dict[str, argparse.Action] = getattr(arguments, ATTRIBUTE)
     given = {name: text for name, text in variables.items() if name.startswith(PREFIX) and is_ours(name, text)}
     for name in given:
-        if name not in actions and name != CONTROL:
+        if name not in actions and name not in (CONTROL, CONTROL_TOKEN):
             raise UsageError(f"{name}: expected the variable of an option, got another{nearest(name, actions)}")
     for name, action in actions.items():
         if getattr(arguments, action.dest) is not None:

@@ -21,11 +21,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError, environment
+from kafka_rack.cli.control_token import ServedToken, served_token
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_PORT = 65535
+LOOPBACK = "127.0.0.1"
 CAPTURE_BYTES = 64 << 20
 PARENT_LOOK_S = 1.0
 STANDARD_STREAMS = (0, 1, 2)
@@ -54,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a DNS name under which the control API may be asked for; repeatable",
     )
+    option(
+        "--control-token-file",
+        metavar="FILE",
+        help="ask for the token in this file, or write a new one there; or it stands in KAFKA_RACK_CONTROL_TOKEN;\n"
+        "default: none on loopback, elsewhere a new one, which is printed",
+    )
     option("--topic", action="append", metavar="NAME[:PARTITIONS[:RF]]", help="create a classic topic; repeatable")
     option("--diskless-topic", action="append", metavar="NAME[:PARTITIONS]", help="create a diskless topic; repeatable")
     option(
@@ -81,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="write one line of JSON to this open file descriptor once every broker accepts: bootstrap_servers,\n"
-        "control (a URL), pid and brokers; then close it",
+        "control (a URL), control_token, pid and brokers; then close it",
     )
     option("--end-with-parent", action="store_true", help="end once the process that started this one is gone")
     option(
@@ -126,10 +134,11 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             raise UsageError(f"topic {name} is given more than once")
     if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
         raise UsageError(f"--control-port: expected 0 to {HIGHEST_PORT}, got {arguments.control_port}")
-    for name in ("control_file", "control_host", "control_name"):
+    for name in ("control_file", "control_host", "control_name", "control_token_file"):
         if getattr(arguments, name) and arguments.control_port is None:
             raise UsageError(f"--{name.replace('_', '-')} needs --control-port")
     check_ready_fd(arguments.ready_fd)
+    token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
     if arguments.capture is not None and arguments.capture.endswith(".gz"):
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
@@ -163,7 +172,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     raise_open_files_limit()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         try:
-            return runner.run(serve(cluster, arguments))
+            return runner.run(serve(cluster, arguments, token))
         except KafkaRackError as error:  # a placer that cannot close
             raise CommandError(str(error)) from error
 
@@ -182,7 +191,7 @@ def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop]
     return factory
 
 
-async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
+async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken) -> int:
     """Run until a signal comes."""
     ended = asyncio.Event()
     parent = os.getppid()
@@ -202,9 +211,10 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
             try:
                 control = await ControlServer(
                     cluster,
-                    host=arguments.control_host or "127.0.0.1",
+                    host=arguments.control_host or LOOPBACK,
                     port=arguments.control_port,
                     names=arguments.control_name,
+                    token=token.text,
                     on_shutdown=ended.set,
                 ).__aenter__()
             except OSError as error:
@@ -214,7 +224,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
         if arguments.control_file and control is not None:
             written.append(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
         if not arguments.quiet and arguments.ready_fd != sys.stdout.fileno():
-            sys.stdout.write(banner(cluster, control))
+            sys.stdout.write(banner(cluster, control, token.text if token.is_new else None))
             sys.stdout.flush()
         if arguments.ready_fd is not None:
             tell_ready(arguments.ready_fd, cluster, control)
@@ -232,8 +242,21 @@ async def serve(cluster: Any, arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def banner(cluster: Any, control: Any) -> str:
-    """What runs where, for people."""
+def control_token(arguments: argparse.Namespace) -> ServedToken:
+    """What the control API is to ask for. Raises UsageError: nobody would learn it; CommandError."""
+    if arguments.control_port is None:
+        return ServedToken(None)
+    token = served_token(arguments.control_token_file, os.environ, arguments.control_host or LOOPBACK)
+    is_told = arguments.control_token_file is not None or arguments.ready_fd is not None or not arguments.quiet
+    if token.is_new and not is_told:
+        raise UsageError(
+            "--quiet prints no token: expected --control-token-file, --ready-fd or KAFKA_RACK_CONTROL_TOKEN"
+        )
+    return token
+
+
+def banner(cluster: Any, control: Any, new_token: str | None = None) -> str:
+    """What runs where, for people; with a token that nobody has yet the address that opens the dashboard."""
     brokers = list(cluster.state.brokers.values())
     width = max(len("rack"), *(len(broker.rack or "-") for broker in brokers))
     lines = [f"{len(brokers)} broker{'s' if len(brokers) > 1 else ''} up, cluster id {cluster.state.id}", ""]
@@ -259,6 +282,8 @@ def banner(cluster: Any, control: Any) -> str:
     lines += ["", f"bootstrap.servers={cluster.bootstrap_servers}"]
     if control is not None:
         lines.append(f"control API: {control.url}/cluster")
+        if new_token is not None:
+            lines.append(f"dashboard: {control.url}/?token={new_token}")
     return "\n".join(lines) + "\n"
 
 
@@ -293,6 +318,7 @@ def tell_ready(number: int, cluster: Any, control: Any) -> None:
     where = {
         "bootstrap_servers": cluster.bootstrap_servers,
         "control": control.url if control is not None else None,
+        "control_token": control.access.token if control is not None else None,
         "pid": os.getpid(),
         "brokers": brokers,
     }
@@ -327,7 +353,7 @@ def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tup
     if arguments.listener_per_rack and not named:
         raise UsageError("--listener-per-rack needs --racks")
     check_ports(port, count, 1 + (len(named) if arguments.listener_per_rack else 0))
-    host = arguments.host or "127.0.0.1"
+    host = arguments.host or LOOPBACK
     brokers = numbered_brokers(count, names, host, port, arguments.listener_per_rack, arguments.advertised_host)
     return brokers, settings
 

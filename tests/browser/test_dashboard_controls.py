@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from tests.browser.chromium import Page
 from tests.browser.clients import produce, reading
 from tests.progress import wait_until
 
@@ -148,3 +149,40 @@ def test_pages_that_were_left_hold_no_connections(serve, dashboard):
         page.browser.get(served.address)
     page.button("Stop rack a").click()
     page.button("Start rack a")
+
+
+def test_the_token_is_asked_for_once_and_then_the_dashboard_commands(serve, browser, tmp_path):
+    token = "a-token-of-some-length"
+    (tmp_path / "token").write_text(token)
+    options = ("--control-token-file", str(tmp_path / "token"), "--topic", f"{TOPIC}:1:3")
+    served = serve(*options)
+    page = Page(browser, served.address)
+    browser.delete_all_cookies()
+    browser.get("about:blank")
+    browser.get(f"{served.address}/")
+    assert "asks for its token" in page.text("body")
+    page.one("input[name=token]").send_keys(token, Keys.ENTER)
+    page.wait(lambda: page.script("return document.body.dataset.connection") == "live", "a live page")
+    page.wait(lambda: "token" not in browser.current_url, "an address without the token")
+    page.complaints()
+    page.button("Stop rack b").click()
+    page.button("Start rack b")
+    assert page.script("return document.cookie") == ""
+    assert page.complaints() == []
+
+
+def test_a_page_elsewhere_can_neither_command_nor_read_the_cluster(serve, browser):
+    served = serve("--topic", f"{TOPIC}:1:3")
+    browser.get("data:text/html,<title>elsewhere</title>")  # its origin is null, and no policy of ours holds there
+    done = browser.execute_async_script(
+        """
+        const [address, done] = arguments;
+        const simple = {method: "POST", mode: "no-cors", headers: {"content-type": "text/plain"}, body: "{}"};
+        const attempts = [fetch(`${address}/racks/b/stop`, simple), fetch(`${address}/cluster`)];
+        Promise.allSettled(attempts).then((all) => done(all.map(({status}) => status)));
+        """,
+        served.address,
+    )
+    assert done == ["rejected", "rejected"]
+    assert online(served, "b") == [1]
+    Page(browser, served.address).complaints()

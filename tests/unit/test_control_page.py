@@ -80,5 +80,5 @@ def test_the_variables_that_the_page_names_are_options():
     serve_command.add_arguments(parser)
     variables = getattr(parser.parse_args([]), environment.ATTRIBUTE)
     named = set(re.findall(r"KAFKA_RACK_[A-Z_]+", PAGE))
-    assert named <= {*variables, environment.CONTROL}
+    assert named <= {*variables, environment.CONTROL, environment.CONTROL_TOKEN}
     assert Path(ROOT / "Containerfile").exists()

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_rack.cli import HelpFormatter, Parser
-from kafka_rack.cli.environment import CONTROL
+from kafka_rack.cli.environment import CONTROL, CONTROL_TOKEN
 
 DEFAULT_URL = "http://127.0.0.1:8090"
 FORMATS = ("table", "json")
@@ -59,7 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help=f"of the control API, or {CONTROL}; default: {DEFAULT_URL}",
     )
+    token_help = f"has the token of the control API; or {CONTROL_TOKEN} has it"
+    common.add_argument("--token-file", metavar="FILE", default=argparse.SUPPRESS, help=token_help)
     common.add_argument("--format", choices=FORMATS, default=argparse.SUPPRESS, help="default: table, for people")
+    parser.add_argument("--token-file", metavar="FILE", help=token_help)
     parser.add_argument("--url", metavar="URL", help=f"of the control API, or {CONTROL}; default: {DEFAULT_URL}")
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table, for people")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
@@ -194,9 +197,11 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from kafka_rack.cli.control_token import shown_token
     from kafka_rack.cli.ctl.commands import carry_out
     from kafka_rack.cli.ctl.connection import ControlConnection
 
     url = arguments.url or os.environ.get(CONTROL) or DEFAULT_URL
-    with ControlConnection(url) as control:
+    token = shown_token(arguments.token_file, os.environ)
+    with ControlConnection(url, token) as control:
         return carry_out(control, arguments)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.environment import CONTROL
+from kafka_rack.cli.environment import CONTROL, CONTROL_TOKEN
 
 ASSERTION_FAILED = 417
+UNAUTHORIZED = 401
 CONNECT_S = 10.0
 
 
@@ -24,9 +25,12 @@ class RefusedError(CommandError):
 
 
 class ControlConnection:
-    """One connection to the control API at ``http://HOST:PORT``, or at HOST:PORT."""
+    """One connection to the control API at ``http://HOST:PORT``, or at HOST:PORT.
 
-    def __init__(self, url: str) -> None:
+    ``token`` is shown with each request; one that stands in the URL, as `kafka-rack serve` prints it, goes before it.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
         try:
             parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
             host, port = parts.hostname, parts.port
@@ -34,6 +38,7 @@ class ControlConnection:
             host, port = None, None
         if not host or parts.scheme != "http" or parts.path.strip("/"):
             raise UsageError(f"--url: expected http://HOST:PORT, got {url!r}")
+        self._token = parse_qs(parts.query).get("token", [token])[0]
         self.url = f"http://{parts.netloc}"
         self._connection = HTTPConnection(host, port or 80, timeout=CONNECT_S)
 
@@ -75,6 +80,8 @@ class ControlConnection:
     def _ask(self, method: str, path: str, body: Any = None) -> HTTPResponse:
         text = None if body is None else json.dumps(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
         try:
             if self._connection.sock is None:
                 self._connection.connect()
@@ -88,6 +95,12 @@ class ControlConnection:
                 f"no control API at {self.url}: {reason}; "
                 f"`kafka-rack serve --control-port PORT` has one, and --url or {CONTROL} says where"
             ) from None
+        if response.status == UNAUTHORIZED:
+            raise RefusedError(
+                UNAUTHORIZED,
+                f"the control API at {self.url} asks for {'another' if self._token else 'a'} token: "
+                f"expected it in {CONTROL_TOKEN}, in the file of --token-file, or in --url as http://HOST:PORT/?token=TOKEN",
+            )
         if response.status >= 400:
             raise RefusedError(response.status, problem_of(response))
         return response

@@ -1,19 +1,11 @@
-"""The control API as an ASGI application: guards, routes from the table of operations, problems, the dashboard's files.
-
-A page in a browser somewhere else must not command the cluster. It could make requests to loopback, so what it would
-have to say about itself is looked at: ``Origin`` has to be the API's own, and ``Host`` no name of the public DNS, which
-might be pointed at this machine while the page is open (DNS rebinding).
-"""
+"""The control API as an ASGI application: who may ask, routes from the table of operations, problems, the dashboard."""
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Mapping
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
@@ -21,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mockbroker.adapters import dashboard
 from mockbroker.adapters.control import (  # each declares its operations
@@ -36,6 +28,7 @@ from mockbroker.adapters.control import (  # each declares its operations
     request_operations,
     topic_operations,
 )
+from mockbroker.adapters.control.access import HEADERS, sign_in_page
 from mockbroker.adapters.control.bodies import check_content_type, read_body, typed_body
 from mockbroker.adapters.control.operations import ControlCall, Operation, as_response, operation
 from mockbroker.adapters.control.problems import Problem, named, refusal_of
@@ -57,12 +50,6 @@ __all__ = [
     "request_operations",
     "topic_operations",
 ]
-
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".test", ".home.arpa")
-"""Ends of names that the public DNS never answers: RFC 6761, RFC 6762, RFC 8375, and ICANN's .internal."""
-
-LEGAL_NAME = re.compile(r"[a-z0-9_.-]+")
 
 log = logging.getLogger("mockbroker")
 
@@ -95,7 +82,7 @@ def control_app(server: ControlServer) -> ASGIApp:
 
 
 class Guard:
-    """Looks at every request before anything else: who it says it is for, and where it says it comes from."""
+    """Looks at every request before anything else: who asks, for whom, and from where."""
 
     def __init__(self, app: ASGIApp, server: ControlServer) -> None:
         self.app, self.server = app, server
@@ -106,59 +93,37 @@ class Guard:
             return
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         scope = {**scope, "path": "/" + raw_path.decode("latin-1").strip("/")}
+        answer = self.refusal(scope) or self.app
+        await answer(scope, receive, with_headers(send))
+
+    def refusal(self, scope: Scope) -> Response | None:
+        """The answer to those who may not ask, and to who has just brought the token; None for all others."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        problem = refused_host(headers, self.server.allowed_hosts) or refused_origin(scope["method"], headers)
-        if problem is not None:
-            await problem.to_response()(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
+        access, cookie_name = self.server.access, f"kafka-rack-{self.server.port}"
+        problem = access.refusal(scope["method"], scope["path"], headers, cookie_name)
+        is_page = scope["method"] == "GET" and scope["path"] == "/"
+        if is_page and (problem is None or problem.status == HTTPStatus.UNAUTHORIZED):
+            signed_in = access.sign_in(scope["query_string"], cookie_name)
+            if signed_in is not None:
+                return signed_in
+        if problem is None:
+            return None
+        if is_page and problem.status == HTTPStatus.UNAUTHORIZED and "text/html" in headers.get("accept", ""):
+            return sign_in_page()
+        return problem.to_response()
 
 
-def refused_host(headers: Mapping[str, str], allowed: frozenset[str]) -> Problem | None:
-    """403 where ``Host`` is a name that someone else's DNS could have pointed here."""
-    host = headers.get("host")
-    if host is None:  # HTTP/1.0, which no browser speaks
-        return None
-    name = (urlsplit(f"//{host}").hostname or "").rstrip(".").lower() if is_netloc(host) else ""
-    if name and (name in allowed or is_private(name)):
-        return None
-    return Problem(
-        HTTPStatus.FORBIDDEN,
-        f"Host: expected an IP address, localhost or a name that --control-name allows, got {host!r}",
-    )
+def with_headers(send: Send) -> Send:
+    """What sends an answer with the headers that each of them has."""
 
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = {name for name, _ in message["headers"]}
+            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in given]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await send(message)
 
-def is_netloc(text: str) -> bool:
-    try:
-        urlsplit(f"//{text}")
-    except ValueError:
-        return False
-    return True
-
-
-def is_private(name: str) -> bool:
-    """Whether the public DNS cannot point this name anywhere.
-
-    >>> [name for name in ("127.0.0.1", "::1", "localhost", "kafka", "x.internal", "evil.example") if is_private(name)]
-    ['127.0.0.1', '::1', 'localhost', 'kafka', 'x.internal']
-    """
-    try:
-        ip_address(name)
-    except ValueError:
-        return LEGAL_NAME.fullmatch(name) is not None and ("." not in name or name.endswith(PRIVATE_SUFFIXES))
-    return True
-
-
-def refused_origin(method: str, headers: Mapping[str, str]) -> Problem | None:
-    """403 where a page of another origin wants something changed."""
-    if method in SAFE_METHODS:
-        return None
-    origin, host = headers.get("origin"), headers.get("host")
-    if origin is not None and origin not in {f"http://{host}", f"https://{host}"}:
-        return Problem(HTTPStatus.FORBIDDEN, f"Origin: expected none or http://{host}, got {origin!r}")
-    if origin is None and headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
-        return Problem(HTTPStatus.FORBIDDEN, f"Sec-Fetch-Site: expected same-origin, got {headers['sec-fetch-site']!r}")
-    return None
+    return send_with_headers
 
 
 class PathEndpoint:
@@ -181,8 +146,9 @@ class PathEndpoint:
             raise wrong_method(request.method, tuple(self.methods))
         call = ControlCall(self.server, request, dict(request.path_params))
         body = await read_body(request, wanted.max_body_bytes)
-        if wanted.body is not None:
+        if request.method not in {"GET", "HEAD"}:
             check_content_type(request)
+        if wanted.body is not None:
             call.body = typed_body(body, wanted.body)
         if not wanted.parameters:
             call.query(())

@@ -16,6 +16,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from mockbroker.adapters.control.access import Access
 from mockbroker.adapters.control.app import control_app
 from mockbroker.adapters.control.events import EventHub
 from mockbroker.adapters.server import MockCluster
@@ -36,6 +37,8 @@ class ControlServer:
         host: where to listen: loopback, unless others are to command the cluster.
         port: 0 for a free one.
         names: names besides ``localhost`` under which clients may ask for it, as in ``Host``.
+        token: what clients have to show, as ``Authorization: Bearer``; without one none on loopback, and elsewhere
+            one is made. ``access.token`` is the one in force. Raises ValueError: one that could be guessed.
         on_shutdown: called by ``POST /shutdown``; without it that is refused.
     """
 
@@ -46,10 +49,11 @@ class ControlServer:
         host: str = "127.0.0.1",
         port: int = 0,
         names: Iterable[str] = (),
+        token: str | None = None,
         on_shutdown: Callable[[], None] | None = None,
     ) -> None:
         self.cluster, self.host, self.port, self.on_shutdown = cluster, host, port, on_shutdown
-        self.allowed_hosts = frozenset(name.lower().rstrip(".") for name in (*names, host))
+        self.access = Access(host, names, token)
         self.events = EventHub(cluster)
         self._server: asyncio.Server | None = None
         self._connections = ServerState()

@@ -260,3 +260,34 @@ def test_what_comes_is_followed_line_by_line(served, ctl, words):
         following.send_signal(signal.SIGINT)
         assert "interrupted" in following.communicate()[1]
         assert following.returncode == 1
+
+
+# the token
+
+
+def test_the_token_is_found_in_a_file_a_variable_or_the_address_that_serve_printed(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "token"
+    with serve_process("--control-port", "0", "--quiet", "--control-token-file", str(file)) as served:
+        token, url = served.ready["control_token"], served.ready["control"]
+        assert file.read_text().strip() == token
+        monkeypatch.setenv("KAFKA_RACK_CONTROL", url)
+        assert main(["ctl", "status"]) == 1
+        error = capsys.readouterr().err
+        assert f"the control API at {url} asks for a token: expected it in KAFKA_RACK_CONTROL_TOKEN" in error
+        assert main(["ctl", "status", "--token-file", str(file)]) == 0
+        assert main(["ctl", "--token-file", str(file), "status"]) == 0
+        assert main(["ctl", "status", "--url", f"{url}/?token={token}"]) == 0
+        with monkeypatch.context() as patched:
+            patched.setenv("KAFKA_RACK_CONTROL_TOKEN_FILE", str(file))
+            assert main(["ctl", "status"]) == 0
+        monkeypatch.setenv("KAFKA_RACK_CONTROL_TOKEN", token)
+        assert main(["ctl", "status"]) == 0
+        assert token not in capsys.readouterr().out
+        monkeypatch.setenv("KAFKA_RACK_CONTROL_TOKEN", "another-token-than-that")
+        assert main(["ctl", "status"]) == 1
+        assert "asks for another token" in capsys.readouterr().err
+
+
+def test_a_token_file_that_is_not_there_is_one_line(tmp_path, capsys):
+    assert main(["ctl", "status", "--token-file", str(tmp_path / "none")]) == 1
+    assert "cannot read the token in" in capsys.readouterr().err

@@ -148,7 +148,7 @@ async def test_variables_stand_for_options_and_the_command_line_wins():
 def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
     with serve_process("--control-port", "0", "--quiet") as served:
         ready = served.ready
-        assert ready.keys() == {"bootstrap_servers", "control", "pid", "brokers"}
+        assert ready.keys() == {"bootstrap_servers", "control", "control_token", "pid", "brokers"}
         assert (ready["pid"], served.rest) == (served.process.pid, "")
         assert [(one["id"], one["rack"]) for one in ready["brokers"]] == [(0, "a"), (1, "b"), (2, "c")]
         addresses = [f"{one['host']}:{one['port']}" for one in ready["brokers"]]
@@ -362,3 +362,70 @@ def test_no_command_shows_the_help_and_an_unknown_one_is_wrong_usage(capsys):
         main(["nonsense"])
     assert ended.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+# the token of the control API
+
+
+async def test_where_others_reach_the_control_api_a_token_is_printed_once_and_opens_it():
+    options = ("--port", "0", "--control-port", "0", "--control-host", "0.0.0.0")
+    async with serving(*options) as (process, lines):
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode().strip()
+        url, token = line.removeprefix("dashboard: ").split("/?token=")
+        assert lines[-1] == f"control API: {url}/cluster"
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.get(f"{url}/cluster")).status_code == 401
+            shown = {"authorization": f"Bearer {token}"}
+            assert (await http.get(f"{url}/cluster", headers=shown)).status_code == 200
+            assert (await http.get(f"{url}/healthz")).status_code == 200
+
+
+async def test_a_token_file_is_made_for_its_owner_alone_and_used_again_without_being_printed(tmp_path):
+    file = tmp_path / "new" / "token"
+    options = ("--port", "0", "--control-port", "0", "--control-token-file", str(file))
+    tokens = []
+    for is_first in (True, False):
+        async with serving(*options) as (process, lines):
+            tokens.append(file.read_text().strip())
+            assert file.stat().st_mode & 0o077 == 0
+            url = lines[-1].removeprefix("control API: ")
+            async with httpx.AsyncClient(trust_env=False) as http:
+                assert (await http.get(url)).status_code == 401
+                assert (await http.get(url, headers={"authorization": f"Bearer {tokens[-1]}"})).status_code == 200
+            process.send_signal(signal.SIGTERM)
+            async with while_it_works("serve ends"):
+                rest = (await process.stdout.read()).decode()
+            assert (tokens[-1] in rest) is is_first
+    assert tokens[0] == tokens[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "wrong"),
+    [
+        (["--quiet", "--control-host", "0.0.0.0"], {}, "--quiet prints no token: expected --control-token-file"),
+        ([], {"KAFKA_RACK_CONTROL_TOKEN": "short"}, "KAFKA_RACK_CONTROL_TOKEN: expected 16 to 512 visible"),
+        (["--control-token-file", "FILE"], {}, "/token: expected 16 to 512 visible ASCII characters"),
+    ],
+)
+def test_a_token_that_will_not_do_is_refused_before_anything_runs(
+    words, variables, wrong, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "token").write_text("has spaces in it, though it is long\n")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    words = [str(tmp_path / "token") if word == "FILE" else word for word in words]
+    assert main(["serve", "--port", "0", "--control-port", "0", *words]) == 2
+    error = capsys.readouterr().err
+    assert wrong in error
+    assert error.count("\n") == 1
+
+
+async def test_a_token_in_the_environment_is_asked_for_and_goes_before_a_file():
+    token = "a-token-of-some-length"
+    options = ("--port", "0", "--control-port", "0", "--control-token-file", "/nowhere/it-is-not-looked-at")
+    async with serving(*options, KAFKA_RACK_CONTROL_TOKEN=token) as (_, lines):
+        url = lines[-1].removeprefix("control API: ")
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.get(url)).status_code == 401
+            assert (await http.get(url, headers={"authorization": f"Bearer {token}"})).status_code == 200
