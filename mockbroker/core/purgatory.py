@@ -12,14 +12,19 @@ from dataclasses import dataclass, field
 
 from mockbroker.call import Call, Wait
 
+MAX_STALE = 1000
+"""How many deadlines may be left of calls that wait no longer, before they are cleared away."""
 Continue = Callable[[Call, Wait, int], None]
 
 
 @dataclass(slots=True, eq=False)
 class ParkedCall:
-    """A call that waits; ``stage`` is where its path goes on. ``wait`` is None once it goes on or was dropped."""
+    """A call that waits; ``stage`` is where its path goes on.
 
-    call: Call
+    It has neither call nor wait once it goes on or was dropped: its deadline may be far.
+    """
+
+    call: Call | None
     wait: Wait | None
     stage: int
 
@@ -53,6 +58,9 @@ class Purgatory:
         if wait.until_ms is not None:
             self._count += 1
             heapq.heappush(self._deadlines, (wait.until_ms, self._count, parked))
+            if len(self._deadlines) > MAX_STALE + 2 * len(self._parked):
+                self._deadlines = [entry for entry in self._deadlines if entry[2].wait is not None]
+                heapq.heapify(self._deadlines)
         return parked
 
     def drop(self, parked: ParkedCall) -> bool:
@@ -82,9 +90,8 @@ class Purgatory:
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: calls that waited for it go on."""
         self.wake(now_ms)
-        deadlines = self._deadlines
-        while deadlines and deadlines[0][0] <= now_ms:
-            parked = heapq.heappop(deadlines)[2]
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            parked = heapq.heappop(self._deadlines)[2]
             if parked.wait is not None:
                 self._continue(parked, now_ms)
                 self.wake(now_ms)
@@ -97,11 +104,12 @@ class Purgatory:
         return deadlines[0][0] if deadlines else None
 
     def _continue(self, parked: ParkedCall, now_ms: int) -> None:
-        wait = parked.wait
+        call, wait = parked.call, parked.wait
+        assert call is not None
         assert wait is not None
         self._take_off(parked)
-        parked.call.now_ms = now_ms
-        self.go_on(parked.call, wait, parked.stage)
+        call.now_ms = now_ms
+        self.go_on(call, wait, parked.stage)
 
     def _take_off(self, parked: ParkedCall) -> None:
         assert parked.wait is not None
@@ -111,5 +119,5 @@ class Purgatory:
                 waiting.pop(parked, None)
                 if not waiting:
                     del self._by_key[key]
-        parked.wait = None
+        parked.call = parked.wait = None
         del self._parked[parked]

@@ -55,13 +55,18 @@ def topics_with_partitions(
         name: the field with the topic's name.
     """
     found: dict[str, tuple[int, ...]] = {}
+    doubled: dict[str, list[int]] = {}  # of topics that are named again, as nobody does who means well
     for topic in topics:
         known = topic_name(call, topic, name)
         if known is None:
             continue
         listed = getattr(topic, partitions)
         indexes = tuple(listed) if index is None else tuple([getattr(one, index) for one in listed])
-        found[known] = found[known] + indexes if known in found else indexes
+        if known in found:
+            doubled.setdefault(known, list(found[known])).extend(indexes)
+        else:
+            found[known] = indexes
+    found.update((known, tuple(indexes)) for known, indexes in doubled.items())
     return found
 
 
@@ -136,11 +141,12 @@ def group_and_topics(call: Call, request: Any) -> Subjects:
 
 def offset_fetch(call: Call, request: Any) -> Subjects:
     groups = request.groups or (request,)
-    topics: dict[str, tuple[int, ...]] = {}
+    found: dict[str, dict[int, None]] = {}
     for group in groups:
         named = topics_with_partitions(call, group.topics or (), "partition_indexes", None)
         for name, indexes in named.items():
-            topics[name] = tuple(dict.fromkeys(topics.get(name, ()) + indexes))
+            found.setdefault(name, {}).update(dict.fromkeys(indexes))
+    topics = {name: tuple(indexes) for name, indexes in found.items()}
     return Subjects(topics, tuple(group.group_id for group in groups), any(group.topics is None for group in groups))
 
 

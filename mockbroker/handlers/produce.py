@@ -184,7 +184,7 @@ def without_doubles(request: ProduceRequest, version: int, refusals: dict[int, A
     for topic in request.topic_data:
         known = topics.setdefault((topic.name, topic.topic_id), topic)
         if known is not topic:
-            known.partition_data = [*known.partition_data, *topic.partition_data]
+            known.partition_data.extend(topic.partition_data)
     for topic in topics.values():
         kept: dict[int, ProduceRequest.Topic.Partition] = {}
         refused: dict[int, ApiError] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+MAX_STALE = 10_000
+"""How many entries may be left of deadlines that were cancelled, before they are cleared away."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +45,15 @@ class Timers(Generic[Key]):
     def cancel(self, key: Key) -> None:
         self._deadlines.pop(key, None)
         self._is_found = False
+        if len(self._heap) > MAX_STALE + 4 * len(self._deadlines):
+            self._clear_away()
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Cancel for good: nothing is kept of these keys until their time would have come."""
+        known = [key for key in keys if self._deadlines.pop(key, None) is not None or key in self._queued]
+        if known:
+            self._is_found = False
+            self._clear_away()
 
     def __iter__(self) -> Iterator[Key]:
         """The keys with a deadline, in the order in which they first had one."""
@@ -79,6 +90,12 @@ class Timers(Generic[Key]):
         entry = (deadline_ms, next(self._numbers))
         self._queued[key] = entry
         heappush(self._heap, (*entry, key))
+
+    def _clear_away(self) -> None:
+        """Take what was cancelled, and what was overtaken by an earlier deadline, out of the heap."""
+        self._queued = {key: entry for key, entry in self._queued.items() if key in self._deadlines}
+        self._heap = [entry for entry in self._heap if self._queued.get(entry[2]) == entry[:2]]
+        heapify(self._heap)
 
     def _settle(self) -> None:
         """Bring the heap's top in line with what was set: drop what was cancelled, move what was put off."""

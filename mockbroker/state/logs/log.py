@@ -222,7 +222,7 @@ class Log:
             del column[:gone]
         if self._last_offsets is not None:
             del self._last_offsets[:gone]
-        self._newest_so_far = running_maximum(self._max_timestamps)
+        self._drop_newest(gone)
         del self.segments[:count]
         if start_offset > self.start_offset:
             self.advance_start(start_offset)
@@ -257,6 +257,8 @@ class Log:
             for segment in segments:
                 total += segment.size_bytes
                 sizes[segment.base_offset] = total
+                if total > spare:
+                    break
             count = deletable(segments, self.end_offset, before, lambda one, _: sizes[one.base_offset] <= spare)
             if count:
                 self.delete_segments(count, now_ms)
@@ -310,6 +312,20 @@ class Log:
         if index == len(self._data) or self._base_offsets[index] > offset or offset >= self.end_offset:
             return offset
         return max(self.start_offset, self._base_offsets[index])
+
+    def _drop_newest(self, gone: int) -> None:
+        """Have the running maximum without the first ones; from where a later one reaches theirs it stands."""
+        newest = self._newest_so_far
+        if not gone:
+            return
+        before = newest[gone - 1]
+        del newest[:gone]
+        so_far: int | None = None
+        for place, timestamp in enumerate(self._max_timestamps):
+            so_far = timestamp if so_far is None or timestamp > so_far else so_far
+            if so_far >= before:
+                return
+            newest[place] = so_far
 
     def _unshare(self) -> None:
         """Have columns that no snapshot shows."""

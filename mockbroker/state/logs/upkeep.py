@@ -80,9 +80,9 @@ class LogUpkeep:
 
     def forget(self, partitions: Iterable[Partition]) -> None:
         """These partitions are gone."""
-        for partition in partitions:
-            self.looks.cancel(partition)
-            self.expiries.cancel(partition)
+        gone = list(partitions)
+        self.looks.forget(gone)
+        self.expiries.forget(gone)
 
     def clock_jumped(self, now_ms: int) -> None:
         """The wall clock shows another time: do at once what is overdue."""

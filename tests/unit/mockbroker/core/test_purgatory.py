@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mockbroker.call import Call, Wait
-from mockbroker.core.purgatory import ParkedCall, Purgatory
+from mockbroker.core.purgatory import MAX_STALE, ParkedCall, Purgatory
 from mockbroker.core.simulation import Simulation
 
 
@@ -97,3 +97,16 @@ def test_a_dropped_call_never_goes_on(waiting):
     waiting.notify("key")
     waiting.purgatory.advance(100)
     assert (waiting.went_on, len(waiting.purgatory), waiting.purgatory.next_deadline_ms()) == ([], 0, None)
+
+
+def test_of_calls_that_wait_no_longer_nothing_is_kept_until_their_time_would_have_come(waiting):
+    parked = waiting.park(Wait(10**9, ("key",), lambda call: None))
+    assert waiting.purgatory.drop(parked)
+    assert parked.call is None
+    for _ in range(3 * MAX_STALE):
+        waiting.park(Wait(10**9, ("key",), lambda call: "woken"))
+        waiting.notify("key")
+    assert len(waiting.purgatory._deadlines) <= MAX_STALE + 2
+    last = waiting.park(Wait(5, ("other",), lambda call: "late"))
+    waiting.purgatory.advance(5)
+    assert (last.wait, waiting.went_on[-1]) == (None, "late")

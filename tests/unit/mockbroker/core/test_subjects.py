@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -181,3 +182,11 @@ def test_they_are_worked_out_once_a_call(sim):
 def test_the_apis_that_name_something_are_among_those_that_are_served():
     assert set(READERS) <= set(MODULE_OF_API)
     assert set(READERS) == APIS_WITH_GROUPS | APIS_WITH_TOPICS
+
+
+def test_a_topic_that_is_named_again_and_again_costs_as_much_as_all_its_partitions_at_once(sim, seen):
+    times = 50_000
+    before = process_time()
+    sim.send(fetch(*[by_name("orders", 2)] * times, session_epoch=-1), version=11)
+    assert seen == [Subjects({"orders": (2,) * times})]
+    assert process_time() - before < 5.0  # each time all of before was copied

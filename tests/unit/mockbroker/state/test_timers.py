@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.state.timers import Timers, TimerService
+from mockbroker.state.timers import MAX_STALE, Timers, TimerService
 
 
 def test_keys_come_due_in_the_order_of_their_deadlines():
@@ -115,3 +115,24 @@ def test_the_time_of_a_subsystem_that_does_not_run_stands_still_until_it_runs():
     runs = True
     service.advance(60)
     assert reached == [60]
+
+
+def test_nothing_is_kept_of_keys_that_are_forgotten():
+    timers: Timers[str] = Timers()
+    for key, deadline_ms in (("gone", 1000), ("stays", 2000), ("gone too", 3000), ("cancelled", 4000)):
+        timers.set(key, deadline_ms)
+    timers.cancel("cancelled")
+    timers.set("stays", 500)
+    timers.forget(["gone", "gone too", "never there"])
+    assert [entry[2] for entry in timers._heap] == list(timers._queued) == ["stays"]
+    assert (timers.next_ms(), list(timers.due(5000))) == (500, ["stays"])
+
+
+def test_deadlines_that_are_set_and_cancelled_again_and_again_take_no_room():
+    timers: Timers[int] = Timers()
+    timers.set(-1, 10)
+    for key in range(3 * MAX_STALE):
+        timers.set(key, 10**9)
+        timers.cancel(key)
+    assert len(timers._heap) <= MAX_STALE + 10
+    assert list(timers.due(10**9)) == [-1]

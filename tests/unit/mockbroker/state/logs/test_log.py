@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,3 +160,32 @@ def test_lookups_agree_with_walking_all_batches(batches, timestamp, data):
     since = [batch for batch in kept if batch.max_timestamp >= timestamp]
     assert log.first_batch_since(timestamp) == (since[0] if since else None)
     assert log.size_bytes == sum(len(batch.data) for batch in kept)
+
+
+@given(
+    timestamps=st.lists(st.integers(-1, 9), min_size=1, max_size=30),
+    deletions=st.lists(st.integers(1, 9), max_size=5),
+)
+def test_what_is_found_by_time_after_segments_have_gone_is_what_is_left(timestamps, deletions):
+    log = Log()
+    for timestamp in timestamps:
+        log.append(b"x" * 10, log.end_offset, timestamp, 0, segment_bytes=10)
+    for count in deletions:
+        if count < len(log.segments):
+            log.delete_segments(count, 0)
+    left = timestamps[log.start_offset :]
+    for wanted in range(10):
+        expected = next((place for place, timestamp in enumerate(left) if timestamp >= wanted), None)
+        found = log.first_batch_since(wanted)
+        assert (None if found is None else found.base_offset - log.start_offset) == expected
+
+
+def test_deleting_a_segment_costs_what_it_has_and_not_what_is_left():
+    log = Log()
+    for place in range(100_000):
+        log.append(b"x", place, place, 0, segment_bytes=50)
+    before = process_time()
+    for _ in range(1000):
+        assert log.delete_old_segments(before=log.end_offset, now_ms=0, size_bytes=log.size_bytes - 50)
+    assert process_time() - before < 5.0  # it was half a minute
+    assert (log.start_offset, log.size_bytes) == (50_000, 50_000)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.compaction import CleaningRules, cleanable_range
+from mockbroker.state.logs.log import Log
 from mockbroker.state.logs.segments import Segment
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
 from tests.transaction_driver import TransactionalProducer
-from tests.unit.mockbroker.handlers.records import fetch, produce
+from tests.unit.mockbroker.core.client import Client
+from tests.unit.mockbroker.handlers.records import batch, fetch, produce, produce_request
 
 BACKOFF_MS = 15_000
 DAY_MS = 86_400_000
@@ -240,3 +244,19 @@ def test_what_may_be_cleaned_ends_with_what_is_stable_and_with_the_last_segment(
     segments = [Segment(offset, size_bytes=100, first_timestamp=offset, max_timestamp=offset) for offset in (0, 10, 20)]
     rules = CleaningRules(min_dirty_ratio=0.0, min_lag_ms=0, max_lag_ms=2**63 - 1)
     assert tuple(cleanable_range(segments, dirty_offset, stable_offset, 1000, rules)) == wanted
+
+
+def logs_in_memory() -> int:
+    gc.collect()
+    return sum(type(one) is Log for one in gc.get_objects())
+
+
+def test_the_log_of_a_deleted_topic_is_given_back_at_once():
+    sim = Simulation("a")
+    before = logs_in_memory()
+    sim.cluster.create_topic("t", 1, 1)
+    Client(sim).ask(produce_request(batch(b"v"), topic="t", acks=1), 9)
+    assert logs_in_memory() == before + 1
+    sim.cluster.delete_topic(sim.cluster.topics["t"])
+    sim.advance(1)  # those who waited for it have been woken
+    assert logs_in_memory() == before
