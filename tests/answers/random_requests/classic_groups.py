@@ -54,19 +54,30 @@ class ClassicGroup(Turns):
     def is_busy(self, slot: str) -> bool:
         return any(one == slot for one, _ in self.waiting)
 
+    def kept_of(self, answer: Fields) -> Fields:
+        """What is compared of the answer to a join or a sync."""
+        return answer
+
     def ask_waiting(self, slot: str, api: str, version: int, request: Fields, client_id: str = "answers") -> None:
         pending = self.story.begin(
-            self.label, api, version, request, to=self.to, on=f"member {slot}", client_id=client_id
+            self.label,
+            api,
+            version,
+            request,
+            to=self.to,
+            on=f"member {slot}",
+            only=self.kept_of,
+            client_id=client_id,
         )
         self.waiting.append((slot, pending))
         self.take_answers()
 
     def take_answers(self) -> None:
         """Those that have come; what a member was told is kept."""
-        self.story.wait(80)
+        self.story.wait(60)
         still = []
         for slot, pending in self.waiting:
-            if not pending.is_answered():
+            if not pending.is_answered(within_ms=300):
                 still.append((slot, pending))
                 continue
             answer = pending.answer()

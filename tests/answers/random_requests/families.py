@@ -16,6 +16,7 @@ FAMILIES: Final = {
     "transactions": "transactions.Transactions",
     "groups": "classic_groups.ClassicGroup",
     "consumer": "consumer_groups.ConsumerGroup",
+    "migration": "migrations.Migration",
     "share": "share_groups.ShareGroup",
     "share-state": "share_states.ShareStates",
     "streams": "streams_groups.StreamsGroup",

@@ -175,6 +175,7 @@ class MemberUpdate:
         self.now_ms, self.is_classic = now_ms, is_classic
         self.epoch = group.epoch
         self.subscription_changed = False
+        self.counts_members = False
         self._last_resolved = next(iter(group.resolved.values()), None)
 
     def subscribe(self, after: ConsumerMember) -> ConsumerMember:
@@ -198,7 +199,8 @@ class MemberUpdate:
                 or rack_counts
                 or group.epoch == 0
             )
-        if bump or group.metadata_expired():
+        self.counts_members = bump or group.metadata_expired()
+        if self.counts_members:
             metadata_hash = group.context.topics.hash_of(group.counts_after(before, after))
             if bump or metadata_hash != group.metadata_hash:
                 self.epoch += 1
@@ -220,9 +222,11 @@ class MemberUpdate:
             for one in members.values()
         }
         assignor = group.preferred_assignor(self.member, after)
-        alike = all_subscribe_alike(
-            group.counts_after(self.member, after), len(members), group.expressions_after(self.member, after)
-        )
+        alike = all_subscribe_alike(group.counts, len(group.members), group.expressions)
+        if self.counts_members:
+            alike = all_subscribe_alike(
+                group.counts_after(self.member, after), len(members), group.expressions_after(self.member, after)
+            )
         targets = assign_targets(assignor, self.epoch, specs, group.context.topics, alike=alike)
         for member_id in sorted(targets):
             if targets[member_id] != old_targets[member_id]:

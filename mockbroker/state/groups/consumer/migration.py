@@ -98,7 +98,13 @@ def upgraded(classic: ClassicGroup, context: GroupContext) -> tuple[ConsumerGrou
 
 
 def upgraded_member(one: Member, protocol_name: str, epoch: int, assigned: Partitions) -> ConsumerMember:
-    """A member of a classic group as one of a consumer group. Raises ProtocolError: its metadata cannot be read."""
+    """A member of a classic group as one of a consumer group.
+
+    Raises ProtocolError: its metadata cannot be read; ApiError: UNKNOWN_SERVER_ERROR, for a member that has come with
+        other protocols than the generation's.
+    """
+    if protocol_name not in {name for name, _ in one.protocols}:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = read_versioned(ConsumerProtocolSubscription, one.metadata(protocol_name), trailing="ignore")
     return ConsumerMember(
         id=one.id,

@@ -6,11 +6,13 @@ Source: TargetAssignmentBuilder, Apache Kafka 4.4. What they do stands in ``kafk
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kafka_rack.assignment import SERVER_ASSIGNORS, Member, PartitionAssignorError, Topology, in_hash_order
+from kafka_rack.assignment.members import static_first
 from kafka_rack.assignment.server_assignors import server_assignors
+from kafka_rack.assignment.server_range import assign_server_range
 from kafka_rack.assignment.server_uniform import assign_uniform, assign_uniform_unequal
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.modern.members import Partitions
@@ -45,7 +47,8 @@ def assign_targets(
     """What each member is to read; every member is there.
 
     Topics that do not exist are left out. ``alike``: by counting subscriptions all members have the same; where they
-    have not, uniform goes another way, even if all come to the same topics.
+    have not, uniform goes another way, even if all come to the same topics. One who has just come without any topic
+    may not be counted yet: the first member's topics are everybody's then.
 
     Raises ApiError: UNKNOWN_SERVER_ERROR, the assignor cannot do it.
     """
@@ -72,7 +75,11 @@ def assign_targets(
         assign = SERVER_ASSIGNORS[assignor]
         if assign is assign_uniform and not alike:
             assign = assign_uniform_unequal
-        found = assign(topology, in_hash_order(members))
+        ordered = in_hash_order(members)
+        if alike and len({tuple(member.topics) for member in ordered}) > 1:
+            first = static_first(ordered)[0] if assign is assign_server_range else ordered[0]
+            ordered = [replace(member, topics=first.topics) for member in ordered]
+        found = assign(topology, ordered)
     except PartitionAssignorError as error:
         problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from None
