@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from mockbroker.state.groups.classic.group import ClassicGroup
+from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.logs.log_transactions import LogTransactions
 from mockbroker.state.logs.producers import PartitionProducers
@@ -92,6 +93,15 @@ def fenced_commit_accepted() -> AbstractContextManager[Any]:
     )
 
 
+def former_member_commits() -> AbstractContextManager[Any]:
+    """A group of the consumer protocol takes offsets from whoever names it, in whatever epoch."""
+    return patch.multiple(
+        ConsumerGroup,
+        accept_commit=lambda self, *args, **how: None,
+        accept_transactional_commit=lambda self, *args: None,
+    )
+
+
 def aborted_offsets_count() -> AbstractContextManager[Any]:
     """Offsets that an aborted transaction was to commit are committed."""
 
@@ -136,6 +146,7 @@ PLANTED: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "stable-offset-ignores-open": stable_offset_ignores_open,
     "aborted-list-misses-one": aborted_list_misses_one,
     "fenced-commit-accepted": fenced_commit_accepted,
+    "former-member-commits": former_member_commits,
     "aborted-offsets-count": aborted_offsets_count,
     "share-state-not-kept": share_state_not_kept,
     "share-lock-too-short": share_lock_too_short,

@@ -6,7 +6,7 @@ Each gives what undoes it; undone twice, or after a restart of the cluster, noth
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.network import CONTROLLER
 
 if TYPE_CHECKING:
-    from mockbroker.testing.simulation.run import Run
+    from mockbroker.testing.simulation.run import LiveClient, Run
 
 Undo = Callable[[], None]
 Begin = Callable[["Run", Random], Undo]
@@ -49,6 +49,12 @@ def some_partition(run: Run, rng: Random) -> Any:
     if not names:
         return None
     return rng.choice(run.cluster.state.topics[rng.choice(names)].partitions)
+
+
+def some_client(live: Sequence[LiveClient], rng: Random) -> LiveClient:
+    """One of these clients, more often one that others may take the place of: a member of a group."""
+    members = [one for one in live if hasattr(one.work, "membership")]
+    return rng.choice(members if members and rng.random() < 0.6 else live)
 
 
 def stop_broker(run: Run, rng: Random) -> Undo:
@@ -97,15 +103,29 @@ def stop_rack(run: Run, rng: Random) -> Undo:
 
 
 def fence_broker(run: Run, rng: Random) -> Undo:
-    broker = some_broker(run, rng)
+    cluster = run.cluster
+    texts = ("broker {} is fenced", "broker {} is fenced no longer")
+    return disable_broker(run, some_broker(run, rng), cluster.fence_broker, cluster.unfence_broker, texts)
+
+
+def fill_disk(run: Run, rng: Random) -> Undo:
+    cluster = run.cluster
+    texts = ("the disk of broker {} is full", "there is room on the disk of broker {} again")
+    return disable_broker(run, some_broker(run, rng), cluster.fill_disk, cluster.empty_disk, texts)
+
+
+def disable_broker(
+    run: Run, broker: int, begin: Callable[[int], object], end: Callable[[int], bool], texts: tuple[str, str]
+) -> Undo:
+    """Do to a broker in KRaft mode what ``end`` takes back, and tell both; ``end`` says whether there was anything."""
     if not run.cluster.state.support.is_kraft:
         return nothing
-    run.world.tell(f"broker {broker} is fenced")
-    run.cluster.fence_broker(broker)
+    run.world.tell(texts[0].format(broker))
+    begin(broker)
 
     def undo() -> None:
-        if run.cluster.unfence_broker(broker):
-            run.world.tell(f"broker {broker} is fenced no longer")
+        if end(broker):
+            run.world.tell(texts[1].format(broker))
 
     return undo
 
@@ -207,9 +227,9 @@ def freeze_client(run: Run, rng: Random) -> Undo:
     live = run.live_clients()
     if not live:
         return nothing
-    name, ms = rng.choice(live).client.name, rng.choice([2_000, 7_000, 14_000])
+    name, ms = some_client(live, rng).client.name, rng.choice([2_000, 9_000, 14_000])
     run.world.tell(f"{name} is frozen for {ms} ms")
-    run.world.network.frozen[name] = run.world.scheduler.now_ms + ms
+    run.world.network.freeze(name, ms)
     return nothing
 
 
@@ -226,9 +246,9 @@ def replace_frozen_client(run: Run, rng: Random) -> Undo:
     """Start a client's successor while it is frozen: once it thaws it has to be fenced."""
     live = [one for one in run.live_clients() if run.may_restart(one)]
     if live:
-        one, ms = rng.choice(live), rng.choice([3_000, 9_000])
+        one, ms = some_client(live, rng), rng.choice([3_000, 9_000])
         run.world.tell(f"{one.client.name} is frozen for {ms} ms, and its successor starts meanwhile")
-        run.world.network.frozen[one.client.name] = run.world.scheduler.now_ms + ms
+        run.world.network.freeze(one.client.name, ms)
         run.replace(one, is_frozen=True)
     return nothing
 
@@ -267,20 +287,6 @@ def shrink_isr(run: Run, rng: Random) -> Undo:
         run.world.tell(f"brokers {out} may be in the ISR of {topic}-{index} again")
         with suppress(ApiError):
             run.cluster.grow_isr(topic, index, out)
-
-    return undo
-
-
-def fill_disk(run: Run, rng: Random) -> Undo:
-    broker = some_broker(run, rng)
-    if not run.cluster.state.support.is_kraft:
-        return nothing
-    run.world.tell(f"the disk of broker {broker} is full")
-    run.cluster.fill_disk(broker)
-
-    def undo() -> None:
-        if run.cluster.empty_disk(broker):
-            run.world.tell(f"there is room on the disk of broker {broker} again")
 
     return undo
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_rack.consistency import HistorySettings, check
+from kafka_rack.consistency import Assignment, HistorySettings, check
 from kafka_rack.consistency.sharing import check_sharing
 from mockbroker.testing.simulation.clients.client import TopicPartition
 from mockbroker.testing.simulation.clients.pipeline import SEPARATOR, PipelineSettings
@@ -69,6 +69,32 @@ def fenced_commits(history: ClientHistory) -> list[Problem]:
                     f"{commit.client} committed offset {commit.offset} of {commit.topic}-{commit.partition} for group "
                     f"{commit.group} in generation {commit.generation} at {commit.asked_at} ms; generation "
                     f"{later[0].generation} had begun at {later[0].at} ms",
+                )
+            )
+    return found
+
+
+def commits_by_former_owners(history: ClientHistory) -> list[Problem]:
+    """Offsets that were taken of a partition that the group had given to another member by then. In groups of the
+    consumer protocol nobody gets a partition before the last owner has given it up or is out of the group.
+    """
+    classic = {one.group for one in history.generations}
+    told: dict[tuple[str, TopicPartition], list[Assignment]] = defaultdict(list)
+    for one in history.operations:
+        if isinstance(one, Assignment) and one.group not in classic:
+            for place in one.partitions:
+                told[one.group, (place[0], place[1])].append(one)
+    found = []
+    for commit in history.commits:
+        owners = told.get((commit.group, (commit.topic, commit.partition)), ())
+        last = next((one for one in reversed(owners) if one.at < commit.asked_at), None)
+        if last is not None and last.client != commit.client:
+            found.append(
+                Problem(
+                    "fenced-commit",
+                    f"{commit.client} committed offset {commit.offset} of {commit.topic}-{commit.partition} for group "
+                    f"{commit.group} in epoch {commit.generation} at {commit.asked_at} ms; {last.client} had got the "
+                    f"partition in epoch {last.generation} at {last.at} ms",
                 )
             )
     return found

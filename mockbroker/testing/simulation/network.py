@@ -6,6 +6,7 @@ request may have been carried out whose answer never comes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ class ClientConnection:
         self._on_frame, self._on_lost = on_frame, on_lost
         self._broker_end: Connection | None = None
         self._sent_ms = self._received_ms = 0  # when the last frame arrives, each way
+        self._inbox: deque[bytes] = deque()  # what the broker has sent and the client has not read
 
     def send(self, frame: bytes) -> None:
         """Send a frame, its length in front."""
@@ -55,9 +57,13 @@ class ClientConnection:
                 self.network.cluster.settle()
 
     def lose(self) -> None:
-        """Break it: the client hears of it at once, what was on its way is lost."""
+        """Break it: the client hears of it at once unless it is frozen, what was on its way is lost."""
         if self.is_open:
             self.close()
+            self._tell_lost()
+
+    def _tell_lost(self) -> None:
+        if not self.network.when_thawed(self.client, self._tell_lost):
             self._on_lost()
 
     def _arrived(self, frame: bytes) -> None:
@@ -84,7 +90,8 @@ class ClientConnection:
             for piece in broker_end.take_output():
                 if not self._is_swallowed():
                     self._received_ms = self.network.arrival(self, self._received_ms)
-                    self.network.scheduler.call_at(self._received_ms, lambda data=piece: self._deliver(data))  # type: ignore[misc]
+                    self._inbox.append(piece)
+                    self.network.scheduler.call_at(self._received_ms, self._deliver)
             if not broker_end.is_held:
                 break
             broker_end.go_on(self.network.scheduler.now_ms)
@@ -97,9 +104,9 @@ class ClientConnection:
         self._is_dead = self._is_dead or self.network.is_silent(self)
         return self._is_dead
 
-    def _deliver(self, data: bytes) -> None:
-        if self.is_open:
-            self._on_frame(data)
+    def _deliver(self) -> None:
+        if self.is_open and not self.network.when_thawed(self.client, self._deliver):
+            self._on_frame(self._inbox.popleft())
 
 
 class Network:
@@ -107,7 +114,8 @@ class Network:
 
     ``silent`` has pairs of a client's rack and a broker between which all frames are lost, and nobody hears of it; a
     connection that has lost one loses all that follow.
-    ``frozen`` has clients that neither send nor hear anything until a time: what they would have is late.
+    ``frozen`` has clients that do nothing until a time, as in a long pause of the garbage collector: they read nothing,
+    and notice no time-out.
     """
 
     def __init__(self, scheduler: Scheduler, rng: Random) -> None:
@@ -142,8 +150,19 @@ class Network:
         """When a frame that is sent now arrives."""
         rack = self.cluster.racks[connection.broker_id]
         least, most = SAME_RACK_MS if rack == connection.rack else OTHER_RACK_MS
-        begun_ms = max(self.scheduler.now_ms, self.frozen.get(connection.client, 0))
-        return max(begun_ms + self._rng.randint(least, most), not_before_ms)
+        return max(self.scheduler.now_ms + self._rng.randint(least, most), not_before_ms)
+
+    def freeze(self, client: str, ms: int) -> None:
+        """Have a client do nothing for so long, or for longer if it is frozen already."""
+        self.frozen[client] = max(self.frozen.get(client, 0), self.scheduler.now_ms + ms)
+
+    def when_thawed(self, client: str, callback: Callable[[], None]) -> bool:
+        """Have this called when a client thaws; False, and nothing, where it is not frozen."""
+        thaws_ms = self.frozen.get(client, 0)
+        if thaws_ms <= self.scheduler.now_ms:
+            return False
+        self.scheduler.call_at(thaws_ms, callback)
+        return True
 
     def broker_gone(self, broker_id: int) -> None:
         """Break the connections of a broker."""

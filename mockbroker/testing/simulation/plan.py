@@ -12,16 +12,10 @@ from random import Random
 from typing import Any
 
 from mockbroker.state.releases import DISKLESS, RELEASE, Version, check_known
-from mockbroker.testing.simulation.clients.admin import AdminSettings
-from mockbroker.testing.simulation.clients.consumer import ConsumerSettings
-from mockbroker.testing.simulation.clients.pipeline import PipelineSettings
-from mockbroker.testing.simulation.clients.producer import ProducerSettings
-from mockbroker.testing.simulation.clients.share_consumer import ShareConsumerSettings
 from mockbroker.testing.simulation.faults import FAULTS
 from mockbroker.testing.simulation.judgement import SHARE_DELIVERIES, SHARE_LOCK
+from mockbroker.testing.simulation.workloads import SECOND_PIPELINE, WORKLOADS, ClientSettings
 
-ClientSettings = ProducerSettings | ConsumerSettings | PipelineSettings | AdminSettings | ShareConsumerSettings
-WORKLOADS = ("producers", "consumers", "pipelines", "admins", "sharers")
 RACKS = ("a", "b", "c", "a")
 STORM_MS = 20_000
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -29,10 +23,7 @@ OLDEST_RELEASE, SHARING_PIPELINES = "2.4", "2.5"
 """The oldest release that clients speak to, as they begin with ApiVersions 3; and the one since which a transaction's
 offsets are fenced by the group (KIP-447): before, pipelines that share a group are not exactly once.
 """
-SECOND_PIPELINE = "pipeline-1"
-SHARE_GROUP = "sharers"
 SHARE_LOCK_MS, SHARE_DELIVERY_LIMIT = 2_000, 4
-COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class PlanError(ValueError):
@@ -119,7 +110,7 @@ class PlanOptions:
         release: the Kafka that brokers emulate.
     """
 
-    workloads: tuple[str, ...] = WORKLOADS
+    workloads: tuple[str, ...] = tuple(WORKLOADS)
     faults: tuple[str, ...] = tuple(FAULTS)
     storm_ms: int = STORM_MS
     racks: tuple[str, ...] = RACKS
@@ -127,7 +118,10 @@ class PlanOptions:
     release: str | None = None
 
     def __post_init__(self) -> None:
-        for what, given, known in (("workload", self.workloads, WORKLOADS), ("fault", self.faults, tuple(FAULTS))):
+        for what, given, known in (
+            ("workload", self.workloads, tuple(WORKLOADS)),
+            ("fault", self.faults, tuple(FAULTS)),
+        ):
             for name in given:
                 if name not in known:
                     raise PlanError(f"{what}: expected one of {', '.join(known)}, got {name!r}")
@@ -158,30 +152,14 @@ def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
     >>> plan_of(7) == plan_of(7), plan_of(7) == plan_of(8)
     (True, False)
     """
-    rng = Random(f"{seed} plan")
+    rng = Random(f"{seed} topics")
     topics = (
         TopicPlan("orders", rng.randint(2, 3), 2),
         TopicPlan("events", rng.randint(1, 2), 1, is_unclean=rng.random() < 0.3),
         TopicPlan("results", rng.randint(1, 3), 2),
         TopicPlan("visits", 1, rng.choice([1, 2]), deletes_records=True),
     )
-    racks = sorted(set(options.racks))
-    wanted: list[tuple[str, str, ClientSettings]] = []
-    for name, settings in drawn_clients(rng, seed):
-        workload = WORKLOAD_OF[type(settings)]
-        wanted.append((workload, name, settings))
-    clients = tuple(
-        ClientPlan(number, name, rng.choice(racks), settings)
-        for number, (workload, name, settings) in enumerate(wanted)
-        if workload in options.workloads and not (options.is_before(SHARING_PIPELINES) and name == SECOND_PIPELINE)
-    )
-    if "sharers" in options.workloads:
-        clients += drawn_sharers(seed, racks, len(wanted))
-    faults = []
-    for number in range(rng.randint(5, 13) if options.faults else 0):
-        kind = rng.choice(options.faults)
-        at_ms = rng.randint(500, max(500, options.storm_ms - 1))
-        faults.append(FaultPlan(number, kind, at_ms, rng.choice([300, 1_500, 4_000, 11_000])))
+    rng = Random(f"{seed} settings")
     broker_settings = {
         "replica.selector.class": RACK_AWARE,
         "group.initial.rebalance.delay.ms": 200,
@@ -200,79 +178,32 @@ def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
         "broker.session.timeout.ms": rng.choice([2_000, 9_000]),
         **options.settings,
     }
-    return Plan(seed, options.racks, options.storm_ms, topics, clients, tuple(faults), broker_settings, options.release)
+    clients, faults = drawn_clients(seed, options), drawn_faults(seed, options)
+    return Plan(seed, options.racks, options.storm_ms, topics, clients, faults, broker_settings, options.release)
 
 
-WORKLOAD_OF: dict[type, str] = {
-    ProducerSettings: "producers",
-    ConsumerSettings: "consumers",
-    PipelineSettings: "pipelines",
-    AdminSettings: "admins",
-}
+def drawn_clients(seed: int, options: PlanOptions) -> tuple[ClientPlan, ...]:
+    """Who takes part; numbers and draws are those of all workloads, whichever are left out."""
+    racks = sorted(set(options.racks))
+    found: list[ClientPlan] = []
+    number = 0
+    for workload, draw in WORKLOADS.items():
+        rng = Random(f"{seed} {workload}")
+        for name, settings in draw(rng):
+            rack = rng.choice(racks)
+            is_exact = name != SECOND_PIPELINE or not options.is_before(SHARING_PIPELINES)
+            if workload in options.workloads and is_exact:
+                found.append(ClientPlan(number, name, rack, settings))
+            number += 1
+    return tuple(found)
 
 
-def drawn_sharers(seed: int, racks: list[str], number: int) -> tuple[ClientPlan, ...]:
-    """The members of a share group, if a seed has one: drawn apart from all else, which stays as it was."""
-    rng = Random(f"{seed} sharing group")
-    mode: Any = rng.choice(["implicit", "explicit", "explicit"])
-    settings = ShareConsumerSettings(("orders",), SHARE_GROUP, mode, rng.choice([5, 20]))
-    return tuple(
-        ClientPlan(number + index, f"sharer-{index}", rng.choice(racks), settings)
-        for index in range(rng.choice([0, 0, 1, 2, 3]))
-    )
-
-
-def drawn_clients(rng: Random, seed: int) -> list[tuple[str, ClientSettings]]:
-    """Names and settings of the clients of a seed, before any workload is left out."""
-    found: list[tuple[str, ClientSettings]] = []
-    for number in range(2):
-        give_up = rng.choice([None, None, 6_000])
-        settings = ProducerSettings(
-            "orders",
-            rng.randint(25, 55),
-            max_in_flight=rng.choice([1, 5, 5]),
-            delivery_timeout_ms=give_up,
-            compression=rng.choice(COMPRESSIONS),
-            pause_ms=rng.choice([150, 400, 600]),
-        )
-        found.append((f"orders-{number}", settings))
-    for number in range(2):
-        acks = rng.choice([1, -1, 1, 0])
-        settings = ProducerSettings(
-            "events",
-            rng.randint(10, 30),
-            acks=acks,
-            is_idempotent=acks == -1 and rng.random() < 0.5,
-            compression=rng.choice(COMPRESSIONS),
-            pause_ms=rng.choice([200, 500]),
-        )
-        found.append((f"events-{number}", settings))
-    found.append(("visits-0", ProducerSettings("visits", 15, pause_ms=500)))
-    level: Any = rng.choice(["read_committed", "read_uncommitted"])
-    has_static_members = rng.random() < 0.3
-    for number in range(rng.randint(1, 3)):
-        instance = f"reader-{number}" if has_static_members else None
-        found.append((f"readers-{number}", ConsumerSettings(("orders",), "readers", level, instance)))
-    found += [
-        (f"others-{number}", ConsumerSettings(("results", "events"), "others", "read_committed"))
-        for number in range(rng.randint(1, 2))
-    ]
-    found.append(("visitors-0", ConsumerSettings(("visits",), "visitors")))
-    found += [
-        (
-            f"modern-{number}",
-            ConsumerSettings(("orders", "results"), "modern", "read_committed", group_protocol="consumer"),
-        )
-        for number in range(rng.choice([0, 1, 2, 2, 3]))
-    ]
-    version: Any = rng.choice([1, 2, 2])
-    timeout_ms = rng.choice([4_000, 12_000])
-    found += [
-        (
-            f"pipeline-{number}",
-            PipelineSettings("orders", "results", "pipelines", f"pipeline-{number}", timeout_ms, version),
-        )
-        for number in range(rng.randint(1, 2))
-    ]
-    found.append(("admin", AdminSettings(("orders", "events", "results"), ("orders",), ("visits",), rng.randint(3, 8))))
-    return found
+def drawn_faults(seed: int, options: PlanOptions) -> tuple[FaultPlan, ...]:
+    """What goes wrong, and when."""
+    rng = Random(f"{seed} faults")
+    found = []
+    for number in range(rng.randint(5, 13) if options.faults else 0):
+        kind = rng.choice(options.faults)
+        at_ms = rng.randint(500, max(500, options.storm_ms - 1))
+        found.append(FaultPlan(number, kind, at_ms, rng.choice([300, 1_500, 4_000, 11_000])))
+    return tuple(found)

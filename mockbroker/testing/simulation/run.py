@@ -26,6 +26,7 @@ from mockbroker.testing.simulation.faults import FAULTS, Undo
 from mockbroker.testing.simulation.invariants import Invariants
 from mockbroker.testing.simulation.judgement import (
     Problem,
+    commits_by_former_owners,
     fenced_commits,
     history_problems,
     pipeline_problems,
@@ -115,6 +116,7 @@ class Run:
             self._problems.append(Problem("exception", f"{type(error).__name__}: {error}"))
         self._problems += unexpected_answers(world.history, plan)
         self._problems += fenced_commits(world.history)
+        self._problems += commits_by_former_owners(world.history)
         self._problems += [Problem("invariant", text) for text in self.invariants.broken]
         failures = [*world.scheduler.failures, *world.cluster.failures]
         self._problems += [Problem("exception", f"{type(one).__name__}: {one}") for one in failures]

@@ -21,6 +21,8 @@ from protocol.headers import read_response, request_frame
 REQUEST_TIMEOUT_MS = 5_000
 RETRY_BACKOFF_MS, MAX_RETRY_BACKOFF_MS = 50, 1_000
 METADATA_MAX_AGE_MS = 10_000
+READS_FIRST_MS = 1
+"""How long a client that thaws reads what has come before it looks at the clock, as Kafka's does."""
 GROUP, TRANSACTION = 0, 1  # what a coordinator is asked for
 API_VERSIONS_VERSION = 3
 NO_LEADER = -1
@@ -47,14 +49,17 @@ class BrokerLink:
         self.client, self.broker_id = client, broker_id
         self.in_flight: deque[InFlightRequest] = deque()
         self._connection: ClientConnection | None = None
+        self._connections = 0
         self._reader = FrameReader()
 
     def send(self, request: Any, version: int, *, has_answer: bool) -> InFlightRequest:
         if self._connection is None or not self._connection.is_open:
+            self._lost()  # a client that has just thawed may not have heard of it
             self._reader = FrameReader()
-            client = self.client
+            self._connections += 1
+            client, number = self.client, self._connections
             self._connection = client.world.network.connect(
-                client.name, client.rack, self.broker_id, self._received, self._lost
+                client.name, client.rack, self.broker_id, self._received, lambda: self._ended(number)
             )
         sent = InFlightRequest(type(request).api_key, version, Future())
         self.client.requests_sent += 1
@@ -79,6 +84,10 @@ class BrokerLink:
             sent = self.in_flight.popleft()
             _, answer = read_response(frame, sent.api_key, sent.version)
             sent.answer.resolve(answer)
+
+    def _ended(self, number: int) -> None:
+        if number == self._connections:
+            self._lost()
 
     def _lost(self) -> None:
         in_flight, self.in_flight = self.in_flight, deque()
@@ -127,13 +136,6 @@ class Client:
     def now_ms(self) -> int:
         return self.world.now_ms
 
-    @property
-    def sends_at_ms(self) -> int:
-        """When what it sends now leaves: at once, or when it thaws."""
-        world = self.world
-        thaws_ms = world.network.frozen.get(self.name, 0)
-        return self.now_ms + max(0, thaws_ms - world.scheduler.now_ms)
-
     def spawn(self, coroutine: Coroutine[Any, None, Any]) -> Task[Any]:
         """Have a task run until the client is closed."""
         self._tasks = [task for task in self._tasks if not task.is_done]
@@ -142,7 +144,28 @@ class Client:
         return task
 
     def sleep(self, ms: int) -> Future[None]:
-        return self.world.scheduler.sleep(ms)
+        """Done after so many ms; a frozen client notices once it has thawed."""
+        future: Future[None] = Future()
+        scheduler = self.world.scheduler
+        scheduler.call_at(scheduler.now_ms + ms, lambda: self._awake(future))
+        return future
+
+    def _awake(self, future: Future[None]) -> None:
+        scheduler = self.world.scheduler
+        thaws_ms = self.world.network.frozen.get(self.name, 0)
+        if thaws_ms > scheduler.now_ms:
+            scheduler.call_at(thaws_ms + READS_FIRST_MS, lambda: self._awake(future))
+        else:
+            future.resolve(None)
+
+    async def wait(self, future: Future[Any], timeout_ms: int) -> bool:
+        """Wait for a future, or so long; whether it is done. Its error is left in it."""
+        if future.is_done:
+            return True
+        either = self.sleep(timeout_ms)
+        future.on_done(lambda: either.resolve(None))
+        await either
+        return future.is_done
 
     def back_off(self, attempt: int = 0) -> Future[None]:
         """Wait before the next attempt: longer each time, and never the same for two clients."""
@@ -195,7 +218,7 @@ class Client:
 
     async def answered(self, broker_id: int, answer: Future[Any], timeout_ms: int = REQUEST_TIMEOUT_MS) -> None:
         """Wait for an answer; one that takes too long ends the connection, and all on it."""
-        if not await self.world.scheduler.wait(answer, timeout_ms):
+        if not await self.wait(answer, timeout_ms):
             self._links[broker_id].close()
 
     def any_broker(self) -> int:

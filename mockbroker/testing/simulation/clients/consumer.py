@@ -38,8 +38,6 @@ class Consumer:
         )
         self.fetcher = Fetcher(client, settings.isolation_level, self._read)
         self.records = 0
-        self._committed: dict[TopicPartition, int] = {}
-        self._commit_at_ms = 0
         self._begun_in = -1
 
     @property
@@ -67,6 +65,7 @@ class Consumer:
             )
         membership = self.membership
         client.spawn(membership.keep_alive())
+        client.spawn(self._keep_committing())
         while True:
             if not membership.is_stable:
                 self.fetcher.positions.clear()
@@ -80,9 +79,7 @@ class Consumer:
             else:
                 if client.is_metadata_old():
                     await client.refresh()
-                await client.world.scheduler.wait(membership.changed.wait(), 500)
-            if membership.is_stable and client.now_ms >= self._commit_at_ms:
-                await self._commit()
+                await client.wait(membership.changed.wait(), 500)
 
     def _revoked(self, places: Sequence[TopicPartition]) -> None:
         for place in places:
@@ -111,15 +108,12 @@ class Consumer:
                 self.client.world.history.add(Seek(self.client.name, *place, self.client.now_ms, position.offset))
             self.fetcher.positions.update(found)
             self._begun_in = term
-            self._committed.update({place: position.offset for place, position in found.items()})
-            self._commit_at_ms = self.client.now_ms + self.settings.commit_interval_ms
 
-    async def _commit(self) -> None:
-        self._commit_at_ms = self.client.now_ms + self.settings.commit_interval_ms
-        new = {
-            place: (position.offset, position.epoch)
-            for place, position in self.fetcher.positions.items()
-            if position.offset != self._committed.get(place)
-        }
-        if await commit(self.client, self.membership, new):
-            self._committed.update({place: offset for place, (offset, _) in new.items()})
+    async def _keep_committing(self) -> None:
+        """Commit where it is at an interval, whether that is new or not, as Kafka's consumer does by itself."""
+        while True:
+            await self.client.sleep(self.settings.commit_interval_ms)
+            if self.membership.is_in(self._begun_in):
+                positions = self.fetcher.positions.items()
+                now = {place: (position.offset, position.epoch) for place, position in positions}
+                await commit(self.client, self.membership, now)

@@ -66,7 +66,7 @@ class ConsumerMembership:
     async def keep_alive(self) -> None:
         """Send heartbeats for as long as the client lives: at their interval, and when partitions have changed."""
         while True:
-            await self.client.world.scheduler.wait(self._beat_now.wait(), self._interval_ms)
+            await self.client.wait(self._beat_now.wait(), self._interval_ms)
             if self.is_stable:
                 await self._beat()
 

@@ -79,7 +79,7 @@ async def commit(
         return True
     version = min(9, client.version_of(OffsetCommitRequest))
     client.versions[OffsetCommitRequest] = version
-    generation, term, asked_at = membership.generation, membership.term, client.sends_at_ms
+    generation, term, asked_at = membership.generation, membership.term, client.now_ms
     topics = []
     for name, indexes in grouped(tuple(positions)).items():
         partitions = [

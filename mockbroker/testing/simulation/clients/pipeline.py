@@ -136,7 +136,7 @@ class Pipeline:
             if self.fetcher.positions:
                 await self.fetcher.run_round()
             else:
-                await client.world.scheduler.wait(membership.changed.wait(), 500)
+                await client.wait(membership.changed.wait(), 500)
             if self._buffered:
                 self._is_busy = True
                 goes_on = await self._transact()
@@ -312,7 +312,7 @@ class Pipeline:
             for name, indexes in grouped(tuple(offsets)).items()
         ]
         generation, member_id = self._reads_as
-        asked_at = client.sends_at_ms
+        asked_at = client.now_ms
         request = TxnOffsetCommitRequest(
             transactional_id=self.settings.transactional_id,
             group_id=self.settings.group,

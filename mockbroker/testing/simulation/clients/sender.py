@@ -167,7 +167,7 @@ class Sender:
             wakes = [queue.waiting[0].not_before_ms for queue in self.queues.values() if queue.waiting]
             pause_ms = max(1, min((at - self.client.now_ms for at in wakes if at > self.client.now_ms), default=200))
             if is_idle:
-                await self.client.world.scheduler.wait(self._wake.wait(), pause_ms)
+                await self.client.wait(self._wake.wait(), pause_ms)
             if self._needs_metadata():
                 await self.client.refresh()
 

@@ -114,7 +114,7 @@ class ShareConsumer:
         said = [] if session.epoch == FIRST_EPOCH else session.unsaid
         session.unsaid = []
         request = self._fetch_request(session, places, said)
-        asked_at, before = client.sends_at_ms, {place: self._leadership(place) for place in places}
+        asked_at, before = client.now_ms, {place: self._leadership(place) for place in places}
         fetch = LostShareFetch(self.settings.group, tuple(places), asked_at)
         history = client.world.history.sharing
         history.lost[fetch] = None
@@ -291,7 +291,7 @@ class ShareConsumer:
     def _say(self, said: Sequence[ShareAcknowledgement]) -> None:
         """Put down that acknowledgements leave now."""
         for one in said:
-            one.asked_at = self.client.sends_at_ms
+            one.asked_at = self.client.now_ms
         self.client.world.history.sharing.acknowledgements.extend(said)
 
     def _answered(self, said: Sequence[ShareAcknowledgement], refused: dict[TopicPartition, None]) -> None:
