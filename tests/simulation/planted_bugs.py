@@ -1,6 +1,7 @@
 """Bugs to plant in the cluster's own code, each a switch: what a simulation is worth shows in how soon it finds them.
 
-``python -m tests.simulation.planted_bugs`` measures how many seeds each takes; ``--bug NAME`` for one of them.
+``python -m tests.simulation.planted_bugs`` measures how many seeds each takes; ``--bug NAME`` for one of them; with
+``--count`` how many of the seeds find it.
 """
 
 from __future__ import annotations
@@ -169,11 +170,18 @@ def main() -> int:
     parser.add_argument("--bug", choices=tuple(PLANTED), action="append", help="all of them")
     parser.add_argument("--first", type=int, default=0, help="the seed to begin with; 0")
     parser.add_argument("--seeds", type=int, default=MAX_SEEDS, help=f"how many to try at most; {MAX_SEEDS}")
+    parser.add_argument("--count", action="store_true", help="try all seeds, and count those that find the bug")
     arguments = parser.parse_args()
     missed = 0
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
     for name in arguments.bug or PLANTED:
         begun = time.process_time()
-        found = first_failure(name, range(arguments.first, arguments.first + arguments.seeds))
+        if arguments.count:
+            failing = [seed for seed in seeds if first_failure(name, range(seed, seed + 1))]
+            missed += not failing
+            print(f"{name}: {len(failing)} of {len(seeds)} seeds: {', '.join(map(str, failing))}", flush=True)
+            continue
+        found = first_failure(name, seeds)
         took = f"{time.process_time() - begun:.1f} s"
         if found is None:
             missed += 1

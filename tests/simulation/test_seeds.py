@@ -27,11 +27,6 @@ def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
     assert result.polls > 50
 
 
-@pytest.mark.parametrize("seed", [59, 795, 917, 2009, 2017, 2131, 2143, 2199])
-def test_a_seed_that_once_failed_by_a_mistake_of_ours_does_so_no_more(seed):
-    assert simulate(plan_of(seed)).problems == ()
-
-
 @pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "diskless"])
 @pytest.mark.parametrize("seed", [3, 10])
 def test_clients_get_there_whatever_release_is_emulated(release, seed):

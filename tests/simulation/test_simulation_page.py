@@ -7,7 +7,8 @@ import shlex
 from pathlib import Path
 
 from kafka_rack.cli import main
-from mockbroker.testing.simulation.plan import STORM_MS, WORKLOADS
+from mockbroker.testing.simulation.plan import STORM_MS
+from mockbroker.testing.simulation.workloads import WORKLOADS
 from tests.simulation.test_planted_bugs import FOUND_BY
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
+from mockbroker.testing.simulation.clients.client import Client
 from mockbroker.testing.simulation.network import ClientConnection
 from mockbroker.testing.simulation.world import START_MS, World
 from protocol.apis.metadata import MetadataRequest
@@ -83,14 +86,42 @@ def test_a_connection_that_lost_a_frame_to_a_silence_stays_silent(world):
     assert other.answers == [3]
 
 
-def test_a_frozen_client_sends_and_hears_late(world):
+def test_a_frozen_client_hears_late_and_in_order(world):
     ends = Ends(world)
-    world.network.frozen["reader"] = START_MS + 500
-    ends.ask(1)
-    ends.wait(499)
-    assert ends.answers == []
+    for number in range(9):
+        ends.ask(number)
+    ends.wait(2)
+    world.network.freeze("reader", 498)
+    ends.wait(497)
+    assert len(ends.answers) < 9
     ends.wait(51)
-    assert ends.answers == [1]
+    assert ends.answers == list(range(9))
+
+
+def test_a_frozen_client_learns_that_its_connection_ended_once_it_has_thawed(world):
+    ends = Ends(world)
+    world.network.freeze("reader", 500)
+    world.cluster.crash_broker(1)
+    ends.wait(499)
+    assert (ends.connection.is_open, ends.lost_at) == (False, [])
+    ends.wait(1)
+    assert ends.lost_at == [500]
+
+
+def test_a_frozen_client_reads_an_answer_before_it_looks_at_the_clock(world):
+    client = Client(world, "reader", "a", Random(1))
+    answers = []
+
+    async def ask() -> None:
+        answers.append(await client.ask(1, MetadataRequest(topics=[]), version=12, timeout_ms=100))
+
+    client.spawn(ask())
+    world.scheduler.run_until(START_MS)
+    world.network.freeze("reader", 5_000)
+    world.scheduler.run_until(START_MS + 4_999)
+    assert answers == []
+    world.scheduler.run_until(START_MS + 5_000)
+    assert len(answers) == 1
 
 
 def test_a_restart_of_the_cluster_goes_on_from_its_records(world):
