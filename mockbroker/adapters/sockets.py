@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from mockbroker.core.connection import Connection
+from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
 from mockbroker.core.held_bytes import HeldBytes
 from mockbroker.state.brokers.broker import Broker, Listener
@@ -43,6 +44,7 @@ class Node:
     def __init__(self, cluster: Served, broker: Broker) -> None:
         self.cluster, self.broker = cluster, broker
         self.clients: dict[ClientProtocol, None] = {}
+        self.quotas = ConnectionQuotas(cluster.engine.cluster, broker.id)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
 
@@ -103,6 +105,7 @@ class ClientProtocol(asyncio.Protocol):
         "node",
         "transport",
         "_full",
+        "_is_taken",
         "_leaving",
         "_listener",
         "_partial",
@@ -121,6 +124,10 @@ class ClientProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
         peer = transport.get_extra_info("peername")
+        self._is_taken = self.node.quotas.admit(peer[0] if peer else "")
+        if not self._is_taken:
+            self.transport.abort()
+            return
         number = self.cluster.next_connection_number()
         engine = self.cluster.engine
         session = engine.session(
@@ -226,6 +233,9 @@ class ClientProtocol(asyncio.Protocol):
         self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
+        if not self._is_taken:
+            return
+        self.node.quotas.left(self.connection.session.address)
         self.connection.stopped()
         self.cluster.unsent.hold(self, 0, 0)
         self.cluster.unfinished.hold(self, 0, 0)

@@ -27,6 +27,8 @@ DEFAULTS: dict[str, Any] = {
     "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
     "leader.imbalance.check.interval.seconds": 0,
+    "max.connections": 2147483647,
+    "max.connections.per.ip": 2147483647,
     "max.incremental.fetch.session.cache.slots": 1000,
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,

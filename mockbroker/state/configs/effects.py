@@ -119,6 +119,7 @@ BROKERS = frozenset(
         "log.dirs",
         "log.initial.task.delay.ms",
         "log.retention.check.interval.ms",
+        "max.connections.per.ip.overrides",
         "process.roles",
         "producer.id.expiration.check.interval.ms",
         "offsets.commit.timeout.ms",

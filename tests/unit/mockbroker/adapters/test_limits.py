@@ -78,6 +78,22 @@ async def test_requests_that_are_never_finished_are_cut_off_when_all_of_them_tak
     assert unfinished.total == 0
 
 
+async def test_connections_over_the_limit_are_closed_and_the_others_are_served():
+    settings = {"max.connections.per.ip": 2}
+    async with MockCluster(1, ("a",), settings=settings) as cluster, AsyncExitStack() as stack:
+        first, second = [await stack.enter_async_context(WireClient(cluster.bootstrap_servers)) for _ in range(2)]
+        for client in (first, second):
+            assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0
+        for _ in range(3):
+            async with WireClient(cluster.bootstrap_servers) as refused:
+                assert await refused.is_hung_up()
+        assert (await first.ask(ApiVersionsRequest(), 0)).error_code == 0
+        second.writer.close()
+        await until(lambda: cluster.connections()[0] == 1, "the end of a connection", cluster.connections)
+        async with WireClient(cluster.bootstrap_servers) as third:
+            assert (await third.ask(ApiVersionsRequest(), 0)).error_code == 0
+
+
 def test_memory_is_given_back_once_the_process_has_grown_and_then_from_time_to_time(monkeypatch):
     now = 100 << 20
     monkeypatch.setattr(freed_memory, "resident_bytes", lambda: now)
