@@ -11,7 +11,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NoReturn
+from io import StringIO
+from typing import Any, NoReturn
+
+from kafka_rack.printable import PrintableOutput, printable
 
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 
@@ -40,6 +43,17 @@ COMMANDS = {
 }
 
 
+PAINTING = frozenset({"decode"})
+"""Those that write colours, and show what they read as text of their own."""
+
+
+class NoOutput(StringIO):
+    """Stands for a standard output that was closed before we began: nothing is kept."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
 class UsageError(Exception):
     """A wrong argument that only the subcommand can see; one line."""
 
@@ -65,6 +79,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit code."""
+    open_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = next((word for word in given if not word.startswith("-")), None)
     if name in COMMANDS and given[0] == name and available(name):
@@ -87,19 +102,33 @@ def run(name: str, given: Sequence[str]) -> int:
     module = import_module(module_name(name))
     parser = Parser(prog=f"kafka-rack {name}", description=module.__doc__, formatter_class=HelpFormatter)
     module.add_arguments(parser)
+    printed: Any = sys.stdout if sys.stdout is not None else NoOutput()
     try:
-        return int(module.run(parser.parse_args(given)))
+        arguments = parser.parse_args(given)
+        sys.stdout = printed if name in PAINTING else PrintableOutput(printed)
+        return int(module.run(arguments))
     except UsageError as error:
-        sys.stderr.write(f"kafka-rack {name}: {error}\n")
+        sys.stderr.write(f"kafka-rack {name}: {printable(str(error))}\n")
         return WRONG_USAGE
     except CommandError as error:
-        sys.stderr.write(f"kafka-rack {name}: {error}\n")
+        sys.stderr.write(f"kafka-rack {name}: {printable(str(error))}\n")
         return FAILED
     except BrokenPipeError:
         return FAILED
     except KeyboardInterrupt:
         sys.stderr.write(f"kafka-rack {name}: interrupted\n")
         return FAILED
+    finally:
+        sys.stdout = printed
+
+
+def open_standard_streams() -> None:
+    """Have something open where a standard stream was closed before we began, so that no socket takes its place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
 
 
 def terminal_columns() -> int:

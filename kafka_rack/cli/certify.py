@@ -107,7 +107,7 @@ def check(arguments: argparse.Namespace, command: list[str]) -> None:
     grades = [grade for grade, _ in GRADES]
     if wanted is not None and wanted.upper() not in grades:
         number = wanted.removesuffix("%")
-        if not (number.isdigit() and int(number) <= 100):
+        if not (number.isdecimal() and int(number[:4]) <= 100):
             raise UsageError(f"--at-least: expected one of {', '.join(grades)} or 0 to 100, got {wanted!r}")
     if arguments.capture is not None and arguments.capture.endswith(".gz"):
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")

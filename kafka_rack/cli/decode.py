@@ -17,6 +17,7 @@ from typing import Any
 import protocol
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.message_input import add_bytes_arguments, message_named, read_bytes
+from kafka_rack.printable import UNPRINTABLE_IN_LINES, printable
 
 COLOURS = {"offset": "\033[2m", "data": "\033[36m", "path": "\033[33m", "fault": "\033[1;31m", "end": "\033[0m"}
 BYTES_A_LINE = 12
@@ -52,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             shown[name] = protocol.to_json(decoded, version)
     except protocol.ProtocolError as error:
         raise CommandError(str(error)) from None
-    print(json.dumps(shown if len(shown) > 1 else shown["body"], indent=2, ensure_ascii=False))
+    text = json.dumps(shown if len(shown) > 1 else shown["body"], indent=2, ensure_ascii=False)
+    print(UNPRINTABLE_IN_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # an escape in JSON too
     return 0
 
 
@@ -114,7 +116,7 @@ def print_bytes(offset: int, data: bytes, path: str, text: str, paint: dict[str,
     """A span in lines of a few bytes; the first says what it is."""
     for i in range(0, max(len(data), 1), BYTES_A_LINE):
         chunk = data[i : i + BYTES_A_LINE]
-        meaning = f"{paint['path']}{path}{paint['end']}{' ' if path else ''}{text}" if i == 0 else ""
+        meaning = f"{paint['path']}{path}{paint['end']}{' ' if path else ''}{printable(text)}" if i == 0 else ""
         number = f"{paint['offset']}{offset + i:6}{paint['end']}"
         shown = f"{paint[style]}{chunk.hex(' '):{3 * BYTES_A_LINE}}{paint['end']}"
         print(f"{number}  {shown} {meaning}".rstrip())

@@ -22,6 +22,7 @@ from kafka_rack.cli.tables import table
 from kafka_rack.cli.topics import topics_json
 from kafka_rack.cli.wire_client import address_text
 from kafka_rack.cluster_layout import ClusterLayout, Topic
+from kafka_rack.printable import printable
 from kafka_rack.rack_spread import spread_of, usable_racks
 from protocol.registry import APIS
 
@@ -166,7 +167,7 @@ def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told])
 
 def as_tables(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told]) -> str:
     controller = "a broker that is not told" if snapshot.controller_id is None else f"broker {snapshot.controller_id}"
-    head = f"Cluster {snapshot.cluster_id or 'without id'}; what is for the controller goes to {controller}."
+    head = f"Cluster {printable(snapshot.cluster_id or 'without id')}; what is for the controller goes to {controller}."
     brokers = table(
         ["broker", "rack", "listeners", "replica selector", ""],
         [

@@ -6,10 +6,14 @@ import argparse
 import difflib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import protocol
 from kafka_rack.cli import CommandError, UsageError
+
+MAX_BYTES = 256 << 20
+"""Of one message: more than twice of what brokers take, unless told otherwise (``socket.request.max.bytes``)."""
+PIECE_BYTES = 1 << 20
 
 
 def add_bytes_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +32,23 @@ def read_bytes(arguments: argparse.Namespace) -> bytes:
         except ValueError as error:
             raise UsageError(f"--hex: {error}") from None
     if arguments.file == "-":
-        return sys.stdin.buffer.read()
+        return bounded(sys.stdin.buffer, "standard input")
     try:
-        return Path(arguments.file).read_bytes()
+        with Path(arguments.file).open("rb") as file:
+            return bounded(file, arguments.file)
     except OSError as error:
         raise CommandError(f"{arguments.file}: {error.strerror}") from None
+
+
+def bounded(file: IO[bytes], name: str) -> bytes:
+    """All of a file, if that is no more than a message can be. Raises CommandError, OSError."""
+    pieces, size = [], 0
+    while piece := file.read(PIECE_BYTES):
+        size += len(piece)
+        if size > MAX_BYTES:
+            raise CommandError(f"{name}: expected at most {MAX_BYTES >> 20} MiB, got more: that is no single message")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def message_named(name: str) -> Any:

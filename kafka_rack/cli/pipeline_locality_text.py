@@ -11,6 +11,7 @@ from kafka_rack.cli.tables import table
 from kafka_rack.locality.amounts import MONTH_SECONDS, bytes_text, duration_text, money_text
 from kafka_rack.locality.forecast import Forecast
 from kafka_rack.locality.prices import Prices
+from kafka_rack.printable import printable
 
 MOST_PAIRS, MOST_REASONS, MOST_NOTES = 8, 8, 6
 
@@ -33,7 +34,7 @@ def as_text(result: Mapping[str, Any]) -> str:
     if result["avoidable"]:
         lines += ["", *reasons(result, currency)]
     notes = result["notes"]
-    lines += [f"note: {note}" for note in notes[:MOST_NOTES]]
+    lines += [f"note: {printable(note)}" for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
         lines.append(f"and {len(notes) - MOST_NOTES} notes more in locality.json")
     lines.append(f"{result['assumptions'][0]} Results below {result['out']}")

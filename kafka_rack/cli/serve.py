@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import gc
+import logging
 import os
 import signal
 import sys
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError, environment
 from kafka_rack.cli.control_token import ServedToken, served_token
+from kafka_rack.printable import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +33,12 @@ HIGHEST_PORT = 65535
 LOOPBACK = "127.0.0.1"
 CAPTURE_BYTES = 64 << 20
 PARENT_LOOK_S = 1.0
-STANDARD_STREAMS = (0, 1, 2)
+STANDARD_STREAMS = STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = 0, 1, 2
+NO_SOCKETS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 LOOPS = ("asyncio", "uvloop")
 PROTOCOL_SETTING = "inter.broker.protocol.version"
+
+log = logging.getLogger("mockbroker")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,6 +151,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     faults = faults_from(arguments.faults)
     brokers, settings = brokers_from(arguments, settings)
     from kafka_rack.errors import KafkaRackError
+    from mockbroker.adapters.log_output import LogOutput
     from mockbroker.adapters.open_files import raise_open_files_limit
     from mockbroker.adapters.server import MockCluster
     from mockbroker.state.errors import ApiError
@@ -170,11 +177,16 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     if cluster.settings_without_effect and not arguments.quiet:
         sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
     raise_open_files_limit()
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        try:
+    output = LogOutput(STANDARD_ERROR)
+    logging.getLogger().addHandler(output)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
             return runner.run(serve(cluster, arguments, token))
-        except KafkaRackError as error:  # a placer that cannot close
-            raise CommandError(str(error)) from error
+    except KafkaRackError as error:  # a placer that cannot close
+        raise CommandError(str(error)) from error
+    finally:
+        logging.getLogger().removeHandler(output)
+        output.close()
 
 
 def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -196,13 +208,14 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
     ended = asyncio.Event()
     parent = os.getppid()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(report_loop_error)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     try:
         await cluster.start()
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from None
-    written: list[Path] = []
+    written: dict[Path, str] = {}
     control = None
     try:
         if arguments.control_port is not None:
@@ -220,12 +233,13 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
             except OSError as error:
                 raise CommandError(f"control API: {error.strerror or error}") from None
         if arguments.bootstrap_file:
-            written.append(write_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
+            written.update(write_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
         if arguments.control_file and control is not None:
-            written.append(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
-        if not arguments.quiet and arguments.ready_fd != sys.stdout.fileno():
-            sys.stdout.write(banner(cluster, control, token.text if token.is_new else None))
-            sys.stdout.flush()
+            written.update(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
+        if not arguments.quiet and arguments.ready_fd != STANDARD_OUTPUT:
+            with suppress(OSError):  # nobody reads it
+                sys.stdout.write(banner(cluster, control, token.text if token.is_new else None))
+                sys.stdout.flush()
         if arguments.ready_fd is not None:
             tell_ready(arguments.ready_fd, cluster, control)
         gc.freeze()
@@ -236,8 +250,8 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
     finally:
         if control is not None:
             await control.__aexit__()
-        for path in written:
-            path.unlink(missing_ok=True)
+        for path, text in written.items():
+            unlink_own(path, text)
         await cluster.close()
     return DONE
 
@@ -264,9 +278,9 @@ def banner(cluster: Any, control: Any, new_token: str | None = None) -> str:
     for broker in brokers:
         addresses = f"{broker.host}:{broker.port}"
         for listener in broker.listeners[1:]:
-            for_whom = f"clients of rack {listener.rack}" if listener.rack is not None else listener.name
+            for_whom = f"clients of rack {printable(listener.rack)}" if listener.rack is not None else listener.name
             addresses += f", {listener.host}:{listener.port} for {for_whom}"
-        lines.append(f"  {broker.id:<6}  {broker.rack or '-':<{width}}  {addresses}")
+        lines.append(f"  {broker.id:<6}  {printable(broker.rack or '-'):<{width}}  {addresses}")
     if cluster.state.zookeeper is not None:
         lines += ["", f"ZooKeeper mode, controller {cluster.state.controller_id()}"]
         for broker_id, software in sorted(cluster.state.zookeeper.running.items()):
@@ -396,7 +410,11 @@ def settings_from(given: list[str]) -> dict[str, str]:
 def topic_from(text: str, most_parts: int) -> tuple[str, int, int]:
     """Name, partitions and replication factor out of ``orders:6:3``; -1 for what is left out."""
     name, *numbers = text.split(":")
-    if len(numbers) >= most_parts or not name or not all(number.isdigit() and int(number) > 0 for number in numbers):
+    if (
+        len(numbers) >= most_parts
+        or not name
+        or not all(number.isdecimal() and len(number) < 10 and int(number) > 0 for number in numbers)
+    ):
         form = "NAME[:PARTITIONS[:RF]]" if most_parts == 3 else "NAME[:PARTITIONS]"
         raise UsageError(f"topic: expected {form} with numbers from 1, got {text!r}")
     values = [int(number) for number in numbers]
@@ -410,8 +428,8 @@ def path_of(name: str) -> Path:
     return Path(name)
 
 
-def write_whole(name: str, text: str) -> Path:
-    """Write a file so that nobody reads half of it; folders are made. Raises CommandError."""
+def write_whole(name: str, text: str) -> dict[Path, str]:
+    """Write a file so that nobody reads half of it; folders are made. Gives it with its text. Raises CommandError."""
     path = path_of(name)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -422,4 +440,22 @@ def write_whole(name: str, text: str) -> Path:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         raise CommandError(f"cannot write {path}: {error.strerror}") from None
-    return path
+    return {path: text}
+
+
+def unlink_own(path: Path, text: str) -> None:
+    """Take a file away that was written here, unless another cluster has written it since."""
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text() == text:
+            path.unlink()
+
+
+def report_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """One line where the system gives no more sockets: accepting pauses, and goes on by itself."""
+    error = context.get("exception")
+    if isinstance(error, OSError) and error.errno in NO_SOCKETS and "accept" in str(context.get("message")):
+        log.warning("no connection is accepted for a moment: %s", error.strerror)
+        return
+    if isinstance(error, ValueError) and "_start_serving" in str(context.get("message")):
+        return  # a listener that was closed during such a pause: asyncio wants to go on with it
+    loop.default_exception_handler(context)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from kafka_rack.cli import CommandError
+from kafka_rack.printable import printable
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -19,9 +20,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         12  -
     """
     texts = [[cell(value) for value in row] for row in rows]
-    widths = [max(len(name), *(len(row[at]) for row in texts), 0) for at, name in enumerate(columns)]
+    widths = [max(len(printable(name)), *(len(row[at]) for row in texts), 0) for at, name in enumerate(columns)]
     right = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(columns))]
-    lines = [columns, *texts]
+    lines = [[printable(name) for name in columns], *texts]
     return "\n".join(
         "  ".join(
             text.rjust(width) if to_right else text.ljust(width)
@@ -32,10 +33,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def cell(value: object) -> str:
-    """One value: floats with four significant digits, nothing as a dash."""
+    """One value: floats with four significant digits, nothing as a dash, control characters as escapes."""
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
 
 
 def write_whole(path: str, text: str) -> None:

@@ -197,24 +197,33 @@ class Source:
     def close(self) -> None:
         self._file.close()
 
-    def _more(self) -> bool:
+    def _more(self, mark: bytes = b"", size: int = 0) -> bool:
+        """Take chunks of the file up to one with ``mark`` in it, or until ``size`` bytes are there; False at the end.
+
+        They are put together once, so that what is long costs its length and not the square of it.
+        """
         if self.damage is not None:
             raise self.damage
+        held = [self._buffer[self._at :]]
+        held_bytes = len(held[0])
         try:
-            chunk = next(self._chunks, b"")
+            while True:
+                chunk = next(self._chunks, b"")
+                held.append(chunk)
+                held_bytes += len(chunk)
+                if not chunk or (mark in chunk and held_bytes >= size):
+                    return chunk != b""
         except (Damage, OSError) as damage:
             reason = damage.reason if isinstance(damage, Damage) else unreadable(damage)
-            self.damage = Damage(self.position + len(self._buffer) - self._at, reason)
+            self.damage = Damage(self.position + held_bytes, reason)
             raise self.damage from None
-        if not chunk:
-            return False
-        self._buffer = self._buffer[self._at :] + chunk
-        self._at = 0
-        return True
+        finally:
+            self._buffer = b"".join(held)
+            self._at = 0
 
     def read(self, size: int) -> bytes:
         """The next ``size`` bytes; fewer only at the end."""
-        while len(self._buffer) - self._at < size and self._more():
+        while len(self._buffer) - self._at < size and self._more(size=size):
             pass
         taken = self._buffer[self._at : self._at + size]
         self._at += len(taken)
@@ -225,7 +234,7 @@ class Source:
         """The next ``size`` bytes without taking them; fewer at the end, and before damage, which a read will tell."""
         if len(self._buffer) - self._at < size:
             with suppress(Damage):
-                while len(self._buffer) - self._at < size and self._more():
+                while len(self._buffer) - self._at < size and self._more(size=size):
                     pass
         return self._buffer[self._at : self._at + size]
 
@@ -241,7 +250,7 @@ class Source:
         A last line without an end comes too, by itself: then ``position`` is right behind it.
         """
         while (end := self._buffer.rfind(b"\n", self._at)) < 0:
-            if not self._more():
+            if not self._more(b"\n"):
                 rest = self.read(len(self._buffer) - self._at)
                 return [rest] if rest else []
         lines = self._buffer[self._at : end].split(b"\n")
@@ -254,8 +263,8 @@ class Source:
         start = 0
         while (end := self._buffer.find(b"\n", self._at + start)) < 0:
             start = len(self._buffer) - self._at
-            if not self._more():
-                return self.read(start)
+            if not self._more(b"\n"):
+                return self.read(len(self._buffer) - self._at)
         return self.read(end + 1 - self._at)
 
 

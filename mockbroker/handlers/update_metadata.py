@@ -36,7 +36,11 @@ def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadat
     if NO_EPOCH != request.broker_epoch < zookeeper.broker_epoch(call.broker.id):
         return UpdateMetadataResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
     without_rack = "" if zookeeper.running[call.broker.id].since(GENERATED_SINCE) else None
-    brokers = [live_broker(call.version, broker, without_rack) for broker in request.live_brokers]
+    brokers = [
+        live_broker(call.version, broker, without_rack)
+        for broker in request.live_brokers
+        if call.version == 0 or broker.endpoints  # without an address nobody is told of it
+    ]
     cache.update(request.controller_id, request.controller_epoch, brokers, read_partition_states(call.version, request))
     call.cluster.notify(cache)
     return UpdateMetadataResponse()

@@ -87,7 +87,7 @@ def topics(control: ControlConnection, arguments: argparse.Namespace) -> None:
 def new_topic(arguments: argparse.Namespace) -> dict[str, Any]:
     """The body of POST /topics out of NAME[:PARTITIONS[:RF]] and settings. Raises UsageError."""
     name, *numbers = arguments.topic.split(":")
-    if len(numbers) > 2 or not all(number.isdigit() for number in numbers):
+    if len(numbers) > 2 or not all(number.isdecimal() and len(number) < 10 for number in numbers):
         raise UsageError(f"topic: expected NAME[:PARTITIONS[:RF]] with numbers from 1, got {arguments.topic!r}")
     body: dict[str, Any] = {"name": name, "diskless": arguments.diskless}
     for key, number in zip(("partitions", "replication_factor"), numbers, strict=False):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_rack.cli.tables import table
+from kafka_rack.printable import printable
 
 REQUEST_WIDTHS = (12, 22, 6, 20, 7, 8, 24)
 
@@ -37,7 +38,7 @@ def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dic
     if cluster["clock_ms"]:
         lines.append(f"the wall clock is {cluster['clock_ms']} ms ahead")
     if faults:
-        lines.append(f"faults: {', '.join(one['id'] for one in faults)}")
+        lines.append(f"faults: {', '.join(printable(one['id']) for one in faults)}")
     if moved["calls"]:
         lines.append(
             f"{moved['calls']} calls: {moved['local_bytes']} bytes in their rack, {moved['cross_bytes']} across racks, "
@@ -79,7 +80,7 @@ def topics(found: Sequence[dict[str, Any]]) -> str:
 
 
 def topic(found: dict[str, Any]) -> str:
-    settings = "".join(f", {name}={value}" for name, value in found["configs"].items())
+    settings = "".join(f", {name}={printable(str(value))}" for name, value in found["configs"].items())
     kind = ", diskless" if found["diskless"] else ""
     return f"{found['name']}, id {found['id']}{kind}{settings}\n\n{partitions(found['partitions'])}"
 
@@ -115,7 +116,7 @@ def groups(found: Sequence[dict[str, Any]]) -> str:
 
 def group(found: dict[str, Any]) -> str:
     first = (
-        f"{found['id']}, {found['type']}, {found['state']}, generation {found['generation']}, "
+        f"{printable(found['id'])}, {found['type']}, {found['state']}, generation {found['generation']}, "
         f"coordinator {found['coordinator']}, lag {found['lag']}"
     )
     lines = [first]
@@ -203,7 +204,8 @@ class RequestLines:
 
 
 def row(cells: Sequence[str], last: str) -> str:
-    return "  ".join([*(cell.ljust(width) for cell, width in zip(cells, REQUEST_WIDTHS, strict=True)), last]).rstrip()
+    shown = (printable(cell).ljust(width) for cell, width in zip(cells, REQUEST_WIDTHS, strict=True))
+    return "  ".join([*shown, printable(last)]).rstrip()
 
 
 def traffic(found: dict[str, Any]) -> str:

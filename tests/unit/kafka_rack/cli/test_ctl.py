@@ -291,3 +291,32 @@ def test_the_token_is_found_in_a_file_a_variable_or_the_address_that_serve_print
 def test_a_token_file_that_is_not_there_is_one_line(tmp_path, capsys):
     assert main(["ctl", "status", "--token-file", str(tmp_path / "none")]) == 1
     assert "cannot read the token in" in capsys.readouterr().err
+
+
+# what clients say of themselves
+
+
+def test_a_client_whose_names_hold_escape_codes_forges_nothing_on_a_terminal(ctl, served):
+    evil = "a\x1b[2J\nforged\x9b1m\u202e"
+
+    async def ask() -> None:
+        address = served.ready["bootstrap_servers"].split(",")[0]
+        async with WireClient(address, client_id=evil) as client:
+            await client.ask(fetch_request(rack_id=evil), 12)
+
+    asyncio.run(ask())
+    for words in (["requests"], ["status"], ["traffic"], ["metrics"], ["assert", "no-errors", "--topic", "none"]):
+        said = ctl(*words)
+        shown = said.out + said.err
+        assert not set("\x1b\x9b\u202e") & set(shown), words
+        assert not [line for line in shown.splitlines() if line.startswith("forged")], words
+    assert r"a\x1b[2J\x0aforged\x9b1m\u202e" in ctl("requests").out
+
+
+@pytest.mark.parametrize("number", ["\N{SUPERSCRIPT TWO}", "9" * 5000, "x\x1b[2J"])
+def test_a_broker_by_no_number_is_one_line(ctl, number):
+    said = ctl("stop", "broker", number)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.count("\n") == 1
+    assert "there is no broker" in said.err
+    assert "\x1b" not in said.err

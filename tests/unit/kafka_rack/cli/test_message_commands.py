@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kafka_rack.cli import main
+from kafka_rack.cli import main, message_input
 
 METADATA_V1 = "0000000100066576656e7473"
 FRAME = "00030001" + "00000007" + "000474657374" + METADATA_V1
@@ -139,3 +139,22 @@ def test_messages_calls_a_struct_by_its_name_even_where_it_has_a_field_called_na
 def test_messages_describes_fields_with_their_versions(kafka_rack):
     _, out, _ = kafka_rack("messages", "MetadataResponse")
     assert "  rack: string, versions 1+, nullable 1+, default None, ignorable" in out.splitlines()
+
+
+def test_decode_of_a_file_without_end_says_what_was_too_much(kafka_rack, monkeypatch):
+    monkeypatch.setattr(message_input, "MAX_BYTES", 3 << 20)
+    assert kafka_rack("decode", "--message", "MetadataRequest", "/dev/zero") == (
+        1,
+        "",
+        "kafka-rack decode: /dev/zero: expected at most 3 MiB, got more: that is no single message\n",
+    )
+
+
+def test_decode_shows_control_characters_of_names_as_escapes(kafka_rack):
+    name = "a\x1b[2J\x9b\u202e".encode()
+    body = "00000001" + len(name).to_bytes(2, "big").hex() + name.hex()
+    arguments = ["decode", "--message", "MetadataRequest", "--version", "1", "--hex", body]
+    _, out, _ = kafka_rack(*arguments)
+    assert json.loads(out)["topics"] == [{"name": "a\x1b[2J\x9b\u202e"}]
+    _, explained, _ = kafka_rack(*arguments, "--explain")
+    assert not set("\x1b\x9b\u202e") & set(out + explained)

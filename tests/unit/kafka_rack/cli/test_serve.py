@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -20,7 +21,7 @@ import pytest
 from kafka_rack.cli import UsageError, main
 from kafka_rack.cli.serve import loop_factory_of
 from protocol.apis.metadata import MetadataRequest
-from tests.progress import end_of, while_it_works
+from tests.progress import end_of, wait_until, while_it_works
 from tests.serve_process import serve_process
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -429,3 +430,114 @@ async def test_a_token_in_the_environment_is_asked_for_and_goes_before_a_file():
         async with httpx.AsyncClient(trust_env=False) as http:
             assert (await http.get(url)).status_code == 401
             assert (await http.get(url, headers={"authorization": f"Bearer {token}"})).status_code == 200
+
+
+# what is left running
+
+
+def send_garbage(address: str, number: int) -> None:
+    """Connect, send what is no request, and wait to be cut off, so many times."""
+    host, _, port = address.rpartition(":")
+    for _ in range(number):
+        with socket.create_connection((host, int(port))) as connection, contextlib.suppress(ConnectionError):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: \x1b[2J\r\n\r\n")
+            while connection.recv(1000):
+                pass
+
+
+def brokers_shown(served) -> int:
+    response = httpx.get(f"{served.ready['control']}/cluster", trust_env=False, timeout=None)
+    return len(response.json()["brokers"])
+
+
+def test_bad_connections_do_not_stop_a_cluster_whose_standard_error_nobody_reads():
+    with serve_process("--control-port", "0", "--quiet") as served:
+        send_garbage(served.ready["bootstrap_servers"].split(",")[0], 800)
+        assert brokers_shown(served) == 3
+        served.process.send_signal(signal.SIGTERM)
+        _, errors = end_of(served.process, "the end of serve")
+    assert served.process.returncode == 0
+    first, *rest = errors.splitlines()
+    assert "closes the connection of 127.0.0.1" in first
+    assert len(rest) <= 5, errors
+    assert "\x1b" not in errors
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_without_file_descriptors_left_accepting_pauses_and_goes_on_with_few_lines(loop, tmp_path):
+    ready = tmp_path / "bootstrap"
+    script = f"ulimit -n 64; exec {sys.executable} -m kafka_rack.cli serve --port 0 --brokers 1 --racks a --quiet"
+    process = subprocess.Popen(
+        ["sh", "-c", f"{script} --loop {loop} --bootstrap-file {ready}"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    opened: list[socket.socket] = []
+    try:
+        wait_until(lambda: ready.exists() or process.poll() is not None, "kafka-rack serve")
+        host, _, port = ready.read_text().strip().rpartition(":")
+        for _ in range(150):
+            with contextlib.suppress(OSError):
+                opened.append(socket.create_connection((host, int(port))))
+        for connection in opened:
+            connection.close()
+
+        def is_served() -> bool:
+            async def ask() -> int:
+                async with WireClient(f"{host}:{port}") as client:
+                    return len((await client.ask(METADATA, 12)).brokers)
+
+            with contextlib.suppress(OSError, EOFError, asyncio.IncompleteReadError):
+                return asyncio.run(ask()) == 1
+            return False
+
+        wait_until(is_served, "a connection that is served")
+        process.send_signal(signal.SIGTERM)
+        _, errors = end_of(process, "the end of serve")
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(errors.splitlines()) <= 5, errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("closing", [">&-", "| true"])
+def test_a_standard_output_that_is_closed_ends_nothing(closing, tmp_path):
+    ready = tmp_path / "bootstrap"
+    command = (
+        f"{sys.executable} -m kafka_rack.cli serve --port 0 --bootstrap-file {ready} & echo $! >{tmp_path}/pid; wait $!"
+    )
+    process = subprocess.Popen(
+        ["sh", "-c", f"{{ {command}; echo $? >{tmp_path}/code; }} {closing}"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    wait_until(lambda: ready.exists() or (tmp_path / "code").exists(), "kafka-rack serve")
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+    _, errors = end_of(process, "the end of serve")
+    assert (tmp_path / "code").read_text().strip() == "0", errors
+    assert "Traceback" not in errors
+
+
+def test_a_cluster_leaves_the_bootstrap_file_of_another_alone(tmp_path):
+    file = tmp_path / "bootstrap"
+    with serve_process("--quiet", "--bootstrap-file", str(file)) as first:
+        with serve_process("--quiet", "--bootstrap-file", str(file)) as second:
+            first.process.send_signal(signal.SIGTERM)
+            assert end_of(first.process, "the end of serve") == ("", "")
+            assert file.read_text().strip() == second.ready["bootstrap_servers"]
+            second.process.send_signal(signal.SIGTERM)
+            assert end_of(second.process, "the end of serve") == ("", "")
+        assert not file.exists()
+
+
+@pytest.mark.parametrize("number", ["\N{SUPERSCRIPT TWO}", "9" * 5000, "-1", ""])
+def test_a_number_that_is_none_is_one_line(number, capsys):
+    assert main(["serve", "--topic", f"orders:{number}"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "expected NAME[:PARTITIONS[:RF]] with numbers from 1" in error

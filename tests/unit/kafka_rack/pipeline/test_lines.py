@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kafka_rack.pipeline import files
 from kafka_rack.pipeline.arrow import record_batch
 from kafka_rack.pipeline.blocks import plan
 from kafka_rack.pipeline.captures import Options
@@ -310,3 +311,30 @@ def test_a_response_without_its_request_is_kept_as_such(tmp_path):
         "a request of 2 bytes, but its header takes 8 at least",
     ]
     assert [row["api"] for row in frames] == ["unknown", "unknown"]
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_long_line_is_put_together_once(tmp_path, compressed, monkeypatch):
+    """Not again with each chunk, which would cost the square of its length."""
+    monkeypatch.setattr(files, "CHUNK_BYTES", 64)
+    path = tmp_path / "long.jsonl"
+    text = b"first\n" + b"x" * 500_000 + b"\nlast"
+    path.write_bytes(gzip.compress(text) if compressed else text)
+    with files.Source(str(path)) as source:
+        joined = []
+        more = source._more
+
+        def counted(*arguments, **named):
+            found = more(*arguments, **named)
+            joined.append(len(source._buffer))
+            return found
+
+        monkeypatch.setattr(source, "_more", counted)
+        lines = []
+        while found := source.whole_lines():
+            lines += found
+        assert b"\n".join(lines) == text
+        assert sum(joined) < 3 * len(text)
+        assert source.position == len(text)
+    with files.Source(str(path)) as source:
+        assert [source.read_line() for _ in range(4)] == [*text.splitlines(keepends=True), b""]

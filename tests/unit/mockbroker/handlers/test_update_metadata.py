@@ -19,6 +19,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
 from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.apis.controller import UpdateMetadataRequest
+from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode
 from protocol.headers import read_request
 from protocol.json_form import to_json
@@ -188,3 +189,18 @@ def test_a_deleted_topic_travels_as_leader_minus_2(told):
     told.cluster.delete_topic(told.cluster.topics["orders"])
     request = request_of(told.cluster.take_updates()[0])
     assert [one.leader for topic in request.topic_states for one in topic.partition_states] == [DELETED] == [-2]
+
+
+def test_a_broker_without_an_address_is_shown_to_nobody(told):
+    zookeeper = told.cluster.zookeeper
+    brokers = [
+        UpdateMetadataRequest.Broker(id=7),
+        UpdateMetadataRequest.Broker(
+            id=1, endpoints=[UpdateMetadataRequest.Broker.Endpoint(port=9093, host="127.0.0.1", listener="PLAINTEXT")]
+        ),
+    ]
+    forged = UpdateMetadataRequest(
+        controller_id=0, controller_epoch=zookeeper.controller_epoch, broker_epoch=-1, live_brokers=brokers
+    )
+    assert told.ask(forged, version=6, broker=1).error_code == ErrorCode.NONE
+    assert [one.node_id for one in told.ask(MetadataRequest(topics=None), version=9, broker=1).brokers] == [1]
