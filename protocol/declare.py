@@ -150,6 +150,12 @@ class MessageType(msgspec.StructMeta):
         return cls.message.valid_versions
 
     @property
+    def stable_versions(cls) -> VersionRange:
+        """The same without a newest one that is still to change, and that Kafka serves only where it is told to."""
+        message, valid = cls.message, cls.message.valid_versions
+        return VersionRange(valid.lowest, valid.highest - 1) if message.latest_unstable else valid
+
+    @property
     def flexible_versions(cls) -> VersionRange:
         """Those among them with compact lengths and tagged fields (KIP-482)."""
         return cls.message.flexible_versions

@@ -196,7 +196,9 @@ class CallPath:
                 return None
             if api_key not in MODULE_OF_API:
                 return Close(f"API key {api_key} is not served")
-            versions = message_class(api_key, "request").valid_versions
+            request = message_class(api_key, "request")
+            unstable = self.cluster.settings["unstable.api.versions.enable"]
+            versions = request.valid_versions if unstable else request.stable_versions
             lowest = LOWEST_SERVED.get(api_key, 0)
             if version in versions and version >= lowest:
                 self._served.add(call.frame[:4])

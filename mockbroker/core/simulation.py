@@ -95,7 +95,7 @@ class Simulation(StateCommands):
         ticket = self.next_ticket
         self.next_ticket += 1
         if version is None:
-            version = type(request).valid_versions.highest
+            version = type(request).stable_versions.highest
         frame = request_frame(request, version, correlation_id=ticket, client_id=client_id)
         session = self.engine.session(
             self.cluster.brokers[broker],

@@ -23,6 +23,7 @@ from protocol.registry import message_class
 API_VERSIONS_KEY = 18
 TELEMETRY_KEYS = (71, 72)
 TELEMETRY_SETTING = "client.telemetry.enable"  # without a receiver of client metrics Kafka does not name them
+UNSTABLE_SETTING = "unstable.api.versions.enable"  # whether newest versions that are still to change are served
 PRODUCE = 0
 """Is told from version 0 on also where older ones than 3 are refused: librdkafka would not compress (KAFKA-18659)."""
 KIP_511_VERSION = 3
@@ -51,7 +52,7 @@ VERSIONS: dict[int, tuple[int, int]] = {
     18: (0, 5),
     19: (0, 7),
     20: (0, 6),
-    22: (0, 6),
+    22: (0, 5),
     23: (0, 4),
     24: (0, 5),
     25: (0, 4),
@@ -103,7 +104,8 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
     hidden = () if call.cluster.settings[TELEMETRY_SETTING] else TELEMETRY_KEYS
     limits = call.session.served_versions
     if limits is None:
-        shown = [served(api_key) for api_key in sorted(MODULE_OF_API) if api_key not in hidden]
+        unstable = call.cluster.settings[UNSTABLE_SETTING]
+        shown = [served(api_key, unstable=unstable) for api_key in sorted(MODULE_OF_API) if api_key not in hidden]
         return with_features(call, ApiVersionsResponse(api_keys=shown))
     response = ApiVersionsResponse(
         api_keys=[
@@ -167,12 +169,14 @@ def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVe
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=known)
 
 
-def served(api_key: int) -> ApiVersionsResponse.ApiVersion:
-    lowest, highest = VERSIONS.get(api_key) or declared_versions(api_key)
+def served(api_key: int, *, unstable: bool = False) -> ApiVersionsResponse.ApiVersion:
+    found = None if unstable else VERSIONS.get(api_key)
+    lowest, highest = found or declared_versions(api_key, unstable=unstable)
     return ApiVersionsResponse.ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
 
 
-def declared_versions(api_key: int) -> tuple[int, int]:
+def declared_versions(api_key: int, *, unstable: bool = False) -> tuple[int, int]:
     """Oldest and newest version of an API that is served, as its request is declared."""
-    versions = message_class(api_key, "request").valid_versions
+    request = message_class(api_key, "request")
+    versions = request.valid_versions if unstable else request.stable_versions
     return (LOWEST_SERVED.get(api_key, versions.lowest), versions.highest)

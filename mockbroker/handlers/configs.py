@@ -16,7 +16,7 @@ from typing import Any
 from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.configs.alterations import LOGGERS, OPERATIONS, ConfigAlterations
+from mockbroker.state.configs.alterations import LOGGERS, ConfigAlterations
 from mockbroker.state.configs.described import (
     DescribedConfig,
     broker_configs,
@@ -140,14 +140,13 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
         changes = [(one.name, one.config_operation, one.value) for one in resource.configs]
         return alterations.incremental((resource.resource_type, resource.resource_name), changes)
 
+    def fails(resource: IncrementalAlterConfigsRequest.Resource) -> bool:
+        changes = [(one.name, one.config_operation, one.value) for one in resource.configs]
+        return alterations.fails_controller((resource.resource_type, resource.resource_name), changes)
+
     return IncrementalAlterConfigsResponse(
-        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource, fails_controller)
+        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource, fails)
     )
-
-
-def fails_controller(resource: IncrementalAlterConfigsRequest.Resource) -> bool:
-    """Whether Kafka's controller fails at a resource, and so does nothing of all that it is asked."""
-    return any(one.config_operation not in OPERATIONS for one in resource.configs)
 
 
 @handles(AlterConfigsRequest)

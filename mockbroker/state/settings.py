@@ -59,6 +59,7 @@ DEFAULTS: dict[str, Any] = {
     "transaction.state.log.replication.factor": 3,
     "transaction.state.log.segment.bytes": 104857600,
     "transaction.two.phase.commit.enable": False,
+    "unstable.api.versions.enable": False,
     "zookeeper.session.timeout.ms": 18000,
     "zookeeper.connect": "",  # anything here makes it ZooKeeper mode, up to 3.9; there is no other ZooKeeper than ours
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.configs.broker_rules import check_broker_configs
 from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, find_definition
 from mockbroker.state.configs.effective import ALL_BROKERS, MIN_INSYNC_REPLICAS, RESOURCE_TYPES, ClusterConfigs
@@ -75,6 +76,16 @@ class ConfigAlterations:
             after = self.broker_after(name, changes)
             check_broker_configs(self.configs, int(name) if name else None, after)
         return lambda: self._write(kind, name, changed(self.configs, kind, name, changes))
+
+    def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
+        """Whether Kafka's controller fails at a resource, and so does nothing of all that it is asked."""
+        kind = KINDS.get(resource[0])
+        try:
+            if kind is not None:
+                changed(self.configs, kind, resource[1], changes)
+        except ApiError as error:
+            return error.code == ErrorCode.UNKNOWN_SERVER_ERROR
+        return False
 
     def whole(self, resource: Resource, values: Sequence[tuple[str, str | None]]) -> Callable[[], None]:
         """Check, as the broker that is asked, that a resource has these configs and no others.
@@ -188,7 +199,9 @@ def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Cha
     Raises ApiError: INVALID_CONFIG, UNKNOWN_SERVER_ERROR for an operation that there is not.
     """
     before, new = configs.own(kind, name), dict[str, str | None]()
-    for config, operation, value in changes:
+    by_name = {config: (operation, value) for config, operation, value in changes}
+    for config in hash_order(by_name, string_hash):  # the first that is wrong counts
+        operation, value = by_name[config]
         current = before.get(config)
         if operation not in OPERATIONS:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without words, as Kafka

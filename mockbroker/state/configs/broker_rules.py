@@ -50,6 +50,9 @@ LIKE_ALL, FOR_EVER = -2, -1
 AT_LEAST = {"log.roll.ms": 1, "log.roll.jitter.ms": 0, "producer.id.expiration.ms": 0}
 MEGABYTE = 1 << 20
 KAFKA_CLASSES = ("org.apache.kafka.", "java.")
+REPORTERS = "metric.reporters"
+LIMITS_BY_IP = "max.connections.per.ip.overrides"
+LIMIT_OF_IP = re.compile(r".*:[+-]?[0-9]+\s*")
 
 
 def without_listener(name: str, *, of_mechanism: bool = True) -> str:
@@ -101,6 +104,10 @@ def check_type(name: str, text: str) -> None:
         raise refusal(str(error)) from None
     if found.type is ConfigType.CLASS and value and not value.startswith(KAFKA_CLASSES):
         raise refusal(f"{name}: expected a class that the broker can load, got {text!r}")
+    if name == REPORTERS and not all(one.startswith(KAFKA_CLASSES) for one in value):
+        raise refusal(f"{name}: expected classes that the broker can load, got {text!r}")
+    if name == LIMITS_BY_IP and text.strip() and not all(LIMIT_OF_IP.fullmatch(one) for one in text.split(",")):
+        raise refusal(f"{name}: expected ADDRESS:NUMBER, one or several with commas between them, got {text!r}")
 
 
 def is_per_broker(name: str) -> bool:

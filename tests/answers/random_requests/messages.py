@@ -75,7 +75,7 @@ class MessageMaker:
         if self.api == "Metadata":
             found["allowAutoTopicCreation"] = False
         if self.api == "AlterConfigs":  # to a resource that comes twice Kafka gives no answer
-            named = {(one["resourceType"], one["resourceName"]): one for one in found["resources"]}
+            named = {(one["resourceType"] or 77, one["resourceName"]): one for one in found["resources"]}
             found["resources"] = list(named.values())
         if self.api == "Fetch":
             found.pop("replicaState", None)

@@ -225,6 +225,7 @@ class Configs(Ordinary):
     SETTINGS: ClassVar = BASE | {
         "group.share.assignment.interval.ms": "0",
         "group.streams.assignment.interval.ms": "0",
+        "log.cleaner.dedupe.buffer.size": "2097152",
     }
     OPERATIONS: ClassVar = {
         "DescribeConfigs": 4,

@@ -65,6 +65,8 @@ def run_against_kafka(both: Both, options: argparse.Namespace) -> int:
             print(f"\nseed {seed - 1}")
             tell(shrinking.found, shrinking.plan, options.family)
             causes[shrinking.found.cause] = max(1, causes[shrinking.found.cause])
+        except KeyboardInterrupt:
+            break
         except Exception:  # noqa: BLE001 - it is told, and the next seed goes on
             print(f"\nseed {seed - 1}: FAILED; replay by --replay {plan}")
             traceback.print_exc(limit=-4, file=sys.stdout)

@@ -186,7 +186,7 @@ class Client:
 
     def version_of(self, request_class: Any) -> int:
         """The version to speak with these brokers: the newest that both sides have."""
-        newest = int(self.versions.get(request_class, request_class.valid_versions.highest))
+        newest = int(self.versions.get(request_class, request_class.stable_versions.highest))
         if self.served is not None and request_class.api_key in self.served:
             newest = min(newest, self.served[request_class.api_key][1])
         return newest

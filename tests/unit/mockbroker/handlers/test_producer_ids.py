@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.simulation import Simulation
+from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.error_codes import ErrorCode
+
+UNSTABLE = {"unstable.api.versions.enable": True}
 
 
 def init(sim: Simulation, transactional_id: str | None = None, *, version: int = 5, **fields: Any) -> Any:
@@ -57,12 +59,19 @@ def test_a_foreign_producer_id_is_fenced_and_old_versions_hear_of_an_old_epoch(s
 
 
 def test_a_commit_in_two_phases_has_to_be_allowed_and_takes_no_timeout():
-    sim = Simulation()
+    sim = Simulation(settings=UNSTABLE)
     assert code(init(sim, "t", version=6, enable2_pc=True)) == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    sim = Simulation(settings={"transaction.two.phase.commit.enable": True})
+    sim = Simulation(settings=UNSTABLE | {"transaction.two.phase.commit.enable": True})
     assert init(sim, "t", version=6, enable2_pc=True, transaction_timeout_ms=0).error_code == ErrorCode.NONE
     assert sim.cluster.image.transactions["t"].transaction_timeout_ms == 2**31 - 1
 
 
-def test_no_release_keeps_prepared_transactions_yet(sim):
+def test_a_version_that_is_still_to_change_is_served_where_that_is_set_alone(sim):
+    with pytest.raises(ConnectionClosedError, match="version 0-5, got 6"):
+        init(sim, "t", version=6)
+    assert init(Simulation(settings=UNSTABLE), "t", version=6).error_code == ErrorCode.NONE
+
+
+def test_no_release_keeps_prepared_transactions_yet():
+    sim = Simulation(settings=UNSTABLE)
     assert code(init(sim, "t", version=6, keep_prepared_txn=True)) == ErrorCode.UNSUPPORTED_VERSION
