@@ -56,6 +56,7 @@ BASE_OFFSET, LAST_OFFSET_DELTA = Struct(">q"), Struct(">i")
 MAGIC, LAST_OFFSET_DELTA_AT, MAGIC_OF_BATCHES = 16, 23, 2
 """Where a batch has its magic and, of magic 2, how much later its last offset is than its first."""
 NO_REPLICA = -1
+FUTURE_REPLICA = -3  # of a broker's own replica on its way to another directory
 UNKNOWN_TO_METADATA: dict[int, int] = {
     ErrorCode.UNKNOWN_TOPIC_ID: 1,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2,
@@ -70,7 +71,7 @@ PartitionResponse = FetchResponse.Topic.Partition
 
 class FetchParams(NamedTuple):
     """What a fetch asks for: its partitions in their order, its limits, its session if it has one, its rack, and
-    whether it is to see committed records alone.
+    whether it is to see committed records alone, or as a replica all.
     """
 
     wanted: list[FetchPartition]
@@ -81,6 +82,7 @@ class FetchParams(NamedTuple):
     until_ms: int
     rack: str
     committed_only: bool
+    is_replicas: bool
 
 
 @dataclass(slots=True)
@@ -118,12 +120,15 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     try:
         session, full, wanted = open_session(call, request)
     except ApiError as error:
+        if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            raise
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED) and any(is_known(call, one) for one in wanted):
         raise ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
         )
     max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"], call.cluster.answer_room_bytes)
+    is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in (request.replica_id, request.replica_state.replica_id)
     reading = FetchParams(
         wanted,
         session,
@@ -131,8 +136,9 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         min(request.min_bytes, max_bytes),
         max_bytes,
         call.now_ms + max(0, request.max_wait_ms),
-        request.rack_id if call.version >= FOLLOWER_VERSION else "",
-        call.version >= BATCH_VERSION and request.isolation_level == READ_COMMITTED,
+        request.rack_id if call.version >= FOLLOWER_VERSION and call.replica_id < 0 else "",
+        call.version >= BATCH_VERSION and request.isolation_level == READ_COMMITTED and not is_replicas,
+        is_replicas,
     )
     return read(call, reading)
 
@@ -223,7 +229,10 @@ def read_partition(
     partition = None
     try:
         partition = find_wanted(call, wanted)
-        hosted_by(call, partition, wanted.current_leader_epoch, followers_too=call.version >= FOLLOWER_VERSION)
+        followers_too = call.replica_id < 0 and (reading.is_replicas or call.version >= FOLLOWER_VERSION)
+        hosted_by(call, partition, wanted.current_leader_epoch, followers_too=followers_too)
+        if call.replica_id >= 0 and not partition.topic.diskless:
+            check_is_follower(call, partition, wanted.current_leader_epoch)
         if reading.rack and partition.leader == call.broker.id:
             near = near_replica(call, partition, reading.rack, wanted.fetch_offset)
             if near is not None:
@@ -231,7 +240,7 @@ def read_partition(
                 entry = entry_of(partition, wanted, high_watermark, partition.last_stable_offset(high_watermark))
                 entry.preferred_read_replica = near
                 return PartitionRead(wanted, partition, entry=entry)
-        return read_log(call, partition, wanted, reading.committed_only, room, at_least_one)
+        return read_log(call, partition, wanted, reading, room, at_least_one)
     except ApiError as error:
         entry = PartitionResponse(
             partition_index=wanted.index,
@@ -248,6 +257,19 @@ def read_partition(
                 leader_id=known.leader, leader_epoch=known.leader_epoch
             )
         return PartitionRead(wanted, partition, entry=entry, unknown=UNKNOWN_TO_METADATA.get(error.code, 0))
+
+
+def check_is_follower(call: Call, partition: Partition, leader_epoch: int) -> None:
+    """Nothing if the broker that says that it fetches follows the partition. What it fetches moves nothing here.
+
+    Raises ApiError: NOT_LEADER_OR_FOLLOWER, or UNKNOWN_LEADER_EPOCH to whoever names a leader epoch. Source:
+        Partition.followerReplicaOrThrow, Apache Kafka 4.4.
+    """
+    if call.replica_id not in partition.replicas or call.replica_id == call.broker.id:
+        raise ApiError(
+            ErrorCode.NOT_LEADER_OR_FOLLOWER if leader_epoch == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH,
+            f"expected a follower of {partition.replicas}, got {call.replica_id}",
+        )
 
 
 def is_known(call: Call, wanted: FetchPartition) -> bool:
@@ -275,9 +297,9 @@ def find_wanted(call: Call, wanted: FetchPartition) -> Partition:
 
 
 def read_log(
-    call: Call, partition: Partition, wanted: FetchPartition, committed_only: bool, room: int, at_least_one: bool
+    call: Call, partition: Partition, wanted: FetchPartition, reading: FetchParams, room: int, at_least_one: bool
 ) -> PartitionRead:
-    log = partition.log
+    log, committed_only = partition.log, reading.committed_only
     seen = seen_of(call, partition)
     readable_end = seen[0]
     owner = partition
@@ -295,6 +317,8 @@ def read_log(
             return PartitionRead(wanted, partition, entry=entry)
     max_bytes = min(wanted.max_bytes, room)
     before = last_stable_offset if committed_only else readable_end
+    if reading.is_replicas and partition.leader == call.broker.id and owner is partition:
+        before = log.end_offset
     aborted: list[PartitionResponse.AbortedTransaction] | None = [] if committed_only else None
     offset = wanted.fetch_offset
     if max_bytes < 0 and log.start_offset <= offset < before:
@@ -431,7 +455,7 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
             )
             last_topic = key
         topics[-1].partitions.append(entry)
-        if one.partition is not None and entry.error_code in LEADER_MOVED:
+        if one.partition is not None and entry.error_code in LEADER_MOVED and call.replica_id < 0:
             endpoints.add(call.leadership(one.partition).leader)
         parts.append(part_of(one, entry))
     response = FetchResponse(session_id=session.id if session is not None else NO_SESSION, responses=topics)

@@ -106,7 +106,8 @@ def check_type(name: str, text: str) -> None:
         raise refusal(f"{name}: expected a class that the broker can load, got {text!r}")
     if name == REPORTERS and not all(one.startswith(KAFKA_CLASSES) for one in value):
         raise refusal(f"{name}: expected classes that the broker can load, got {text!r}")
-    if name == LIMITS_BY_IP and text.strip() and not all(LIMIT_OF_IP.fullmatch(one) for one in text.split(",")):
+    limits = text.strip().rstrip(",")
+    if name == LIMITS_BY_IP and limits and not all(LIMIT_OF_IP.fullmatch(one) for one in limits.split(",")):
         raise refusal(f"{name}: expected ADDRESS:NUMBER, one or several with commas between them, got {text!r}")
 
 

@@ -132,7 +132,12 @@ class MessageMaker:
     def value(self, declared: Any, type_: Any, context: Mapping[str, Any], *, is_entry: bool = False) -> Any:
         name = declared.json_name or camel(declared.name)
         is_record = hasattr(type_, "__declaration__")
-        if not is_entry and self.version in declared.nullable and self.random.random() < (0.6 if is_record else 0.12):
+        if (
+            name != "records"
+            and not is_entry
+            and self.version in declared.nullable
+            and self.random.random() < (0.6 if is_record else 0.12)
+        ):
             return None
         if isinstance(type_, Array):
             count = self.random.choice([1, 1, 1, 1, 1, 1, 1, 2, 2, 0, 3])

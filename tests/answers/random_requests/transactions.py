@@ -207,7 +207,7 @@ class Transactions(Turns):
         wanted = {
             "stateFilters": random.choice([[], [], ["Ongoing"], ["Empty", "CompleteCommit"], ["nope"], ["ongoing"]]),
             "producerIdFilters": random.choice([[], [], [self.producers[0].id], [-1]]),
-            "durationFilter": random.choice([-1, -1, 0, MINUTE_MS]),
+            "durationFilter": random.choice([-1, -1, MINUTE_MS]),
             "transactionalIdPattern": random.choice([None, None, "", ".*", "nope", "["]),
         }
         to = random.choice(self.producers).at
