@@ -16,6 +16,7 @@ from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.security.authentication import Authenticator
 
 ANONYMOUS = "User:ANONYMOUS"
 """The principal of a listener that asks for no authentication. Source: KafkaPrincipal, Apache Kafka."""
@@ -45,7 +46,8 @@ class Session:
     listener: str = DEFAULT_LISTENER
     listener_rack: str | None = None
     served_versions: Mapping[int, tuple[int, int]] | None = None
-    is_authenticated: bool = True
+    authenticator: Authenticator | None = None
+    """What stands between the client and the cluster, where it has to say who it is, or again after some time."""
     principal: str = ANONYMOUS
     client_id: str | None = None
     software: tuple[str | None, str | None] = (None, None)
@@ -72,6 +74,10 @@ class Session:
         self.rack_source = None if self.rack is None else RackSource.CLIENT_ID
         if self.rack is None and self.listener_rack:
             self.rack, self.rack_source = self.listener_rack, RackSource.LISTENER
+
+    def authenticated(self, principal: str) -> None:
+        """Take down who the client is."""
+        self.principal, self.observed = principal, None
 
     def learn_rack(self, rack: str) -> None:
         """Take the rack that a request names."""

@@ -81,6 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a broker setting under Kafka's name, or one of the placer (docs/placers.md); repeatable",
     )
+    option(
+        "--user",
+        action="append",
+        metavar="NAME:PASSWORD",
+        help="who may log in, by SASL PLAIN or SCRAM; brokers then let in nobody else (docs/security.md); repeatable",
+    )
     option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
     option("--faults", metavar="FILE", help="what is to go wrong from the start, as JSON or YAML (docs/faults.md)")
     option(
@@ -149,7 +155,8 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     if arguments.capture is not None and arguments.capture.endswith(".gz"):
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     faults = faults_from(arguments.faults)
-    brokers, settings = brokers_from(arguments, settings)
+    users = users_from(arguments.user)
+    brokers, settings = brokers_from(arguments, settings, "SASL_PLAINTEXT" if users else "PLAINTEXT")
     from kafka_rack.errors import KafkaRackError
     from mockbroker.adapters.log_output import LogOutput
     from mockbroker.adapters.open_files import raise_open_files_limit
@@ -163,6 +170,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             capture=arguments.capture,
             capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
             emulate=arguments.emulate,
+            users=users,
         )
         for name, partitions, replication_factor in topics:
             cluster.create_topic(name, partitions, replication_factor)
@@ -340,8 +348,26 @@ def tell_ready(number: int, cluster: Any, control: Any) -> None:
         ready.write(json.dumps(where) + "\n")
 
 
-def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tuple[list[Any], dict[str, str]]:
-    """The brokers that options or properties files describe, and the settings for all of them."""
+def users_from(given: list[str]) -> dict[str, str]:
+    """Passwords by user. Raises UsageError, which repeats no password."""
+    users: dict[str, str] = {}
+    for text in given:
+        name, colon, password = text.partition(":")
+        if not colon or not name or not password:
+            raise UsageError("--user: expected NAME:PASSWORD, got one without a name, a ':' or a password")
+        if users.setdefault(name, password) != password:
+            raise UsageError(f"--user: {name} is given with two passwords")
+    return users
+
+
+def brokers_from(
+    arguments: argparse.Namespace, settings: dict[str, str], protocol: str
+) -> tuple[list[Any], dict[str, str]]:
+    """The brokers that options or properties files describe, and the settings for all of them.
+
+    Args:
+        protocol: the security protocol of listeners of which nothing is said.
+    """
     from mockbroker.state.brokers.numbered import numbered_brokers
 
     if arguments.config:
@@ -366,9 +392,25 @@ def brokers_from(arguments: argparse.Namespace, settings: dict[str, str]) -> tup
     named = set(names) - {""}
     if arguments.listener_per_rack and not named:
         raise UsageError("--listener-per-rack needs --racks")
-    check_ports(port, count, 1 + (len(named) if arguments.listener_per_rack else 0))
-    host = arguments.host or LOOPBACK
-    brokers = numbered_brokers(count, names, host, port, arguments.listener_per_rack, arguments.advertised_host)
+    if "listeners" in settings:
+        for option in ("host", "advertised-host", "port"):
+            if getattr(arguments, option.replace("-", "_")) is not None:
+                raise UsageError(f"--{option} and --set listeners exclude each other")
+    else:
+        check_ports(port, count, 1 + (len(named) if arguments.listener_per_rack else 0))
+    try:
+        brokers = numbered_brokers(
+            count,
+            names,
+            arguments.host or LOOPBACK,
+            port,
+            arguments.listener_per_rack,
+            arguments.advertised_host,
+            settings=settings,
+            protocol=protocol,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     return brokers, settings
 
 

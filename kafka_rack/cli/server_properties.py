@@ -10,15 +10,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mockbroker.state.brokers.broker import Broker, Listener
-from mockbroker.state.configs.effects import OF_A_BROKER, with_effect
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
+from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, with_effect
 from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
+from mockbroker.state.security.protocols import protocols_in
 from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 from mockbroker.state.settings import DEFAULTS
 
-LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
-PLAIN = "PLAINTEXT"
-ANY_HOST = ("", "0.0.0.0", "[::]", "::")  # noqa: S104 - compared with, not bound to
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
 MAY_DIFFER = frozenset({"log.dir", "log.dirs"})  # the first file's are shown for all brokers
 OF_THIS_BROKER = OF_A_BROKER | {PROTOCOL_SETTING}
@@ -60,13 +59,17 @@ def brokers_from_files(
         try:
             others = [name for name in shared if name not in DEFAULTS]
             kafkas = names_without_effect(others, DEFAULTS, properties | dict(given or {}))
-            ineffective = MAY_DIFFER.union(kafkas).difference(with_effect("broker") - MAY_DIFFER)
+            ineffective = MAY_DIFFER.union(kafkas).difference(
+                with_effect("broker") - MAY_DIFFER, [name for name in kafkas if is_of_a_listener(name)]
+            )
         except UnknownSettingError as error:
             raise PropertiesError(f"{path}: {error}") from None
         for name in shared:
             if name in ineffective:
                 settings.setdefault(name, properties[name])
             elif settings.setdefault(name, properties[name]) != properties[name]:
+                if is_of_a_listener(name):  # it may be a secret
+                    raise PropertiesError(f"{path}: {name} differs from that in {said_by[name]}")
                 raise PropertiesError(f"{path}: {name}={properties[name]}, but {settings[name]} in {said_by[name]}")
             said_by.setdefault(name, path)
     return brokers, settings
@@ -76,27 +79,16 @@ def broker_from(path: Path, properties: dict[str, str]) -> Broker:
     """One file's broker."""
     if "controller" in properties.get("process.roles", "") and "broker" not in properties["process.roles"]:
         raise PropertiesError(f"{path}: process.roles={properties['process.roles']} describes no broker")
-    bound = listeners_in(path, "listeners", properties.get("listeners", DEFAULT_LISTENERS))
-    told = listeners_in(path, "advertised.listeners", properties.get("advertised.listeners", ""))
-    for name in controller_listeners(properties):
-        bound.pop(name, None)
-    if not bound:
-        raise PropertiesError(f"{path}: listeners has none for clients")
-    unknown = [name for name in told if name not in bound]
-    if unknown:
-        raise PropertiesError(f"{path}: advertised.listeners names {unknown[0]}, which is not among listeners")
-    protocols = security_protocols(path, properties)
-    listeners = []
-    for name, (host, port) in bound.items():
-        protocol = protocols.get(name, name)
-        if protocol != PLAIN:
-            raise PropertiesError(
-                f"{path}: listener {name} has the security protocol {protocol}, but only {PLAIN} is served"
-            )
-        shown_host, shown_port = told.get(name, (host, port))
-        if shown_host in ANY_HOST:
-            shown_host = "127.0.0.1"
-        listeners.append(Listener(name, shown_host.strip("[]"), shown_port, bind_host=host.strip("[]"), bind_port=port))
+    try:
+        bound = addresses_in("listeners", properties.get("listeners", DEFAULT_LISTENERS))
+        told = addresses_in("advertised.listeners", properties.get("advertised.listeners", ""))
+        for name in controller_listeners(properties):
+            bound.pop(name, None)
+        if not bound:
+            raise ValueError("listeners has none for clients")
+        listeners = listeners_of(bound, told, protocols_in(properties.get("listener.security.protocol.map", "")))
+    except ValueError as error:
+        raise PropertiesError(f"{path}: {error}") from None
     rack, version = properties.get("broker.rack") or None, properties.get(PROTOCOL_SETTING) or None
     check_era(path, properties, version)
     return Broker(broker_id_in(path, properties), rack, listeners, protocol=version)
@@ -131,35 +123,6 @@ def controller_listeners(properties: dict[str, str]) -> list[str]:
     return [name.strip() for name in properties.get("controller.listener.names", "").split(",") if name.strip()]
 
 
-def security_protocols(path: Path, properties: dict[str, str]) -> dict[str, str]:
-    """Listener name -> security protocol, as ``listener.security.protocol.map`` says."""
-    result = {}
-    for pair in properties.get("listener.security.protocol.map", "").split(","):
-        if pair.strip():
-            name, colon, protocol = pair.strip().partition(":")
-            if not colon:
-                raise PropertiesError(
-                    f"{path}: listener.security.protocol.map: expected NAME:PROTOCOL, got {pair.strip()!r}"
-                )
-            result[name] = protocol
-    return result
-
-
-def listeners_in(path: Path, key: str, text: str) -> dict[str, tuple[str, int]]:
-    """Name -> host and port out of ``PLAINTEXT://host:9092,OTHER://:9093``."""
-    result: dict[str, tuple[str, int]] = {}
-    for part in text.split(","):
-        if not part.strip():
-            continue
-        found = LISTENER.fullmatch(part.strip())
-        if found is None or not 0 <= int(found[3]) <= 65535:
-            raise PropertiesError(f"{path}: {key}: expected NAME://HOST:PORT, got {part.strip()!r}")
-        if found[1] in result:
-            raise PropertiesError(f"{path}: {key} has {found[1]} twice")
-        result[found[1]] = (found[2], int(found[3]))
-    return result
-
-
 def read_properties(path: Path) -> dict[str, str]:
     """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments."""
     try:
@@ -178,9 +141,16 @@ def read_properties(path: Path) -> dict[str, str]:
             continue
         found = re.fullmatch(r"([^\s=:]+)(?:\s*[=:]\s*|\s+)(.*)", line)
         if found is None:
-            raise PropertiesError(f"{path}, line {number}: {line!r} is not KEY=VALUE")
+            shown = "a line with a secret" if is_secret(line) else repr(line)
+            raise PropertiesError(f"{path}, line {number}: {shown} is not KEY=VALUE")
         key, value = found[1], found[2].strip()
         if properties.get(key, value) != value:
-            raise PropertiesError(f"{path}, line {number}: {key}={value}, but {properties[key]} before")
+            differs = "another value than" if is_secret(key) else f"{value}, but {properties[key]}"
+            raise PropertiesError(f"{path}, line {number}: {key}={differs} before")
         properties[key] = value
     return properties
+
+
+def is_secret(text: str) -> bool:
+    """Whether a setting, or a line that is none, may hold a secret, which errors do not repeat."""
+    return any(word in text.lower() for word in ("password", "jaas", "secret", "keystore.key"))

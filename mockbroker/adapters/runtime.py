@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from random import Random
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ class Runtime:
     """
 
     def __init__(self, state: Cluster, rng: Random) -> None:
-        self.engine = Engine(state, rng)
+        self.engine = Engine(state, rng, secrets.token_bytes)
         self.capture: Capture | None = None
         self.channels: ControllerChannels | None = None
         settings = state.settings

@@ -7,6 +7,7 @@ here.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
@@ -60,6 +61,8 @@ class MockCluster(StateCommands):
             they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
+        users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
+            have the security protocol SASL_PLAINTEXT (docs/security.md).
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
         journal: keep the last calls in ``.journal``, in this one if one is given.
         traffic: add up in ``.traffic`` what goes between racks.
@@ -95,10 +98,21 @@ class MockCluster(StateCommands):
         capture: Path | str | None = None,
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         emulate: str | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         if isinstance(brokers, int):
-            brokers = numbered_brokers(brokers, racks, host, port, listener_per_rack)
+            brokers = numbered_brokers(
+                brokers,
+                racks,
+                host,
+                port,
+                listener_per_rack,
+                settings=settings,
+                protocol="SASL_PLAINTEXT" if users else "PLAINTEXT",
+            )
         self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
+        self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
+        self.state.security.check(self.state)
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
@@ -352,6 +366,7 @@ class MockCluster(StateCommands):
             emulate=self._emulate,
             journal=self._has_journal,
             traffic=self._has_traffic,
+            users=self.state.security.users,
         )
         if self.journal.history is not None:
             fork.journal.watch_history()

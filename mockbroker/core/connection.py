@@ -37,6 +37,7 @@ class Connection:
         "path",
         "session",
         "_call",
+        "_is_guarded",
         "_is_muted",
         "_is_running",
         "_output",
@@ -56,6 +57,9 @@ class Connection:
         self._output_bytes = 0
         self._reader = FrameReader(path.cluster.settings["socket.request.max.bytes"], MIN_REQUEST_BYTES)
         path.connections[self] = None
+        self._is_guarded = session.authenticator is not None
+        if self._is_guarded:
+            self._limit_frames()
 
     @property
     def is_full(self) -> bool:
@@ -153,7 +157,7 @@ class Connection:
                 try:
                     frame = self._reader.next_frame()
                 except FrameError as error:
-                    self.path.refuse(self.session, str(error), self.now_ms, self._finish)
+                    self._call = self.path.refuse(self.session, str(error), self.now_ms, self._finish)
                     return
                 if frame is None:
                     return
@@ -161,8 +165,22 @@ class Connection:
         finally:
             self._is_running = False
 
+    def _limit_frames(self) -> None:
+        """Take frames as large as what they may be just now: tokens of a mechanism, or requests."""
+        authenticator, reader = self.session.authenticator, self._reader
+        self._is_guarded = authenticator is not None
+        reader.min_frame_bytes = MIN_REQUEST_BYTES
+        if authenticator is None or authenticator.is_complete:
+            reader.max_frame_bytes = self.path.cluster.settings["socket.request.max.bytes"]
+        else:
+            reader.max_frame_bytes = authenticator.security.max_receive_bytes
+            if authenticator.takes_bare_tokens:
+                reader.min_frame_bytes = 0
+
     def _finish(self, outcome: Outcome) -> None:
         self._call = None
+        if self._is_guarded:
+            self._limit_frames()
         if self.closed is not None:
             return
         if outcome.ending is Ending.CLOSED:

@@ -6,6 +6,7 @@ No asyncio, no sockets, no clock. Whoever drives the engine passes the time with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from mockbroker.core.path import CallPath
@@ -16,11 +17,14 @@ from mockbroker.state.cluster import Cluster
 
 
 class Engine:
-    """One cluster at work. ``path`` takes its calls."""
+    """One cluster at work. ``path`` takes its calls; ``entropy`` gives bytes that nobody else can know."""
 
-    def __init__(self, cluster: Cluster, rng: Random | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, rng: Random | None = None, entropy: Callable[[int], bytes] | None = None
+    ) -> None:
         self.cluster = cluster
         self.path = CallPath(cluster, rng or Random(0))
+        self.entropy = entropy or Random(0).randbytes
 
     def session(
         self,
@@ -34,7 +38,11 @@ class Engine:
         """The session of a connection that a broker has accepted."""
         served = served_here(self.cluster.support.served_versions(broker.id))
         racks = self.cluster.liveness.known_racks
-        return Session(broker, address, connection, listener, listener_rack, served, racks=racks)
+        session = Session(broker, address, connection, listener, listener_rack, served, racks=racks)
+        session.authenticator = self.cluster.security.authenticator(
+            self.cluster, broker.listener(listener), self.entropy
+        )
+        return session
 
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""

@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 API_VERSIONS = 18
 MUTED = "muted connections"
+GUARD = -1  # where calls stand that have not come to the first stage
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
 RESPONSE_START = Struct(">ii")  # size, correlation id
+LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
 MIN_REQUEST_BYTES = REQUEST_START.size
 JOINED_BYTES = 1 << 16  # an answer below this goes out in one piece
@@ -66,14 +68,22 @@ class RespondBytes(NamedTuple):
     rest: bytes
 
 
+class RespondBare(NamedTuple):
+    """Answer with bytes behind nothing but their length; ``response`` is what observers see of them."""
+
+    data: bytes
+    response: Any
+
+
 class Close(NamedTuple):
-    """Close the connection; ``error`` is what was raised where our own code failed."""
+    """Close the connection, after an answer if there is one; ``error`` is what was raised where our own code failed."""
 
     reason: str
     error: Exception | None = None
+    response: Any = None
 
 
-Verdict = Respond | RespondBytes | Close | Wait
+Verdict = Respond | RespondBytes | RespondBare | Close | Wait
 Stage = Callable[[Call], Verdict | None]
 Finish = Callable[[Outcome], None]
 
@@ -126,16 +136,27 @@ class CallPath:
         call.finish = finish
         for arrived in self.arrivals:
             arrived(call)
-        self._run(call, 0)
+        if session.authenticator is None:
+            self._run(call, 0)
+        else:
+            from mockbroker.core.authentication import guard
+
+            self._proceed(call, guard(call, session.authenticator), GUARD)
         if self.cluster.woken:
             self.purgatory.wake(now_ms)
         return call if call in self._parked else None
 
-    def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
-        """End a connection whose bytes are no frames: a call that has no more than that."""
+    def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> Call | None:
+        """End a connection whose bytes are no frames: a call that has no more than that. Gives it if it waits."""
         call = Call(self.cluster, session, b"", now_ms, self.rng)
         call.finish = finish
-        self._conclude(call, Close(reason))
+        verdict: Verdict = Close(reason)
+        if session.authenticator is not None and not session.authenticator.is_complete:
+            from mockbroker.core.authentication import failed
+
+            verdict = failed(call, session.authenticator, reason)
+        self._proceed(call, verdict, GUARD)
+        return call if call in self._parked else None
 
     def drop(self, call: Call, now_ms: int) -> None:
         """Forget a call that waits, since whoever asked has gone."""
@@ -317,6 +338,10 @@ class CallPath:
             verdict: Verdict | None = self._failed(call, error)
         else:
             verdict = verdict_of(call, result) if is_handlers else result
+        self._proceed(call, verdict, stage)
+
+    def _proceed(self, call: Call, verdict: Verdict | None, stage: int) -> None:
+        """Do what a stage says: None has the call go on with the next."""
         if verdict is None:
             self._run(call, stage + 1)
         elif type(verdict) is Wait:
@@ -353,8 +378,13 @@ class CallPath:
         if type(verdict) is RespondBytes:
             output = [RESPONSE_START.pack(4 + len(verdict.rest), call.correlation_id) + verdict.rest]
             self._end(self._answered(call, output, None))
+        elif type(verdict) is RespondBare:
+            output = [LENGTH.pack(len(verdict.data)) + verdict.data]
+            self._end(self._answered(call, output, verdict.response))
         elif type(verdict) is Close:
-            self._end(Outcome(call, Ending.CLOSED, call.now_ms, (), None, verdict.reason, verdict.error))
+            response = verdict.response
+            last = encoded(call, response, call.version) if response is not None else ()
+            self._end(Outcome(call, Ending.CLOSED, call.now_ms, last, response, verdict.reason, verdict.error))
         else:
             self._end(self._answered(call, (), None))
 
@@ -402,8 +432,8 @@ def verdict_of(call: Call, result: Any) -> Verdict:
     """What a handler's result means."""
     if type(result) is Wait:
         return result
-    if result is None and call.close_reason is not None:
-        return Close(call.close_reason)
+    if call.close_reason is not None:
+        return Close(call.close_reason, response=result)
     return Respond(result)
 
 

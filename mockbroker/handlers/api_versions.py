@@ -97,7 +97,10 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
     """What the broker serves, to a client that means it."""
     if not is_valid(request, call.version):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    if is_misdirected(call, request):
+    authenticator = call.session.authenticator
+    if authenticator is not None and not authenticator.is_complete:
+        authenticator.versions_told()  # Kafka does not ask here which broker is meant
+    elif is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     if call.version >= KIP_511_VERSION:
         call.session.software = (request.client_software_name, request.client_software_version)

@@ -1,12 +1,18 @@
-"""SaslHandshake (key 17), SaslAuthenticate (36): who wants to log in is told that nobody has to.
+"""SaslHandshake (key 17), SaslAuthenticate (36): how a client of a SASL listener says who it is.
 
-Each answer is ILLEGAL_SASL_STATE, as that of a broker of Kafka on a listener without authentication.
-Source: KIP-43, KIP-152; KafkaApis.handleSaslHandshakeRequest and handleSaslAuthenticateRequest, Apache Kafka 4.4.
+Errors: UNSUPPORTED_SASL_MECHANISM, SASL_AUTHENTICATION_FAILED, both after a delay, and the end of the connection with
+them; ILLEGAL_SASL_STATE where nobody has to log in, or nobody has to now.
+Source: KIP-43, KIP-152, KIP-368; SaslServerAuthenticator, KafkaApis.handleSaslHandshakeRequest and
+handleSaslAuthenticateRequest, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from typing import Any
+
+from mockbroker.call import Call, Wait, handles
+from mockbroker.state.security.authentication import AuthenticationState, Authenticator
+from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError
 from protocol.apis.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -15,15 +21,63 @@ from protocol.apis.sasl import (
 )
 from protocol.error_codes import ErrorCode
 
+WITH_HEADERS_VERSION = 1
+USER = "User:"
+
 
 @handles(SaslHandshakeRequest)
-def sasl_handshake(_call: Call, _request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
+    """Take the mechanism that the client names; all that there are in answer."""
+    authenticator = call.session.authenticator
+    if authenticator is None or authenticator.is_complete:
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    mechanisms = list(authenticator.security.mechanisms)
+    if authenticator.choose(request.mechanism, has_headers=call.version >= WITH_HEADERS_VERSION):
+        return SaslHandshakeResponse(mechanisms=mechanisms)
+    response = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=mechanisms)
+    return refused(call, authenticator, response, f"expected a SASL mechanism of {', '.join(mechanisms)}")
 
 
 @handles(SaslAuthenticateRequest)
-def sasl_authenticate(_call: Call, _request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
-    return SaslAuthenticateResponse(
-        error_code=ErrorCode.ILLEGAL_SASL_STATE,
-        error_message="expected no SaslAuthenticate: the connection needs no authentication",
-    )
+def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
+    """One token for another."""
+    authenticator = call.session.authenticator
+    if authenticator is None or authenticator.state is not AuthenticationState.AUTHENTICATE:
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE,
+            error_message="expected no SaslAuthenticate: the connection needs no authentication",
+        )
+    try:
+        token, lifetime_ms = authenticator.answer(request.auth_bytes, call.now_ms)
+    except AuthenticationFailedError as error:
+        response = SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=str(error))
+        return refused(call, authenticator, response, reason_of(error))
+    except BrokenTokenError as error:
+        call.close_reason = str(error)
+        return None
+    settle(call, authenticator)
+    return SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
+
+
+def settle(call: Call, authenticator: Authenticator) -> None:
+    """Take down who the client is, once that is known."""
+    if authenticator.is_complete:
+        call.session.authenticated(USER + authenticator.user)
+        if authenticator.expires_ms is None:
+            call.session.authenticator = None
+
+
+def refused(call: Call, authenticator: Authenticator, response: Any, reason: str) -> Any:
+    """The connection ends with this answer, None for none, once the delay that is set for that is over."""
+
+    def end(late: Call) -> Any:
+        late.close_reason = reason
+        return response
+
+    delay_ms = authenticator.security.failure_delay_ms
+    return Wait(call.now_ms + delay_ms, (), end) if delay_ms else end(call)
+
+
+def reason_of(error: AuthenticationFailedError) -> str:
+    """What the log says: what is behind the words that the client is told, where something is."""
+    return str(error.__cause__ or error)

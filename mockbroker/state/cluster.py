@@ -27,6 +27,7 @@ from mockbroker.state.logs.upkeep import LogUpkeep
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
 from mockbroker.state.replicas.network import Network
 from mockbroker.state.replicas.replication import Replication
+from mockbroker.state.security.cluster_security import ClusterSecurity
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import Settings
 from mockbroker.state.timers import TimerService
@@ -76,6 +77,7 @@ class Cluster:
     timers: TimerService = field(default_factory=TimerService)
     network: Network = field(default_factory=Network)
     clock: WallClock = field(default_factory=WallClock)
+    security: ClusterSecurity = field(default_factory=ClusterSecurity)
     release: str | None = None  # that is emulated, where it was given
     answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
@@ -187,6 +189,7 @@ class Cluster:
             woken=self.woken,
             now_ms=now_ms,
             clock=WallClock(snapshot.clock_offset_ms),
+            security=self.security,
         )
         self._register_all()
         self._restore(now_ms, snapshot)

@@ -103,11 +103,12 @@ class Settings(Mapping[str, Any]):
         self.without_effect: tuple[str, ...] = ()
         strange = [name for name in given if name not in DEFAULTS]
         if strange:
-            from mockbroker.state.configs.effects import with_effect
+            from mockbroker.state.configs.effects import OF_NUMBERED, is_of_a_listener, with_effect
             from mockbroker.state.setting_names import names_without_effect
 
             kafkas = names_without_effect(strange, DEFAULTS, given)
-            self.without_effect = tuple(name for name in kafkas if name not in with_effect("broker"))
+            effective = with_effect("broker") | OF_NUMBERED
+            self.without_effect = tuple(name for name in kafkas if name not in effective and not is_of_a_listener(name))
         for name, value in given.items():
             self._values[name] = typed(name, value)
 

@@ -17,7 +17,7 @@ class Listener:
     """Where a broker accepts connections, and the address that it tells clients.
 
     ``rack`` is set on a listener for one rack's clients. ``bind_host`` and ``bind_port`` where they differ from what
-    clients are told.
+    clients are told. ``protocol`` is Kafka's name of the security protocol.
     """
 
     name: str = DEFAULT_LISTENER
@@ -26,6 +26,7 @@ class Listener:
     rack: str | None = None
     bind_host: str | None = None
     bind_port: int | None = None
+    protocol: str = "PLAINTEXT"
 
 
 @dataclass(slots=True, eq=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 
 RACK_LISTENER = "RACK_"
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
+LISTENER_SETTINGS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
 
 def numbered_brokers(
@@ -18,27 +20,73 @@ def numbered_brokers(
     port: int,
     listener_per_rack: bool = False,
     advertised_host: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    protocol: str = DEFAULT_LISTENER,
 ) -> list[Broker]:
     """Brokers 0 and up: broker i on port + i, in rack i modulo the list, where None and "" are no rack.
 
     Rack listeners come behind: for the first rack on port + count + i, for the second on port + 2 * count + i, ...
     Clients are told ``advertised_host``, by default ``host``, or 127.0.0.1 where that is every address.
 
+    Args:
+        settings: where these have ``listeners``, they are those of broker 0 in place of ``host`` and ``port``, and
+            broker i has them on ports higher by i. ``listener.security.protocol.map`` is looked at in any case.
+        protocol: the security protocol of listeners that settings do not speak of.
+
+    Raises: ValueError: text that cannot be read.
+
     >>> [(broker.id, broker.rack, broker.port) for broker in numbered_brokers(2, ["a"], "127.0.0.1", 9092)]
     [(0, 'a', 9092), (1, 'a', 9093)]
     """
     if count < 1:
         raise ValueError(f"brokers: expected 1 or more, got {count}")
+    first = first_listeners(host, port, advertised_host, settings or {}, protocol)
+    if listener_per_rack:
+        first += rack_listeners(first[0], list(dict.fromkeys(rack for rack in racks if rack)), count, settings or {})
     brokers = []
-    rack_names = list(dict.fromkeys(rack for rack in racks if rack))
     for index in range(count):
-        listeners = [listener_at(DEFAULT_LISTENER, host, port + index if port else 0, None, advertised_host)]
-        if listener_per_rack:
-            for place, rack in enumerate(rack_names):
-                at = port + count * (place + 1) + index if port else 0
-                listeners.append(listener_at(RACK_LISTENER + rack, host, at, rack, advertised_host))
+        listeners = [moved(one, index) for one in first]
         brokers.append(Broker(index, (racks[index % len(racks)] or None) if racks else None, listeners))
     return brokers
+
+
+def first_listeners(
+    host: str, port: int, advertised_host: str | None, settings: Mapping[str, Any], protocol: str
+) -> list[Listener]:
+    """Those of broker 0."""
+    if settings.keys().isdisjoint(LISTENER_SETTINGS):
+        return [listener_at(protocol, host, port, None, advertised_host, protocol)]
+    from mockbroker.state.brokers.listener_settings import listeners_in
+    from mockbroker.state.security.protocols import protocols_in
+
+    found = listeners_in({name: str(settings[name]) for name in LISTENER_SETTINGS if name in settings})
+    if found:
+        return found
+    own = protocols_in(str(settings.get("listener.security.protocol.map", ""))).get(DEFAULT_LISTENER)
+    return [listener_at(DEFAULT_LISTENER if own else protocol, host, port, None, advertised_host, own or protocol)]
+
+
+def rack_listeners(first: Listener, racks: Sequence[str], count: int, settings: Mapping[str, Any]) -> list[Listener]:
+    """One more for each rack, with the security protocol of the first listener unless the map says another."""
+    protocols: Mapping[str, str] = {}
+    if "listener.security.protocol.map" in settings:
+        from mockbroker.state.security.protocols import protocols_in
+
+        protocols = protocols_in(str(settings["listener.security.protocol.map"]))
+    found = []
+    for place, rack in enumerate(racks):
+        name = RACK_LISTENER + rack
+        one = replace(moved(first, count * (place + 1)), name=name, rack=rack)
+        one.protocol = protocols.get(name.upper(), first.protocol)
+        found.append(one)
+    return found
+
+
+def moved(listener: Listener, by: int) -> Listener:
+    """The same on other ports; 0 stays 0."""
+    bind_port = listener.bind_port
+    return replace(listener, port=listener.port and listener.port + by, bind_port=bind_port and bind_port + by)
 
 
 def with_free_ports(broker: Broker) -> Broker:
@@ -47,7 +95,9 @@ def with_free_ports(broker: Broker) -> Broker:
     return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol)
 
 
-def listener_at(name: str, host: str, port: int, rack: str | None, advertised_host: str | None) -> Listener:
+def listener_at(
+    name: str, host: str, port: int, rack: str | None, advertised_host: str | None, protocol: str = DEFAULT_LISTENER
+) -> Listener:
     """A listener that tells clients where it listens, or what it is to tell them."""
     advertised = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
-    return Listener(name, advertised, port, rack, bind_host=host)
+    return Listener(name, advertised, port, rack, bind_host=host, protocol=protocol)

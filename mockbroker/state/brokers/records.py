@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.image.brokers import FENCED, UNFENCED, BrokerRegistration
+from mockbroker.state.security.protocols import SECURITY_PROTOCOLS
 from protocol.embedded.metadata_brokers import BrokerRegistrationChangeRecord, RegisterBrokerRecord
-
-PLAINTEXT = 0  # SecurityProtocol
 
 
 def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
@@ -19,7 +18,9 @@ def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
         incarnation_id=epoch.to_bytes(8) + broker.id.to_bytes(8),
         broker_epoch=epoch,
         end_points=[
-            RegisterBrokerRecord.Endpoint(name=one.name, host=one.host, port=one.port, security_protocol=PLAINTEXT)
+            RegisterBrokerRecord.Endpoint(
+                name=one.name, host=one.host, port=one.port, security_protocol=SECURITY_PROTOCOLS[one.protocol]
+            )
             for one in broker.listeners
         ],
         rack=broker.rack,

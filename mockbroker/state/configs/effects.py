@@ -61,6 +61,8 @@ CLIENTS = frozenset({"interval.ms", "match", "metrics"})
 BROKERS = frozenset(
     {
         "authorizer.class.name",
+        "connection.failed.authentication.delay.ms",
+        "connections.max.reauth.ms",
         "follower.replication.throttled.rate",
         "group.consumer.assignors",
         "group.consumer.heartbeat.interval.ms",
@@ -123,6 +125,8 @@ BROKERS = frozenset(
         "process.roles",
         "producer.id.expiration.check.interval.ms",
         "offsets.commit.timeout.ms",
+        "sasl.enabled.mechanisms",
+        "sasl.server.max.receive.size",
         "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.snapshot.update.records.per.snapshot",
         "share.coordinator.state.topic.prune.interval.ms",
@@ -145,7 +149,32 @@ OF_A_BROKER = frozenset(
         "process.roles",
     }
 )
-"""Those that each broker's own ``server.properties`` has to give; as settings of the whole cluster they do nothing."""
+"""Those that each broker's own ``server.properties`` has to give. As settings of the whole cluster those of
+``OF_NUMBERED`` describe the listeners of brokers that are made by their number; the others do nothing."""
+OF_NUMBERED = frozenset({"advertised.listeners", "listener.security.protocol.map", "listeners"})
+OF_LISTENERS = frozenset(
+    {
+        "connection.failed.authentication.delay.ms",
+        "connections.max.reauth.ms",
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.server.max.receive.size",
+    }
+)
+"""Those that have an effect behind ``listener.name.LISTENER.``, or behind that and a mechanism's name."""
+LISTENER_PREFIX = "listener.name."
+
+
+def is_of_a_listener(name: str) -> bool:
+    """Whether a setting of one listener has an effect.
+
+    >>> is_of_a_listener("listener.name.outside.plain.sasl.jaas.config")
+    True
+    """
+    if not name.startswith(LISTENER_PREFIX):
+        return False
+    _, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
+    return rest in OF_LISTENERS or rest.partition(".")[2] in OF_LISTENERS
 
 
 def with_effect(kind: str) -> frozenset[str]:

@@ -1,0 +1,96 @@
+"""What a client of a SASL listener may send before it has said who it is, and when its session is over.
+
+``guard`` is asked of each call on a connection with an ``Authenticator``, before the stages of the path; connections
+without one, those of PLAINTEXT listeners among them, never come here.
+Source: SaslServerAuthenticator.handleKafkaRequest and handleSaslToken, SocketServer.processCompletedReceives, Apache
+Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from mockbroker.call import Call, Wait
+from mockbroker.core.path import REQUEST_START, Close, RespondBare, Verdict
+from mockbroker.handlers import MODULE_OF_API
+from mockbroker.handlers.error_responses import error_response
+from mockbroker.handlers.sasl import reason_of, refused, settle
+from mockbroker.state.errors import ApiError
+from mockbroker.state.security.authentication import AuthenticationState, Authenticator
+from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError, InvalidTokenError
+from protocol.apis.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
+from protocol.registry import message_class
+
+SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
+BARE_TOKEN_VERSION = 0
+
+
+def guard(call: Call, authenticator: Authenticator) -> Verdict | None:
+    """None to let a call go on its way, or what becomes of it."""
+    if authenticator.takes_bare_tokens:
+        return bare_token(call, authenticator)
+    api_key, version, _ = REQUEST_START.unpack_from(call.frame)
+    state = authenticator.state
+    if state is AuthenticationState.COMPLETE:
+        if api_key == SASL_HANDSHAKE and authenticator.begin_again(call.now_ms):
+            return None
+        return Close("the session has expired") if authenticator.has_expired(call.now_ms) else None
+    if state is AuthenticationState.WRONG_MECHANISM:
+        return failed(call, authenticator, f"expected a re-authentication by {authenticator.mechanism}")
+    if state is AuthenticationState.AUTHENTICATE:
+        return None if api_key == SASL_AUTHENTICATE else illegal(call, authenticator)
+    if api_key == SASL_HANDSHAKE:
+        return None
+    if api_key != API_VERSIONS or state is AuthenticationState.HANDSHAKE:
+        return Close(f"expected a SaslHandshake, got {name_of(api_key)} version {version}")
+    return None
+
+
+def illegal(call: Call, authenticator: Authenticator) -> Verdict:
+    """A request in place of a token: it is answered with an error, and ends the connection."""
+    call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
+    reason = f"expected a SaslAuthenticate, got {name_of(call.api_key)}"
+    if call.api_key not in MODULE_OF_API:
+        return Close(reason)
+    from protocol.headers import read_request_header
+
+    try:
+        _, call.body_start = read_request_header(call.frame)
+        response = error_response(call.request, call.version, ApiError(ErrorCode.ILLEGAL_SASL_STATE))
+    except ProtocolError as error:
+        return Close(str(error))
+    return failed(call, authenticator, reason, response)
+
+
+def bare_token(call: Call, authenticator: Authenticator) -> Verdict:
+    """A token without a header, which observers see as a SaslAuthenticate without its token."""
+    token = call.frame
+    call.api_key, call.version, call.frame = SASL_AUTHENTICATE, BARE_TOKEN_VERSION, bytes(len(token))
+    call.put_request(SaslAuthenticateRequest())
+    try:
+        answer, _ = authenticator.answer(token, call.now_ms)
+    except AuthenticationFailedError as error:
+        return failed(call, authenticator, reason_of(error))
+    except (InvalidTokenError, BrokenTokenError) as error:
+        return Close(str(error))
+    settle(call, authenticator)
+    return RespondBare(answer, SaslAuthenticateResponse())
+
+
+def failed(call: Call, authenticator: Authenticator, reason: str, response: object = None) -> Verdict:
+    """The end of the connection, once the delay that is set for failures is over."""
+    result = refused(call, authenticator, response, reason)
+    if isinstance(result, Wait):
+        end = result.then
+        return Wait(result.until_ms, result.on, lambda late: ended(late, end(late)))
+    return ended(call, result)
+
+
+def ended(call: Call, response: object) -> Verdict:
+    assert call.close_reason is not None
+    return Close(call.close_reason, response=response)
+
+
+def name_of(api_key: int) -> str:
+    """The name of an API, for the log."""
+    return message_class(api_key, "request").name if api_key in MODULE_OF_API else f"API key {api_key}"

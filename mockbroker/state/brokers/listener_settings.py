@@ -1,0 +1,77 @@
+"""Kafka's settings of listeners: ``listeners``, ``advertised.listeners`` and ``listener.security.protocol.map``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from mockbroker.state.brokers.broker import Listener
+from mockbroker.state.security.protocols import SECURITY_PROTOCOLS, protocol_of, protocols_in
+
+LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
+EVERY_ADDRESS = ("", "0.0.0.0", "[::]", "::")  # noqa: S104 - compared with, not bound to
+LOOPBACK = "127.0.0.1"
+PROTOCOL_MAP = "listener.security.protocol.map"
+
+Addresses = dict[str, tuple[str, int]]
+"""Host and port by the listener's name."""
+
+
+def addresses_in(key: str, text: str) -> Addresses:
+    """The addresses of ``PLAINTEXT://host:9092,OTHER://:9093``. Raises ValueError."""
+    result: Addresses = {}
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        found = LISTENER.fullmatch(part.strip())
+        if found is None or not 0 <= int(found[3]) <= 65535:
+            raise ValueError(f"{key}: expected NAME://HOST:PORT, got {part.strip()!r}")
+        if found[1] in result:
+            raise ValueError(f"{key} has {found[1]} twice")
+        result[found[1]] = (found[2], int(found[3]))
+    return result
+
+
+def listeners_of(bound: Addresses, told: Addresses, protocols: Mapping[str, str]) -> list[Listener]:
+    """Listeners at addresses, each with what clients are told and its security protocol.
+
+    Raises: ValueError: an address that is told belongs to no listener, or a listener has no security protocol.
+    """
+    unknown = [name for name in told if name not in bound]
+    if unknown:
+        raise ValueError(f"advertised.listeners names {unknown[0]}, which is not among listeners")
+    listeners = []
+    for name, (host, port) in bound.items():
+        shown_host, shown_port = told.get(name, (host, port))
+        if shown_host in EVERY_ADDRESS:
+            shown_host = LOOPBACK
+        listeners.append(
+            Listener(
+                name,
+                shown_host.strip("[]"),
+                shown_port,
+                bind_host=host.strip("[]"),
+                bind_port=port,
+                protocol=security_protocol(name, protocols),
+            )
+        )
+    return listeners
+
+
+def security_protocol(name: str, protocols: Mapping[str, str]) -> str:
+    """The security protocol of a listener. Raises ValueError: nothing says which."""
+    protocol = protocol_of(name, protocols)
+    if protocol is None:
+        raise ValueError(
+            f"{PROTOCOL_MAP}: expected {name}:PROTOCOL, one of {', '.join(SECURITY_PROTOCOLS)}, got nothing for {name}"
+        )
+    return protocol
+
+
+def listeners_in(settings: Mapping[str, str]) -> list[Listener]:
+    """The listeners that the settings of a broker describe; none where they do not. Raises ValueError."""
+    bound = addresses_in("listeners", settings.get("listeners", ""))
+    if not bound and "listeners" in settings:
+        raise ValueError("listeners: expected NAME://HOST:PORT, got none")
+    told = addresses_in("advertised.listeners", settings.get("advertised.listeners", ""))
+    return listeners_of(bound, told, protocols_in(settings.get(PROTOCOL_MAP, "")))

@@ -1,0 +1,150 @@
+"""Who is at the other end of a connection to a SASL listener: what it may send until that is known, and for how long.
+
+The life of a connection, without its bytes:
+
+    OPEN           ApiVersions or SaslHandshake may come
+    HANDSHAKE      ApiVersions was answered: SaslHandshake has to come
+    AUTHENTICATE   a mechanism was chosen: its tokens come, in SaslAuthenticate or, after SaslHandshake v0, bare
+    COMPLETE       everything may come until the session expires; SaslHandshake begins a re-authentication
+    WRONG_MECHANISM  a re-authentication by another mechanism was begun: whatever comes next ends it
+
+Source: KIP-43, KIP-152, KIP-368; SaslServerAuthenticator and KafkaChannel.maybeBeginServerReauthentication, Apache
+Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from mockbroker.state.security.listeners import ListenerSecurity
+from mockbroker.state.security.mechanisms import (
+    AuthenticationFailedError,
+    InvalidTokenError,
+    SaslMechanism,
+)
+
+REAUTHENTICATION_INTERVAL_MS = 1000  # a second one may not begin sooner
+
+
+class AuthenticationState(Enum):
+    """How far a connection has come."""
+
+    OPEN = "open"
+    HANDSHAKE = "handshake"
+    AUTHENTICATE = "authenticate"
+    COMPLETE = "complete"
+    WRONG_MECHANISM = "wrong mechanism"
+
+
+class Authenticator:
+    """What stands between a connection and the cluster.
+
+    Args:
+        security: what its listener asks for.
+        make: a mechanism by its name, for one exchange.
+
+    ``user`` is who was authenticated, "" before; ``expires_ms`` when the session ends, None never.
+    """
+
+    __slots__ = (
+        "expires_ms",
+        "has_headers",
+        "is_again",
+        "mechanism",
+        "security",
+        "state",
+        "user",
+        "_begun_ms",
+        "_make",
+        "_server",
+    )
+
+    def __init__(self, security: ListenerSecurity, make: Callable[[str], SaslMechanism]) -> None:
+        self.security, self._make = security, make
+        self.state = AuthenticationState.OPEN
+        self.has_headers = False
+        self.is_again = False  # a session was there before
+        self.mechanism = self.user = ""
+        self.expires_ms: int | None = None
+        self._begun_ms: int | None = None  # when the last re-authentication did
+        self._server: SaslMechanism | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything may be asked for."""
+        return self.state is AuthenticationState.COMPLETE
+
+    @property
+    def takes_bare_tokens(self) -> bool:
+        """Whether what comes next has no header."""
+        return self.state is AuthenticationState.AUTHENTICATE and not self.has_headers
+
+    def has_expired(self, now_ms: int) -> bool:
+        """Whether a session is over."""
+        return self.expires_ms is not None and now_ms > self.expires_ms
+
+    def versions_told(self) -> None:
+        """ApiVersions was answered in its version."""
+        if self.state is AuthenticationState.OPEN:
+            self.state = AuthenticationState.HANDSHAKE
+
+    def begin_again(self, now_ms: int) -> bool:
+        """Begin a re-authentication; False where there is nothing to prolong, or the last one has only just begun."""
+        if self.expires_ms is None:
+            return False
+        if self._begun_ms is not None and now_ms - self._begun_ms < REAUTHENTICATION_INTERVAL_MS:
+            return False
+        self._begun_ms = now_ms
+        self.is_again, self.has_headers = True, False
+        self.state = AuthenticationState.HANDSHAKE
+        return True
+
+    def choose(self, mechanism: str, *, has_headers: bool) -> bool:
+        """Take the mechanism that a client names; False where the listener has it not."""
+        if has_headers:
+            self.has_headers = True
+        if mechanism not in self.security.mechanisms:
+            return False
+        if self.is_again and mechanism != self.mechanism:
+            self.state = AuthenticationState.WRONG_MECHANISM
+            return True
+        self.mechanism, self._server = mechanism, self._make(mechanism)
+        self.state = AuthenticationState.AUTHENTICATE
+        return True
+
+    def answer(self, token: bytes, now_ms: int) -> tuple[bytes, int]:
+        """The broker's token, and for how many ms the session lasts: 0 for ever, or not begun yet.
+
+        Raises: AuthenticationFailedError, with what the client is told; BrokenTokenError, where it is told nothing;
+            InvalidTokenError after bare tokens, which are answered by tokens alone.
+        """
+        assert self._server is not None
+        try:
+            answer = self._server.answer(token)
+        except InvalidTokenError as error:
+            if not self.has_headers:
+                raise
+            which = "re-authentication" if self.is_again else "authentication"
+            raise AuthenticationFailedError(
+                f"Authentication failed during {which} due to invalid credentials with SASL mechanism {self.mechanism}"
+            ) from error
+        if not self._server.is_complete:
+            return answer, 0
+        user = self._server.user
+        if self.is_again and user != self.user:
+            raise AuthenticationFailedError(
+                f"Cannot change principals during re-authentication from User.{self.user}: User.{user}"
+            )
+        lifetime_ms = self._lifetime_ms(self._server, now_ms)
+        self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
+        self.user, self._server = user, None
+        self.state = AuthenticationState.COMPLETE
+        return answer, lifetime_ms or 0
+
+    def _lifetime_ms(self, server: SaslMechanism, now_ms: int) -> int | None:
+        limit_ms = self.security.max_reauth_ms.get(self.mechanism, 0)
+        limits = [limit_ms] if limit_ms > 0 else []
+        if server.expires_ms is not None:
+            limits.append(server.expires_ms - now_ms)
+        return max(0, min(limits)) if limits else None

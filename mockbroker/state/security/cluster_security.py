@@ -1,0 +1,105 @@
+"""Who may log in to a cluster, and what its listeners ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from mockbroker.state.security.protocols import PLAINTEXT, SASL_PLAINTEXT, WITH_SASL, WITH_TLS
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Listener
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.security.authentication import Authenticator
+    from mockbroker.state.security.listeners import ListenerSecurity
+    from mockbroker.state.security.mechanisms import SaslMechanism
+
+SALT_BYTES = 16
+
+
+class ClusterSecurity:
+    """The passwords of users who were given when the cluster was made, and what each listener asks for."""
+
+    __slots__ = ("_listeners", "_users")
+
+    def __init__(self) -> None:
+        self._users: dict[str, str] = {}
+        self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
+
+    def add_users(self, cluster: Cluster, users: Mapping[str, str], entropy: Callable[[int], bytes]) -> None:
+        """Let users in by PLAIN and by both SCRAM mechanisms. Raises ValueError: no name, or no password."""
+        from mockbroker.state.security.mechanisms import MIN_ITERATIONS, SCRAM_MECHANISMS, salted_password
+        from mockbroker.state.security.scram import Upsertion, credential
+
+        for user, password in users.items():
+            if not user or not password:
+                raise ValueError(f"expected a user and a password, got {'no password' if user else 'no name'}")
+            for mechanism in SCRAM_MECHANISMS.values():
+                salt = entropy(SALT_BYTES)
+                hashed = salted_password(mechanism, password, salt)
+                cluster.writer.commit([credential(Upsertion(user, mechanism, MIN_ITERATIONS, salt, hashed))])
+        self._users.update(users)
+
+    @property
+    def users(self) -> dict[str, str]:
+        """The users who were given, with their passwords."""
+        return dict(self._users)
+
+    def check(self, cluster: Cluster) -> None:
+        """Raises ValueError: what is set for a listener contradicts itself, or is not served."""
+        for broker in cluster.brokers.values():
+            for listener in broker.listeners:
+                if listener.protocol in WITH_TLS:
+                    raise ValueError(
+                        f"listener {listener.name}: expected {PLAINTEXT} or {SASL_PLAINTEXT}, got {listener.protocol}, "
+                        "which is not served yet"
+                    )
+                if listener.protocol != PLAINTEXT and cluster.zookeeper is not None:
+                    raise ValueError(
+                        f"listener {listener.name}: expected {PLAINTEXT}, the one security protocol in ZooKeeper mode, "
+                        f"got {listener.protocol}"
+                    )
+                if listener.protocol in WITH_SASL:
+                    self._security_of(cluster, listener)
+
+    def authenticator(
+        self, cluster: Cluster, listener: Listener, entropy: Callable[[int], bytes]
+    ) -> Authenticator | None:
+        """What stands before a new connection to a listener; None where anybody may connect."""
+        if listener.protocol not in WITH_SASL:
+            return None
+        from mockbroker.state.security.authentication import Authenticator
+
+        security = self._security_of(cluster, listener)
+        return Authenticator(security, lambda name: mechanism_of(cluster, security, name, entropy))
+
+    def _security_of(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
+        key = listener.name, listener.protocol
+        found = self._listeners.get(key)
+        if found is None:
+            from mockbroker.state.security.listeners import security_of
+
+            found = self._listeners[key] = security_of(cluster.settings, *key, self._users)
+        return found
+
+
+def mechanism_of(
+    cluster: Cluster, security: ListenerSecurity, name: str, entropy: Callable[[int], bytes]
+) -> SaslMechanism:
+    """A mechanism for one exchange."""
+    from mockbroker.state.security.mechanisms import (
+        PLAIN,
+        SCRAM_MECHANISMS,
+        PlainMechanism,
+        ScramCredential,
+        ScramMechanism,
+    )
+
+    if name == PLAIN:
+        return PlainMechanism(security.passwords)
+
+    def credential_of(user: str) -> ScramCredential | None:
+        record = cluster.image.scram_credentials.get((user, SCRAM_MECHANISMS[name]))
+        return None if record is None else ScramCredential.of_record(record)
+
+    return ScramMechanism(name, credential_of, entropy(SALT_BYTES).hex())

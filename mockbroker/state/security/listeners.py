@@ -1,0 +1,135 @@
+"""What a listener asks of those who connect: its security protocol and what is set for it, under Kafka's names.
+
+A setting of one listener is ``listener.name.LISTENER.SETTING``, of one mechanism of it
+``listener.name.LISTENER.MECHANISM.SETTING``, both names in small letters; else the setting by its plain name counts.
+Source: KIP-103, KIP-226, KIP-368; AbstractConfig.valuesWithPrefixOverride, ChannelBuilders.channelBuilderConfigs and
+SaslChannelBuilder, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_rack.java import hash_order, string_hash
+from mockbroker.state.security.jaas import JaasError, parse_jaas
+from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
+
+MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
+PREFIX = "listener.name."
+USER_OPTION = "user_"
+DELAY_SETTING = "connection.failed.authentication.delay.ms"
+
+
+@dataclass(slots=True, frozen=True)
+class ListenerSecurity:
+    """What is set for one listener with SASL.
+
+    ``mechanisms`` stand in the order in which Kafka names them to clients; ``max_reauth_ms`` has how long a session
+    may last by mechanism, 0 for ever. ``passwords`` are those of PLAIN by user.
+    """
+
+    protocol: str
+    mechanisms: tuple[str, ...]
+    max_receive_bytes: int
+    failure_delay_ms: int
+    max_reauth_ms: Mapping[str, int]
+    passwords: Mapping[str, str] = field(repr=False)
+
+
+class ListenerSettings:
+    """The settings of one listener.
+
+    Args:
+        settings: all settings, by Kafka's names.
+        listener: the listener's name.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], listener: str) -> None:
+        self._settings, self._prefix = settings, f"{PREFIX}{listener.lower()}."
+
+    def name_of(self, setting: str, mechanism: str | None = None) -> str:
+        """The name under which a setting was given, the most particular one first; else its plain name."""
+        particular = [self._prefix + setting]
+        if mechanism is not None:
+            particular.insert(0, f"{self._prefix}{mechanism.lower()}.{setting}")
+        return next((name for name in particular if self.given(name)), setting)
+
+    def value(self, setting: str, mechanism: str | None = None) -> Any:
+        """A setting's value, of the type that Kafka gives it. Raises ValueError: it is of another."""
+        from mockbroker.state.configs.definitions import definition
+
+        name = self.name_of(setting, mechanism)
+        value = self._settings[name]
+        try:
+            return definition("broker", setting).parse(value)
+        except ValueError as error:
+            raise ValueError(str(error).replace(setting, name)) from None
+
+    def given(self, name: str) -> bool:
+        """Whether a setting was given under this very name."""
+        try:
+            return self._settings[name] is not None
+        except KeyError:
+            return False
+
+
+def security_of(
+    settings: Mapping[str, Any], listener: str, protocol: str, users: Mapping[str, str]
+) -> ListenerSecurity:
+    """What a listener with SASL asks for.
+
+    Args:
+        users: who has which password beside those of the JAAS configuration.
+
+    Raises: ValueError: a mechanism that is not served, PLAIN without anybody's password, or a wrong value.
+    """
+    own = ListenerSettings(settings, listener)
+    mechanisms = own.value("sasl.enabled.mechanisms")
+    if users and own.name_of("sasl.enabled.mechanisms") not in explicit(settings):
+        mechanisms = MECHANISMS
+    strange = [one for one in mechanisms if one not in MECHANISMS]
+    if strange or not mechanisms:
+        given = ", ".join(strange) or "none"
+        raise ValueError(
+            f"{own.name_of('sasl.enabled.mechanisms')}: expected some of {', '.join(MECHANISMS)}, got {given}"
+            f" for listener {listener}"
+        )
+    passwords = dict(users)
+    if PLAIN in mechanisms:
+        passwords |= passwords_of(settings, own.name_of("sasl.jaas.config", PLAIN))
+        if not passwords:
+            raise ValueError(
+                f"{PREFIX}{listener.lower()}.plain.sasl.jaas.config: expected a PlainLoginModule with the passwords of "
+                f"users for mechanism PLAIN, got none"
+            )
+    return ListenerSecurity(
+        protocol,
+        tuple(hash_order(mechanisms, string_hash)),
+        own.value("sasl.server.max.receive.size") or 524288,
+        own.value(DELAY_SETTING),
+        {one: own.value("connections.max.reauth.ms", one) for one in mechanisms},
+        passwords,
+    )
+
+
+def explicit(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The names that were given."""
+    names: frozenset[str] = getattr(settings, "given_names", frozenset(settings))
+    return names
+
+
+def passwords_of(settings: Mapping[str, Any], name: str) -> dict[str, str]:
+    """The users of a PlainLoginModule; none where the setting has no listener's name, as in Kafka."""
+    if not name.startswith(PREFIX):
+        return {}
+    try:
+        options = parse_jaas(settings[name]).options
+    except JaasError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return {
+        option.removeprefix(USER_OPTION): password
+        for option, password in options.items()
+        if option.startswith(USER_OPTION)
+    }

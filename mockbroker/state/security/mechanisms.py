@@ -1,0 +1,185 @@
+"""SASL mechanisms as a broker plays them: tokens of a client in, the broker's tokens out, who it is at the end.
+
+No messages of Kafka's, no sockets. A mechanism is made anew for each exchange.
+Source: RFC 4616 (PLAIN), RFC 5802 and RFC 7677 (SCRAM); KIP-43, KIP-84; PlainSaslServer, ScramSaslServer and
+ScramMessages, Apache Kafka 4.4, which decide what a message may look like.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from protocol.embedded.metadata_security import UserScramCredentialRecord
+
+PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
+SCRAM_MECHANISMS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}
+"""The number that Kafka gives each in requests and records."""
+SCRAM_HASHES = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
+MIN_ITERATIONS = 4096
+BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+VALUE = r"[\x01-\x2b\x2d-\x7f]+"
+NONCE = r"[\x21-\x2b\x2d-\x7e]+"
+EXTENSIONS = rf"(?:,[A-Za-z]+={VALUE})*"
+CLIENT_FIRST = re.compile(
+    rf"n,(?:a=(?P<authorization>{SASL_NAME}))?,(?:m={VALUE},)?n=(?P<name>{SASL_NAME}),r=(?P<nonce>{NONCE})"
+    rf"(?P<extensions>{EXTENSIONS})"
+)
+CLIENT_FINAL = re.compile(rf"c=(?P<binding>{BASE64}),r=(?P<nonce>{NONCE}){EXTENSIONS},p=(?P<proof>{BASE64})")
+OTHER_AUTHORIZATION = "Authentication failed: Client requested an authorization id that is different from username"
+
+
+class AuthenticationFailedError(Exception):
+    """The client is not who it says; the text is what it is told, word for word as Kafka has it."""
+
+
+class InvalidTokenError(Exception):
+    """A token that cannot be taken, or that proves nothing; the text is for the log and holds nothing of the token."""
+
+
+class BrokenTokenError(Exception):
+    """A token over which Kafka fails, so that the connection ends without a word."""
+
+
+class SaslMechanism(Protocol):
+    """One exchange. Once ``is_complete``: ``user``, who it is, and ``expires_ms``, until when; None for ever."""
+
+    is_complete: bool
+    user: str
+    expires_ms: int | None
+
+    def answer(self, token: bytes) -> bytes:
+        """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
+
+
+class ScramCredential(NamedTuple):
+    """What a broker keeps of a password."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations})"
+
+    @classmethod
+    def of_record(cls, record: UserScramCredentialRecord) -> ScramCredential:
+        return cls(record.salt, record.stored_key, record.server_key, record.iterations)
+
+
+class PlainMechanism:
+    """A name and a password in one token."""
+
+    __slots__ = ("expires_ms", "is_complete", "user", "_passwords")
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self._passwords = passwords
+        self.is_complete = False
+        self.user = ""
+        self.expires_ms: int | None = None
+
+    def answer(self, token: bytes) -> bytes:
+        """The empty token, for the right password."""
+        tokens = token.decode("utf-8", "replace").split("\0")
+        if len(tokens) != 3:
+            raise AuthenticationFailedError(
+                f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(tokens), 4)}"
+            )
+        authorization, user, password = tokens
+        if not user:
+            raise AuthenticationFailedError("Authentication failed: username not specified")
+        if not password:
+            raise AuthenticationFailedError("Authentication failed: password not specified")
+        expected = self._passwords.get(user)
+        if expected is None or not hmac.compare_digest(expected.encode(), password.encode()):
+            raise AuthenticationFailedError("Authentication failed: Invalid username or password")
+        if authorization not in ("", user):
+            raise AuthenticationFailedError(OTHER_AUTHORIZATION)
+        self.user, self.is_complete = user, True
+        return b""
+
+
+class ScramMechanism:
+    """A proof that the client knows a password, and one that the broker does.
+
+    Args:
+        name: SCRAM-SHA-256 or SCRAM-SHA-512.
+        credential_of: what is kept of a user's password; None for whom there is none.
+        nonce: the broker's share of the nonce, never the same twice.
+    """
+
+    __slots__ = (
+        "expires_ms",
+        "is_complete",
+        "user",
+        "_client_first",
+        "_credential",
+        "_credential_of",
+        "_hash",
+        "_nonce",
+        "_server_first",
+    )
+
+    def __init__(self, name: str, credential_of: Callable[[str], ScramCredential | None], nonce: str) -> None:
+        self._hash = SCRAM_HASHES[name]
+        self._credential_of, self._nonce = credential_of, nonce
+        self.is_complete = False
+        self.user = ""
+        self.expires_ms: int | None = None
+        self._credential: ScramCredential | None = None
+        self._client_first = self._server_first = ""
+
+    def answer(self, token: bytes) -> bytes:
+        """Salt and iterations for the client's first token, the broker's proof for its last."""
+        text = token.decode("utf-8", "replace")
+        return self._first(text) if self._credential is None else self._final(text, self._credential)
+
+    def _first(self, text: str) -> bytes:
+        found = CLIENT_FIRST.fullmatch(text)
+        if found is None:
+            raise InvalidTokenError("the client's first SCRAM message has not the form of one")
+        user = found["name"].replace("=2C", ",").replace("=3D", "=")
+        credential = self._credential_of(user)
+        if credential is None:
+            raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
+        if (found["authorization"] or user) != user:
+            raise AuthenticationFailedError(OTHER_AUTHORIZATION)
+        if credential.iterations < MIN_ITERATIONS:
+            raise InvalidTokenError(f"expected a credential of {MIN_ITERATIONS} iterations or more")
+        self.user, self._credential = user, credential
+        self._nonce = found["nonce"] + self._nonce
+        self._client_first = f"n={found['name']},r={found['nonce']}{found['extensions']}"
+        salt = base64.b64encode(credential.salt).decode()
+        self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
+        return self._server_first.encode()
+
+    def _final(self, text: str, credential: ScramCredential) -> bytes:
+        found = CLIENT_FINAL.fullmatch(text)
+        if found is None:
+            raise InvalidTokenError("the client's final SCRAM message has not the form of one")
+        if found["nonce"] != self._nonce:
+            raise InvalidTokenError("the nonce of the client's final SCRAM message is not the one it was sent")
+        binding = base64.b64encode(base64.b64decode(found["binding"])).decode()
+        message = f"{self._client_first},{self._server_first},c={binding},r={self._nonce}".encode()
+        proof = base64.b64decode(found["proof"])
+        signature = hmac.digest(credential.stored_key, message, self._hash)
+        if len(proof) != len(signature):
+            raise BrokenTokenError(f"expected a SCRAM proof of {len(signature)} bytes, got {len(proof)}")
+        client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+        if not hmac.compare_digest(hashlib.new(self._hash, client_key).digest(), credential.stored_key):
+            raise InvalidTokenError(f"the password of user {self.user!r} is not the right one")
+        self.is_complete = True
+        return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
+
+
+def salted_password(mechanism: int, password: str, salt: bytes, iterations: int = MIN_ITERATIONS) -> bytes:
+    """A password as AlterUserScramCredentials carries it: salted and hashed so many times."""
+    name = next(SCRAM_HASHES[one] for one, number in SCRAM_MECHANISMS.items() if number == mechanism)
+    return hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
