@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
 from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, with_effect
 from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
-from mockbroker.state.security.protocols import protocols_in
+from mockbroker.state.security.protocols import WITH_TLS, protocols_in
 from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 from mockbroker.state.settings import DEFAULTS
 
@@ -87,11 +87,22 @@ def broker_from(path: Path, properties: dict[str, str]) -> Broker:
         if not bound:
             raise ValueError("listeners has none for clients")
         listeners = listeners_of(bound, told, protocols_in(properties.get("listener.security.protocol.map", "")))
+        check_protocols(listeners)
     except ValueError as error:
         raise PropertiesError(f"{path}: {error}") from None
     rack, version = properties.get("broker.rack") or None, properties.get(PROTOCOL_SETTING) or None
     check_era(path, properties, version)
     return Broker(broker_id_in(path, properties), rack, listeners, protocol=version)
+
+
+def check_protocols(listeners: list[Listener]) -> None:
+    """Refuse listeners that are not served. Raises ValueError."""
+    for one in listeners:
+        if one.protocol in WITH_TLS:
+            raise ValueError(
+                f"listener {one.name} has the security protocol {one.protocol}, but only PLAINTEXT and SASL_PLAINTEXT "
+                "are served"
+            )
 
 
 def check_era(path: Path, properties: dict[str, str], protocol: str | None) -> None:

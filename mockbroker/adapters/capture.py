@@ -30,6 +30,7 @@ from typing import Any
 from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
+from mockbroker.core.redaction import SASL_AUTHENTICATE, is_bare_token, redacted_request, redacted_response
 
 log = logging.getLogger("mockbroker")
 
@@ -96,13 +97,18 @@ class Capture:
     def call_arrived(self, call: Call) -> None:
         """A request has been taken from its connection."""
         tap = self._taps.get(call.session.connection)
-        if tap is not None and call.frame:
-            tap.request(call.frame)
+        if tap is not None and call.frame and not is_bare_token(call):
+            tap.request(redacted_request(call.frame))
 
     def call_ended(self, outcome: Outcome) -> None:
         """It has been answered, or not."""
         tap = self._taps.get(outcome.call.session.connection)
         if tap is not None and outcome.output:
+            call = outcome.call
+            if call.api_key == SASL_AUTHENTICATE:
+                if not is_bare_token(call):
+                    tap.response(memoryview(redacted_response(call, b"".join(outcome.output)[LENGTH_BYTES:])))
+                return
             first, *rest = outcome.output
             tap.response(memoryview(first)[LENGTH_BYTES:], *rest)
 

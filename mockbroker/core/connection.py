@@ -157,7 +157,7 @@ class Connection:
                 try:
                     frame = self._reader.next_frame()
                 except FrameError as error:
-                    self._call = self.path.refuse(self.session, str(error), self.now_ms, self._finish)
+                    self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
                     return
                 if frame is None:
                     return

@@ -146,8 +146,17 @@ class CallPath:
             self.purgatory.wake(now_ms)
         return call if call in self._parked else None
 
-    def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> Call | None:
-        """End a connection whose bytes are no frames: a call that has no more than that. Gives it if it waits."""
+    def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
+        """End a connection over a limit: a call that has no more than that."""
+        call = Call(self.cluster, session, b"", now_ms, self.rng)
+        call.finish = finish
+        self._conclude(call, Close(reason))
+
+    def refuse_frame(self, session: Session, reason: str, now_ms: int, finish: Finish) -> Call | None:
+        """End a connection whose bytes are no frames; before a client has said who it is, as late as a failed login.
+
+        Gives the call if it waits, for ``drop``.
+        """
         call = Call(self.cluster, session, b"", now_ms, self.rng)
         call.finish = finish
         verdict: Verdict = Close(reason)

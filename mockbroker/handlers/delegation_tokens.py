@@ -1,13 +1,15 @@
 """CreateDelegationToken (key 38), RenewDelegationToken (39), ExpireDelegationToken (40), DescribeDelegationToken (41).
 
-Nobody authenticates here, and whoever has not may have no tokens: each answer is DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
-as that of a broker of Kafka on a listener without authentication, whether tokens are set up or not.
+There are no tokens here. Whoever has not logged in may have none: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as from a
+broker of Kafka on a listener without authentication. Others are told DELEGATION_TOKEN_AUTH_DISABLED, as from one
+without ``delegation.token.secret.key``.
 Source: KIP-48, KIP-373; KafkaApis.allowTokenRequests, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
+from mockbroker.session import ANONYMOUS
 from mockbroker.state.errors import ApiError
 from protocol.apis.delegation_tokens import (
     CreateDelegationTokenRequest,
@@ -23,7 +25,13 @@ from protocol.error_codes import ErrorCode
 
 NO_TIME = -1
 REQUESTER_VERSION = 3
-NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+def refusal(call: Call) -> ErrorCode:
+    """Why there is no token for a client."""
+    if call.session.principal == ANONYMOUS:
+        return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 
 
 @handles(CreateDelegationTokenRequest)
@@ -41,7 +49,7 @@ def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -
     if call.version < REQUESTER_VERSION:
         requester_type = requester_name = ""
     return CreateDelegationTokenResponse(
-        error_code=NOT_ALLOWED,
+        error_code=refusal(call),
         principal_type=owner_type,
         principal_name=owner_name,
         token_requester_principal_type=requester_type,
@@ -54,14 +62,14 @@ def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -
 
 @handles(RenewDelegationTokenRequest)
 def renew_delegation_token(call: Call, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
-    return RenewDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
+    return RenewDelegationTokenResponse(error_code=refusal(call), expiry_timestamp_ms=NO_TIME)
 
 
 @handles(ExpireDelegationTokenRequest)
 def expire_delegation_token(call: Call, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
-    return ExpireDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
+    return ExpireDelegationTokenResponse(error_code=refusal(call), expiry_timestamp_ms=NO_TIME)
 
 
 @handles(DescribeDelegationTokenRequest)
 def describe_delegation_token(call: Call, request: DescribeDelegationTokenRequest) -> DescribeDelegationTokenResponse:
-    return DescribeDelegationTokenResponse(error_code=NOT_ALLOWED)
+    return DescribeDelegationTokenResponse(error_code=refusal(call))

@@ -34,8 +34,12 @@ def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
     mechanisms = list(authenticator.security.mechanisms)
     if authenticator.choose(request.mechanism, has_headers=call.version >= WITH_HEADERS_VERSION):
         return SaslHandshakeResponse(mechanisms=mechanisms)
+    reason = f"expected a SASL mechanism of {', '.join(mechanisms)}"
+    if authenticator.is_again:  # a broker of Kafka, too, says nothing here
+        call.close_reason = reason
+        return None
     response = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=mechanisms)
-    return refused(call, authenticator, response, f"expected a SASL mechanism of {', '.join(mechanisms)}")
+    return refused(call, authenticator, response, reason)
 
 
 @handles(SaslAuthenticateRequest)
@@ -45,7 +49,7 @@ def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
     if authenticator is None or authenticator.state is not AuthenticationState.AUTHENTICATE:
         return SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE,
-            error_message="expected no SaslAuthenticate: the connection needs no authentication",
+            error_message="SaslAuthenticate request received after successful authentication",
         )
     try:
         token, lifetime_ms = authenticator.answer(request.auth_bytes, call.now_ms)

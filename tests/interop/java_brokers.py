@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.interop.fetched import java_program, maven_jars
@@ -23,8 +23,8 @@ broker.rack={rack}
 controller.quorum.voters=0@127.0.0.1:{controller_port}
 controller.listener.names=CONTROLLER
 listeners={listeners}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+advertised.listeners={advertised}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT{protocols}
 log.dirs={folder}/data-{node}
 replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
 num.network.threads=1
@@ -38,10 +38,14 @@ group.initial.rebalance.delay.ms=0
 
 @dataclass(frozen=True, slots=True)
 class RunningKafka:
-    """A cluster of ``kafka_brokers``: the address of each broker by its id, and the process that they share."""
+    """A cluster of ``kafka_brokers``: the address of each broker by its id, and the process that they share.
+
+    ``others`` has the addresses of each further listener, by its name.
+    """
 
     addresses: list[str]
     process: subprocess.Popen[bytes]
+    others: Mapping[str, list[str]] = field(default_factory=dict)
 
     def stop(self, broker_id: int) -> None:
         """Stop a broker as an operator does: it hands its leaders over first. Gives when that is done."""
@@ -72,25 +76,35 @@ def kafka_cluster(racks: Sequence[str], folder: Path) -> Iterator[str]:
 
 @contextmanager
 def kafka_brokers(
-    racks: Sequence[str], folder: Path, settings: Mapping[str, str] | None = None, version: str = VERSION
+    racks: Sequence[str],
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    version: str = VERSION,
+    listeners: Mapping[str, str] | None = None,
 ) -> Iterator[RunningKafka]:
     """The same, with more settings of each broker, and with brokers that can be stopped and started.
+
+    Args:
+        listeners: more of each broker, name -> security protocol.
 
     Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
     command = ["java", *LIGHT, *java_program(SOURCES / "broker" / "Brokers.java", broker_jars(version))]
-    controller_port, *ports = free_ports(1 + len(racks))
+    more = dict(listeners or {})
+    controller_port, *ports = free_ports(1 + len(racks) * (1 + len(more)))
+    others = {name: ports[(place + 1) * len(racks) :][: len(racks)] for place, name in enumerate(more)}
+    del ports[len(racks) :]
     for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
-        listeners = f"PLAINTEXT://127.0.0.1:{port}"
-        if node == 0:
-            listeners += f",CONTROLLER://127.0.0.1:{controller_port}"
+        told = ",".join([f"PLAINTEXT://127.0.0.1:{port}", *(f"{one}://127.0.0.1:{others[one][node]}" for one in more)])
+        bound = told + (f",CONTROLLER://127.0.0.1:{controller_port}" if node == 0 else "")
         text = PROPERTIES.format(
             roles="broker" if node else "broker,controller",
             node=node,
             rack=rack,
             controller_port=controller_port,
-            listeners=listeners,
-            port=port,
+            listeners=bound,
+            advertised=told,
+            protocols="".join(f",{name}:{protocol}" for name, protocol in more.items()),
             folder=folder,
         )
         file = folder / f"{node}.properties"
@@ -102,7 +116,8 @@ def kafka_brokers(
             assert process.stdout is not None
             ready = any(line.strip() == b"READY" for line in process.stdout)
             assert ready, (folder / "errors.txt").read_text()[-2000:]
-            yield RunningKafka([f"127.0.0.1:{port}" for port in ports], process)
+            addresses = {name: [f"127.0.0.1:{port}" for port in found] for name, found in others.items()}
+            yield RunningKafka([f"127.0.0.1:{port}" for port in ports], process, addresses)
         finally:
             process.kill()
 

@@ -35,6 +35,7 @@ CONSISTENCY = (ROOT / "docs" / "consistency.md").read_text(encoding="utf-8")
 STREAMS_GROUPS = (ROOT / "docs" / "streams-groups.md").read_text(encoding="utf-8")
 SHARE_GROUPS = (ROOT / "docs" / "share-groups.md").read_text(encoding="utf-8")
 LOGS = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+SECURITY = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 CLUSTERS = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 CODEC = (ROOT / "docs" / "codec.md").read_text(encoding="utf-8")
@@ -50,6 +51,7 @@ PAGES = (
     + STREAMS_GROUPS
     + LOGS
     + GROUPS
+    + SECURITY
 )
 PAIRS = re.findall(r"```python\n((?:(?!```).)*)```\n```\n(.*?)```", PAGES, re.DOTALL)
 

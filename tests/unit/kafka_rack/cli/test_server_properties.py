@@ -83,6 +83,8 @@ def test_the_forms_of_a_properties_file_are_read(write):
             "advertised.listeners names OTHER, which is not among listeners",
         ),
         (("PLAINTEXT:PLAINTEXT", "PLAINTEXT:SSL"), "listener PLAINTEXT has the security protocol SSL"),
+        (("PLAINTEXT:PLAINTEXT", "PLAINTEXT:TLS"), "expected PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, got TLS"),
+        (("PLAINTEXT:PLAINTEXT", "PLAINTEXT"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
         (("process.roles=broker,controller", "process.roles=controller"), "describes no broker"),
         (("num.partitions=4", "num.partitons=4"), "unknown setting num.partitons, did you mean num.partitions?"),
         (("names=CONTROLLER", "names=CONTROLLER,PLAINTEXT"), "listeners has none for clients"),
@@ -127,3 +129,24 @@ def test_files_must_not_contradict_each_other(write):
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     assert "No such file" in problem(tmp_path / "none.properties")
+
+
+JAAS = "listener.name.plaintext.plain.sasl.jaas.config=a.Plain required user_alice="
+
+
+def test_a_listener_has_the_security_protocol_of_the_map(write):
+    text = BROKER.replace("PLAINTEXT:PLAINTEXT", "PLAINTEXT:SASL_PLAINTEXT")
+    brokers, settings = brokers_from_files([write("1.properties", f'{text}{JAAS}"secret";\n')])
+    assert brokers[0].listeners[0].protocol == "SASL_PLAINTEXT"
+    assert settings["listener.name.plaintext.plain.sasl.jaas.config"] == 'a.Plain required user_alice="secret";'
+
+
+def test_secrets_that_disagree_are_refused_and_not_repeated(write):
+    other = BROKER.replace("node.id=1", "node.id=2").replace("19092", "19192")
+    one, two = write("1.properties", f"{BROKER}{JAAS}hunter;\n"), write("2.properties", f"{other}{JAAS}hunter2;\n")
+    with pytest.raises(PropertiesError) as refused:
+        brokers_from_files([one, two])
+    assert "plain.sasl.jaas.config differs from that in" in str(refused.value)
+    assert "hunter" not in str(refused.value)
+    twice = write("3.properties", f"{BROKER}{JAAS}hunter;\n{JAAS}hunter2;\n")
+    assert "hunter" not in problem(twice)
