@@ -27,8 +27,8 @@ def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
     assert result.polls > 50
 
 
-@pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "diskless"])
-@pytest.mark.parametrize("seed", [3, 10])
+@pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "4.1", "diskless"])
+@pytest.mark.parametrize("seed", [4, 10])
 def test_clients_get_there_whatever_release_is_emulated(release, seed):
     result = simulate(plan_of(seed, PlanOptions(release=release)))
     assert result.problems == ()

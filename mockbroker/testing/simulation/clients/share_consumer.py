@@ -68,8 +68,13 @@ class ShareConsumer:
         self.client, self.settings = client, settings
         self.membership = ShareMembership(client, settings.group, settings.topics)
         self.records = 0
-        self.is_served = True  # as long as brokers have not said that they have no share groups
+        self._has_api = True
         self._sessions: dict[int, ShareSession] = {}
+
+    @property
+    def is_served(self) -> bool:
+        """False once brokers have said that they have no share groups."""
+        return self._has_api and not self.membership.is_refused
 
     @property
     def is_done(self) -> bool:
@@ -83,10 +88,10 @@ class ShareConsumer:
         client = self.client
         await client.start()
         if not client.serves(ShareGroupHeartbeatRequest, SHARED_SINCE):
-            self.is_served = False
+            self._has_api = False
             return
         client.spawn(self.membership.keep_alive())
-        while True:
+        while self.is_served:
             if client.is_metadata_old():
                 await client.refresh()
             by_broker: dict[int, list[TopicPartition]] = {}

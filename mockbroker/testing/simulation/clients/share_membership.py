@@ -26,14 +26,15 @@ class ShareMembership:
         self.member_id = str(UUID(bytes=client.rng.randbytes(16), version=4))
         self.epoch = JOIN_EPOCH
         self.assigned: tuple[TopicPartition, ...] = ()
+        self.is_refused = False  # the brokers have the request, and share groups are turned off
         self._interval_ms = 1_000
         self._is_whole = True  # the next heartbeat says all, since an answer was lost or the member is new
         self._named: tuple[tuple[bytes, int], ...] = ()
 
     async def keep_alive(self) -> None:
-        """Send heartbeats for as long as the client lives."""
+        """Send heartbeats for as long as the client lives and brokers have share groups."""
         await self.client.know(*self.topics)
-        while True:
+        while not self.is_refused:
             await self._beat()
             await self.client.sleep(self._interval_ms)
 
@@ -47,6 +48,7 @@ class ShareMembership:
         error = ErrorCode(answer.error_code)
         if error is not ErrorCode.NONE:
             self._is_whole = True
+            self.is_refused = error is ErrorCode.UNSUPPORTED_VERSION
             if error in FENCED:
                 self.epoch = JOIN_EPOCH
             return
