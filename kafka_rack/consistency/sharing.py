@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-AcknowledgeType = Literal["accept", "release", "reject"]
+AcknowledgeType = Literal["accept", "release", "reject", "renew"]
 RecordKey = tuple[str, str, int, int]  # group, topic, partition, offset
 
 SHARING_KINDS = {
@@ -36,8 +36,9 @@ class ShareDelivery:
     """A record that a member was given. Times in ms.
 
     ``released_at``: until when the member's session at the broker went on for certain, None for all the time;
-    ``may_linger``: the member heard of it much later than that. ``leadership`` is what stood for the partition's
-    leader and its epoch when it was asked and when it was answered.
+    ``may_linger``: the member heard of it much later than that. ``renewed_at``: when the member asked last for its lock
+    to be renewed and was told that it is (KIP-1222). ``leadership`` is what stood for the partition's leader and its
+    epoch when it was asked and when it was answered.
     """
 
     member: str
@@ -51,6 +52,7 @@ class ShareDelivery:
     leadership: tuple[Hashable, Hashable] = (None, None)
     released_at: int | None = None
     may_linger: bool = False
+    renewed_at: int | None = None
 
     @property
     def key(self) -> RecordKey:
@@ -201,7 +203,8 @@ def acquired_twice(
 ) -> Iterable[SharingAnomaly]:
     spoken_at = {one.delivery: one.asked_at for one in reversed(said)}
     for index, first in enumerate(deliveries):
-        held_until = min(first.asked_at + lock_ms, spoken_at.get(first, first.asked_at + lock_ms))
+        locked_at = first.asked_at if first.renewed_at is None else first.renewed_at
+        held_until = min(locked_at + lock_ms, spoken_at.get(first, locked_at + lock_ms))
         if first.released_at is not None:
             held_until = min(held_until, first.released_at - (LINGER_MS if first.may_linger else SLACK_MS))
         for later in deliveries[index + 1 :]:

@@ -19,6 +19,7 @@ from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.logs.log_transactions import LogTransactions
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.replicas.replication import NO_LEADER, Replication
+from mockbroker.state.share import acknowledging
 from mockbroker.state.share.coordinator import ShareCoordinator
 from mockbroker.state.share.in_flight import InFlightState
 from mockbroker.state.share.partition import SharePartition
@@ -139,6 +140,19 @@ def share_deliveries_not_counted() -> AbstractContextManager[Any]:
     return replaced(InFlightState, "acquire", make)
 
 
+def share_lock_not_renewed() -> AbstractContextManager[Any]:
+    """A member is told that its lock is renewed, and loses what it has acquired as if it were not."""
+
+    def make(take: Any) -> Any:
+        def forgetful(partition: Any, member_id: Any, first: int, last: int, state: Any, kind: int, *rest: Any) -> None:
+            if kind != acknowledging.RENEW:
+                take(partition, member_id, first, last, state, kind, *rest)
+
+        return forgetful
+
+    return replaced(acknowledging, "take", make)
+
+
 PLANTED: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "high-watermark-ahead": high_watermark_ahead,
     "isr-too-early": isr_too_early,
@@ -151,6 +165,7 @@ PLANTED: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "aborted-offsets-count": aborted_offsets_count,
     "share-state-not-kept": share_state_not_kept,
     "share-lock-too-short": share_lock_too_short,
+    "share-lock-not-renewed": share_lock_not_renewed,
     "share-deliveries-not-counted": share_deliveries_not_counted,
 }
 

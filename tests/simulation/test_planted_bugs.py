@@ -20,6 +20,7 @@ FOUND_BY = {
     "aborted-offsets-count": 0,
     "share-state-not-kept": 4,
     "share-lock-too-short": 4,
+    "share-lock-not-renewed": 25,
     "share-deliveries-not-counted": 4,
 }
 """By bug: the seed that found it first when it was last measured. It is tried first; a change of the cluster may well

@@ -67,6 +67,13 @@ def test_a_count_is_above_that_of_a_release_that_counted_while_a_new_leader_may_
     assert kinds([first, given(2_000, "two", 1)]) == []
 
 
+def test_a_lock_that_was_renewed_holds_from_then_on():
+    later = given(1_500, "two", 2)
+    assert kinds([given(10), later]) == []
+    assert kinds([given(10, renewed_at=800), later]) == ["acquired-twice"]
+    assert kinds([given(10, renewed_at=400), later]) == []
+
+
 def test_a_record_with_a_lock_is_not_given_to_another_under_the_same_leader():
     first = given(10, leadership=("epoch 1", "epoch 1"))
     assert kinds([first, given(500, "two", 2, leadership=("epoch 1", "epoch 1"))]) == ["acquired-twice"]

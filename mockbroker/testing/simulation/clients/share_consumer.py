@@ -32,7 +32,9 @@ SHARED_SINCE = 1  # the version of the heartbeat that is no preview
 MAX_WAIT_MS = 500
 MAX_BYTES = 1 << 20
 FIRST_EPOCH = 0
-TYPES: dict[AcknowledgeType, int] = {"accept": 1, "release": 2, "reject": 3}
+TYPES: dict[AcknowledgeType, int] = {"accept": 1, "release": 2, "reject": 3, "renew": 4}
+RENEWING_VERSION = 2  # of ShareAcknowledge (KIP-1222)
+RENEW_WITHIN_MS = 1_500
 FORGET = "forget"
 LINGER_MS = 2_600
 """How long work on records takes at times: longer than locks last here."""
@@ -244,6 +246,11 @@ class ShareConsumer:
         is_implicit = self.settings.acknowledgement_mode == "implicit"
         if rng.random() < 0.3:
             await client.sleep(rng.randint(1, LINGER_MS))
+        if not is_implicit and client.version_of(ShareAcknowledgeRequest) >= RENEWING_VERSION and rng.random() < 0.25:
+            await client.sleep(rng.randint(1, RENEW_WITHIN_MS))
+            if not await self._renew(broker, session, records):
+                return
+            await client.sleep(rng.randint(1, LINGER_MS))
         types: Any = ["accept"] * 15 + ["release"] * 3 + ["reject", FORGET]
         said = []
         for delivery in records:
@@ -256,12 +263,35 @@ class ShareConsumer:
 
     async def _acknowledge(self, broker: int, session: ShareSession, epoch: int) -> None:
         """Say what became of records, by a request of its own."""
-        client = self.client
         said, session.unsaid = session.unsaid, []
+        self._say(said)
+        refused = await self._send_acknowledgements(broker, session, epoch, said)
+        if refused is not None:
+            self._answered(said, refused)
+
+    async def _renew(self, broker: int, session: ShareSession, records: Sequence[ShareDelivery]) -> bool:
+        """Have the locks on records renewed; False where the session ended."""
+        asked_at = self.client.now_ms
+        renewals = [ShareAcknowledgement(delivery, "renew", asked_at) for delivery in records]
+        refused = await self._send_acknowledgements(broker, session, session.epoch, renewals)
+        if refused is None:
+            return False
+        for delivery in records:
+            if (delivery.topic, delivery.partition) not in refused:
+                delivery.renewed_at = asked_at
+        return True
+
+    async def _send_acknowledgements(
+        self, broker: int, session: ShareSession, epoch: int, said: Sequence[ShareAcknowledgement]
+    ) -> dict[TopicPartition, None] | None:
+        """Send these, and give the partitions that refused them; None where the session ended with it."""
+        client = self.client
         batches = acknowledgement_batches(said, ShareAcknowledgeRequest.Topic.Partition.AcknowledgementBatch)
         topics: dict[str, Any] = {}
+        refused: dict[TopicPartition, None] = {}
         for (name, index), taken in batches.items():
             if name not in client.topics:
+                refused[name, index] = None
                 continue
             topic = topics.get(name)
             if topic is None:
@@ -274,24 +304,23 @@ class ShareConsumer:
             member_id=self.membership.member_id,
             share_session_epoch=epoch,
             topics=list(topics.values()),
+            is_renew_ack=any(one.type == "renew" for one in said),
         )
-        self._say(said)
         try:
             answer = await client.ask(broker, request)
         except ConnectionLostError:
             self._end_session(broker)
-            return
+            return None
         if answer.error_code != ErrorCode.NONE:
             self._end_session(broker)
-            return
+            return None
         session.epoch, session.heard_at = session.epoch + 1, client.now_ms
-        refused = {
-            (str(client.name_of(topic.topic_id)), int(entry.partition_index)): None
-            for topic in answer.responses
-            for entry in topic.partitions
-            if entry.error_code != ErrorCode.NONE
-        }
-        self._answered(said, refused)
+        names = {topic.topic_id: name for name, topic in topics.items()}
+        for topic in answer.responses:
+            for entry in topic.partitions:
+                if entry.error_code != ErrorCode.NONE:
+                    refused[names[topic.topic_id], int(entry.partition_index)] = None
+        return refused
 
     def _say(self, said: Sequence[ShareAcknowledgement]) -> None:
         """Put down that acknowledgements leave now."""
