@@ -147,17 +147,17 @@ class ClusterView(ClusterHead):
 
 
 async def encode_cluster(state: Cluster, *, with_internal: bool = False) -> bytes:
-    """The cluster as a ``ClusterView``, encoded in pieces."""
+    """The cluster as a ``ClusterView``, encoded in pieces and put together once."""
     head = msgspec.json.encode(head_of(state))
     tail = b"}"
     if state.zookeeper is not None:
         tail = b',"zookeeper":' + msgspec.json.encode(zookeeper_of(state.zookeeper)) + b"}"
-    return head[:-1] + b',"topics":' + await encode_topics(state, with_internal=with_internal) + tail
+    return await encode_topics(state, head[:-1] + b',"topics":', tail, with_internal=with_internal)
 
 
-async def encode_topics(state: Cluster, *, with_internal: bool = False) -> bytes:
-    """All topics, of internal ones only if wanted, as a list of ``TopicView``, encoded in pieces."""
-    pieces, waiting = [], 0
+async def encode_topics(state: Cluster, before: bytes, behind: bytes, *, with_internal: bool = False) -> bytes:
+    """All topics, of internal ones only if wanted, as a list of ``TopicView`` between two texts, encoded in pieces."""
+    pieces, waiting = [before, b"["], 0
     for topic in [state.topics[name] for name in sorted(state.topics)]:
         if topic.is_internal and not with_internal:
             continue
@@ -165,18 +165,27 @@ async def encode_topics(state: Cluster, *, with_internal: bool = False) -> bytes
             await asyncio.sleep(0)
             waiting = 0
         waiting += len(topic.partitions)
+        if len(pieces) > 2:
+            pieces.append(b",")
         if len(topic.partitions) <= PARTITIONS_A_PIECE:
             pieces.append(msgspec.json.encode(view_of(topic)))
             continue
-        partitions = []
-        for first in range(0, len(topic.partitions), PARTITIONS_A_PIECE):
-            part = topic.partitions[first : first + PARTITIONS_A_PIECE]
-            partitions.append(msgspec.json.encode([partition_of(topic, one) for one in part])[1:-1])
-            await asyncio.sleep(0)
-        head = msgspec.json.encode(TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, []))
-        pieces.append(head.removesuffix(b"]}") + b",".join(partitions) + b"]}")
+        pieces += await encode_topic(topic, TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, []))
         waiting = 0
-    return b"[" + b",".join(pieces) + b"]"
+    return b"".join([*pieces, b"]", behind])
+
+
+async def encode_topic(topic: Topic, view: TopicView) -> list[bytes]:
+    """A view of a topic that has no partitions yet with all of them, encoded in pieces."""
+    head, mark, tail = msgspec.json.encode(view).partition(b'"partitions":[')
+    pieces = [head, mark]
+    for first in range(0, len(topic.partitions), PARTITIONS_A_PIECE):
+        part = topic.partitions[first : first + PARTITIONS_A_PIECE]
+        if first:
+            pieces.append(b",")
+        pieces.append(msgspec.json.encode([partition_of(topic, one) for one in part])[1:-1])
+        await asyncio.sleep(0)
+    return [*pieces, tail]
 
 
 def head_of(state: Cluster) -> ClusterHead:
@@ -220,9 +229,12 @@ def view_of(topic: Topic) -> TopicView:
     )
 
 
-def details_of(topic: Topic) -> TopicDetails:
-    view = view_of(topic)
-    return TopicDetails(view.name, view.id, view.diskless, view.partitions, dict(sorted(topic.configs.items())))
+async def encode_details(topic: Topic) -> bytes:
+    """A topic as ``TopicDetails``, encoded in pieces."""
+    settings = dict(sorted(topic.configs.items()))
+    return b"".join(
+        await encode_topic(topic, TopicDetails(topic.name, uuid_to_text(topic.id), topic.diskless, [], settings))
+    )
 
 
 def partition_of(topic: Topic, partition: Partition) -> PartitionView:

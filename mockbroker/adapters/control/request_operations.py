@@ -9,14 +9,13 @@ from typing import Any
 
 import msgspec
 
+from mockbroker.adapters.control.claims import ENTRIES_A_PIECE, check_beside, count_matching, matching
 from mockbroker.adapters.control.operations import ControlCall, Parameter, operation
 from mockbroker.adapters.control.problems import ASSERTION_FAILED, Problem, bad_request
-from mockbroker.core.journal import Entry, Journal
-from mockbroker.core.journal.assertions import CLAIMS, check
+from mockbroker.core.journal.assertions import CLAIMS
 from mockbroker.core.journal.filters import FilterError, Filters
 
 DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
-ENTRIES_A_PIECE = 100
 SEPARATED = frozenset({"api", "broker", "partition", "locality", "error"})
 """Filters whose values never have a comma in them, so that one may stand between values."""
 FILTERS = (
@@ -120,8 +119,7 @@ async def requests(call: ControlCall) -> Any:
 async def count_requests(call: ControlCall) -> Any:
     """With the filters of `GET /requests` as members of an object: values or lists of them."""
     wanted = filters_of(call.body)
-    journal = call.cluster.journal
-    return CountView(len(await matching(journal, wanted, wanted.limit)))
+    return CountView(await count_matching(call.cluster.journal, wanted))
 
 
 @operation("DELETE", "/requests", "Forget all calls", tag="requests", answer=RequestsDeleted)
@@ -149,7 +147,7 @@ async def check_assertion(call: ControlCall) -> Any:
     """
     name, arguments = claim_of(call.body)
     try:
-        check(name, arguments, call.cluster.journal)
+        await check_beside(name, arguments, call.cluster.journal)
     except AssertionError as error:
         raise Problem(
             HTTPStatus.EXPECTATION_FAILED, str(error), kind=ASSERTION_FAILED, title="Assertion failed", claim=name
@@ -204,25 +202,3 @@ def wrong_filter(error: FilterError) -> Problem:
     text = str(error)
     field, colon, _ = text.partition(":")
     return bad_request(text, **({"field": field} if colon and field.isidentifier() else {}))
-
-
-async def matching(journal: Journal, wanted: Filters, limit: int | None) -> list[Entry]:
-    """The entries that match, looked for in pieces: the first behind ``since``, or without it the last ones."""
-    end = journal.mark()
-    first = max(journal.first_sequence, wanted.since + 1)
-    starts = range(first, end + 1, ENTRIES_A_PIECE)
-    found: list[list[Entry]] = []
-    count = 0
-    for start in starts if wanted.has_since else reversed(starts):
-        piece = journal.scan(wanted, start, min(ENTRIES_A_PIECE, end + 1 - start))
-        found.append(piece)
-        count += len(piece)
-        if limit is not None and count >= limit:
-            break
-        await asyncio.sleep(0)
-    if not wanted.has_since:
-        found.reverse()
-    entries = [entry for piece in found for entry in piece]
-    if limit is None:
-        return entries
-    return entries[:limit] if wanted.has_since else entries[-limit:]

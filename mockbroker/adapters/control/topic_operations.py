@@ -11,7 +11,7 @@ from mockbroker.adapters.control.cluster_json import (
     PartitionView,
     TopicDetails,
     TopicsView,
-    details_of,
+    encode_details,
     encode_topics,
     partition_of,
 )
@@ -55,13 +55,13 @@ class Deleted(msgspec.Struct):
 )
 async def topics(call: ControlCall) -> Any:
     """By name: leaders, replicas, ISRs, offsets and sizes. Of Kafka's internal topics only if they are asked for."""
-    return b'{"topics":' + await encode_topics(call.state, with_internal=call.with_internal()) + b"}"
+    return await encode_topics(call.state, b'{"topics":', b"}", with_internal=call.with_internal())
 
 
 @operation("GET", "/topics/{topic}", "One topic", tag="topics", answer=TopicDetails, statuses=(404,))
 async def topic(call: ControlCall) -> Any:
     """With the settings that it was given."""
-    return details_of(known_topic(call))
+    return await encode_details(known_topic(call))
 
 
 @operation(
@@ -77,7 +77,7 @@ async def create_topic(call: ControlCall) -> Any:
         diskless=new.diskless,
         configs=new.configs,
     )
-    response = as_response(details_of(made), HTTPStatus.CREATED)
+    response = as_response(await encode_details(made), HTTPStatus.CREATED)
     response.headers["location"] = f"/topics/{made.name}"
     return response
 

@@ -1,0 +1,111 @@
+"""Claims about the journal, checked while clients are served.
+
+The calls are told in pieces on the event loop, whose state they are read from. What is then made of them is plain
+values, and is judged in a thread beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from mockbroker.core.journal import Entry, Journal
+from mockbroker.core.journal.assertions import CLAIMS, check
+from mockbroker.core.journal.filters import Filters
+
+ENTRIES_A_PIECE = 100
+ON_THE_LOOP = "consistent"
+"""The claim that is about what logs hold now, besides calls."""
+Done = TypeVar("Done")
+
+
+class ToldCalls(Journal):
+    """Calls that were told already, for claims: what ``Journal`` gives of them, without the journal."""
+
+    def __init__(self, journal: Journal, entries: Sequence[Entry]) -> None:
+        super().__init__()
+        self.entries, self._journal_calls = entries, len(journal)
+        self._first, self.dropped, self._gone = journal.first_sequence, journal.dropped, journal.first_sequence - 1
+
+    def __len__(self) -> int:
+        return self._journal_calls
+
+    def since(self, mark: int) -> list[Entry]:
+        """Those after a mark."""
+        return [entry for entry in self.entries if entry.sequence > mark]
+
+    def find(self, *, limit: int | None = None, **filters: Any) -> list[Entry]:
+        """Those that match."""
+        wanted = Filters.of({**filters, "limit": limit})
+        return wanted.limited([one for one in self.since(wanted.since) if wanted.match(one)])
+
+
+async def check_beside(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
+    """Check a claim by its name, as ``assertions.check`` does. Raises AssertionError, FilterError."""
+    claim = str(name).removeprefix("assert_")
+    if claim not in CLAIMS or claim == ON_THE_LOOP:
+        check(name, arguments, journal)
+        return
+    entries = await matching(journal, Filters.of({"since": arguments.get("since")}), None)
+    told = ToldCalls(journal, entries)
+    await beside_the_loop(lambda: check(name, arguments, told))
+
+
+async def matching(journal: Journal, wanted: Filters, limit: int | None) -> list[Entry]:
+    """The entries that match, looked for in pieces: the first behind ``since``, or without it the last ones."""
+    end = journal.mark()
+    first = max(journal.first_sequence, wanted.since + 1)
+    starts = range(first, end + 1, ENTRIES_A_PIECE)
+    found: list[list[Entry]] = []
+    count = 0
+    for start in starts if wanted.has_since else reversed(starts):
+        piece = journal.scan(wanted, start, min(ENTRIES_A_PIECE, end + 1 - start))
+        found.append(piece)
+        count += len(piece)
+        if limit is not None and count >= limit:
+            break
+        await asyncio.sleep(0)
+    if not wanted.has_since:
+        found.reverse()
+    entries = [entry for piece in found for entry in piece]
+    if limit is None:
+        return entries
+    return entries[:limit] if wanted.has_since else entries[-limit:]
+
+
+async def count_matching(journal: Journal, wanted: Filters) -> int:
+    """How many entries match, of which none is kept."""
+    end, count = journal.mark(), 0
+    for start in range(max(journal.first_sequence, wanted.since + 1), end + 1, ENTRIES_A_PIECE):
+        count += len(journal.scan(wanted, start, min(ENTRIES_A_PIECE, end + 1 - start)))
+        await asyncio.sleep(0)
+    return count if wanted.limit is None else min(count, wanted.limit)
+
+
+async def beside_the_loop(work: Callable[[], Done]) -> Done:
+    """What a function gives or raises that runs in a thread, which does not keep the program from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Done] = loop.create_future()
+
+    def settle(done: Done | None, error: BaseException | None) -> None:
+        if future.done():  # whoever asked has gone
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(done)  # type: ignore[arg-type]  # what the work gave
+
+    def run() -> None:
+        done, error = None, None
+        try:
+            done = work()
+        except Exception as raised:  # noqa: BLE001 - raised where it is waited for
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, done, error)
+
+    threading.Thread(target=run, name="kafka-rack claim", daemon=True).start()
+    return await future
