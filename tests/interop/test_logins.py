@@ -1,0 +1,86 @@
+"""Real clients log in with the right password, and are kept out with the right error with a wrong one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from confluent_kafka import Producer
+
+from mockbroker.adapters.server import MockCluster
+from tests.interop.fetched import java_program, skipped_without_tools
+from tests.interop.java_brokers import LIGHT, broker_jars
+from tests.progress import run
+
+pytestmark = pytest.mark.interop
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+USERS = {"alice": "secret"}
+
+
+def confluent_login(servers: str, mechanism: str, password: str) -> str:
+    """What comes of a record that is sent: its topic, or the name of the first error."""
+    heard: list[str] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        heard.append(error.name() if error else message.topic())
+
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": "alice",
+            "sasl.password": password,
+            "error_cb": lambda error: heard.append(error.name()),
+            "log_level": 0,
+        }
+    )
+    producer.produce("orders", b"x", on_delivery=delivered)
+    while not heard:
+        producer.poll(1)
+    producer.purge()
+    producer.flush(1)
+    return heard[0]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_librdkafka_gets_in_with_the_right_password_alone(mechanism):
+    with MockCluster(1, topics={"orders": 1}, users=USERS) as cluster:
+        assert confluent_login(cluster.bootstrap_servers, mechanism, "secret") == "orders"
+        assert confluent_login(cluster.bootstrap_servers, mechanism, "guessed") == "_AUTHENTICATION"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_aiokafka_gets_in_with_the_right_password_alone(mechanism):
+    async with MockCluster(1, topics={"orders": 1}, users=USERS) as cluster:
+        login = {
+            "bootstrap_servers": cluster.bootstrap_servers,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": "alice",
+        }
+        async with AIOKafkaProducer(**login, sasl_plain_password="secret") as producer:
+            assert (await producer.send_and_wait("orders", b"x")).topic == "orders"
+        kept_out = AIOKafkaProducer(**login, sasl_plain_password="guessed")
+        with pytest.raises(KafkaError):
+            await kept_out.start()
+        await kept_out.stop()
+
+
+@pytest.mark.slow
+def test_java_gets_in_with_the_right_password_alone():
+    with skipped_without_tools():
+        program = java_program(Path(__file__).parent / "java" / "Logins.java", broker_jars())
+    with MockCluster(1, topics={"orders": 1}, users=USERS) as cluster:
+        said = {
+            password: run(["java", *LIGHT, *program, cluster.bootstrap_servers, password]).stdout.splitlines()
+            for password in ("secret", "guessed")
+        }
+    assert said == {
+        "secret": [f"{one}: [orders]" for one in MECHANISMS],
+        "guessed": [f"{one}: SaslAuthenticationException" for one in MECHANISMS],
+    }
