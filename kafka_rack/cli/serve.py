@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_PORT = 65535
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LOOPBACK = "127.0.0.1"
 CAPTURE_BYTES = 64 << 20
 PARENT_LOOK_S = 1.0
@@ -86,6 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="NAME:PASSWORD",
         help="who may log in, by SASL PLAIN or SCRAM; brokers then let in nobody else (docs/security.md); repeatable",
+    )
+    option(
+        "--authorize",
+        action="store_true",
+        help="let users do what access control allows, and the first --user everything unless super.users is set",
     )
     option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
     option("--faults", metavar="FILE", help="what is to go wrong from the start, as JSON or YAML (docs/faults.md)")
@@ -166,7 +172,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     try:
         cluster = MockCluster(
             brokers,
-            settings=settings,
+            settings=authorizing(settings, users) if arguments.authorize else settings,
             capture=arguments.capture,
             capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
             emulate=arguments.emulate,
@@ -346,6 +352,12 @@ def tell_ready(number: int, cluster: Any, control: Any) -> None:
     }
     with suppress(OSError), os.fdopen(number, "w", closefd=number not in STANDARD_STREAMS) as ready:
         ready.write(json.dumps(where) + "\n")
+
+
+def authorizing(settings: dict[str, str], users: dict[str, str]) -> dict[str, str]:
+    """The settings with access control; the first user may do everything unless they name somebody."""
+    first = {"super.users": f"User:{next(iter(users))}"} if users else {}
+    return {"authorizer.class.name": AUTHORIZER, **first, **settings}
 
 
 def users_from(given: list[str]) -> dict[str, str]:

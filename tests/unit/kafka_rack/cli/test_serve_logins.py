@@ -7,6 +7,7 @@ import pytest
 from kafka_rack.cli import main
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from protocol.error_codes import ErrorCode
 from tests.serve_process import serve_process
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -38,3 +39,26 @@ async def test_a_user_of_the_command_line_gets_in():
             assert answer.error_code == 0
             assert (await client.ask(MetadataRequest(topics=[]), 9)).brokers
         assert "hunter2" not in repr(served.ready)
+
+
+async def test_with_access_control_the_first_user_may_do_everything_and_others_what_they_are_allowed_to():
+    options = (
+        "--brokers",
+        "1",
+        "--topic",
+        "orders:1",
+        "--authorize",
+        "--user",
+        "alice:hunter2",
+        "--user",
+        "bob:hunter3",
+    )
+    wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="orders")])
+    seen = []
+    with serve_process(*options) as served:
+        for token in (b"\0alice\0hunter2", b"\0bob\0hunter3"):
+            async with WireClient(served.ready["bootstrap_servers"]) as client:
+                await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+                assert (await client.ask(SaslAuthenticateRequest(auth_bytes=token), 1)).error_code == 0
+                seen.append((await client.ask(wanted, 9)).topics[0].error_code)
+    assert seen == [0, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
