@@ -36,8 +36,8 @@ class ShareDelivery:
     """A record that a member was given. Times in ms.
 
     ``released_at``: until when the member's session at the broker went on for certain, None for all the time;
-    ``may_linger``: the member heard of it much later than that. ``renewed_at``: when the member asked last for its lock
-    to be renewed and was told that it is (KIP-1222). ``leadership`` is what stood for the partition's leader and its
+    ``may_linger``: the member heard of it much later than that. ``renewed``: when the member asked for its lock to be
+    renewed, and was told that it is (KIP-1222). ``leadership`` is what stood for the partition's leader and its
     epoch when it was asked and when it was answered.
     """
 
@@ -52,7 +52,7 @@ class ShareDelivery:
     leadership: tuple[Hashable, Hashable] = (None, None)
     released_at: int | None = None
     may_linger: bool = False
-    renewed_at: int | None = None
+    renewed: tuple[int, int] | None = None
 
     @property
     def key(self) -> RecordKey:
@@ -203,7 +203,9 @@ def acquired_twice(
 ) -> Iterable[SharingAnomaly]:
     spoken_at = {one.delivery: one.asked_at for one in reversed(said)}
     for index, first in enumerate(deliveries):
-        locked_at = first.asked_at if first.renewed_at is None else first.renewed_at
+        locked_at = first.asked_at
+        if first.renewed is not None and first.renewed[1] < locked_at + lock_ms:
+            locked_at = first.renewed[0]  # later the record may be done with, and a renewal without effect is no error
         held_until = min(locked_at + lock_ms, spoken_at.get(first, locked_at + lock_ms))
         if first.released_at is not None:
             held_until = min(held_until, first.released_at - (LINGER_MS if first.may_linger else SLACK_MS))

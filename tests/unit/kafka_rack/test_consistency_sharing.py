@@ -70,8 +70,12 @@ def test_a_count_is_above_that_of_a_release_that_counted_while_a_new_leader_may_
 def test_a_lock_that_was_renewed_holds_from_then_on():
     later = given(1_500, "two", 2)
     assert kinds([given(10), later]) == []
-    assert kinds([given(10, renewed_at=800), later]) == ["acquired-twice"]
-    assert kinds([given(10, renewed_at=400), later]) == []
+    assert kinds([given(10, renewed=(800, 801)), later]) == ["acquired-twice"]
+    assert kinds([given(10, renewed=(400, 401)), later]) == []
+
+
+def test_a_renewal_after_the_lock_had_run_out_locks_nothing():
+    assert kinds([given(10, renewed=(1_100, 1_101)), given(1_050, "two", 2)]) == []
 
 
 def test_a_record_with_a_lock_is_not_given_to_another_under_the_same_leader():

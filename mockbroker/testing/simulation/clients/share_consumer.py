@@ -278,7 +278,7 @@ class ShareConsumer:
             return False
         for delivery in records:
             if (delivery.topic, delivery.partition) not in refused:
-                delivery.renewed_at = asked_at
+                delivery.renewed = (asked_at, self.client.now_ms)
         return True
 
     async def _send_acknowledgements(
