@@ -205,7 +205,9 @@ class Judgement:
             "duplicate",
             of_duplicate(
                 self.settings,
-                first_not_none(*(one.is_idempotent for one in everyone)),
+                first_not_none(
+                    *(one.is_idempotent for one in everyone), record.send.is_idempotent if record.send else None
+                ),
                 attempts=record.attempts,
                 places=record.places,
             ),

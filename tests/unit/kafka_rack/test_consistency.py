@@ -124,6 +124,12 @@ def test_a_record_that_stands_at_many_offsets_is_one_duplicate():
     assert "'a' stands at offsets 0 and 1 and 2 and 3 and 5 more" in report.anomalies[0].evidence
 
 
+@pytest.mark.parametrize("is_idempotent", [True, False])
+def test_a_record_that_stands_at_many_offsets_goes_by_its_producer_whichever_of_them_it_was_told(is_idempotent):
+    acknowledged = send("a", 8, at=50, is_idempotent=is_idempotent)
+    assert found([poll(*((number, "a") for number in range(9))), acknowledged]) == {"duplicate": not is_idempotent}
+
+
 def test_values_are_compared_where_their_forms_are_equal():
     history = [send("crc of lz4", 0, form="lz4"), poll((0, "crc of zstd", 1, "zstd"))]
     assert found(history, reads_to_end=True) == {}
