@@ -61,8 +61,9 @@ SOME = settings(FEW, max_examples=settings.default.max_examples)
 
 
 def new_cluster() -> MockCluster:
-    """Three brokers in three racks, a topic of each kind, and the same ids each time."""
-    return MockCluster(topics={"orders": 3}, diskless_topics={"events": 2})
+    """Three brokers in three racks, a topic of each kind, and the same ids each time; also versions still to change."""
+    all_versions = {"unstable.api.versions.enable": "true"}
+    return MockCluster(topics={"orders": 3}, diskless_topics={"events": 2}, settings=all_versions)
 
 
 @cache
