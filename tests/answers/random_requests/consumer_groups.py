@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar
 
-from tests.answers.random_requests.turns import Turns
+from tests.answers.random_requests.assigned_groups import AssignedGroup
 from tests.answers.scenarios.fetch import UNKNOWN_ID
-from tests.answers.story import Fields, mine
+from tests.answers.story import Fields, Topic, mine
 
 FENCED = (25, 110)  # UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH
 
@@ -36,7 +36,7 @@ class Member:
         return [{"topicId": topic, "partitions": some} for topic, some in self.owned.items()]
 
 
-class ConsumerGroup(Turns):
+class ConsumerGroup(AssignedGroup):
     """Members b has an instance id; all forget, repeat and run ahead now and then."""
 
     OPERATIONS: ClassVar = {
@@ -51,14 +51,10 @@ class ConsumerGroup(Turns):
         "list_groups": 0.6,
         "ask_as_classic": 1.2,
     }
-    LENGTH: ClassVar = 26
+    WRONG_EPOCHS: ClassVar = 0.25
 
     def begin(self, random: Random) -> None:
-        self.topics = [self.story.topic("t", partitions=3), self.story.topic("u", partitions=2)]
-        self.group = self.story.named("g")
-        self.to = self.story.coordinator(self.group)
-        self.story.settle()
-        self.story.wait(300)
+        super().begin(random)
         self.members = {slot: Member() for slot in "abc"}
 
     def heartbeat(self, random: Random) -> None:
@@ -118,12 +114,8 @@ class ConsumerGroup(Turns):
             self.members[slot].told(answer)
         self.story.wait(20)  # Kafka resolves regular expressions beside its requests
 
-    def who(self, random: Random) -> tuple[str, int]:
-        slot = random.choice("abc")
-        epoch = self.members[slot].epoch
-        if random.random() < 0.25:
-            epoch = random.choice([epoch - 1, epoch + 1, -1, 0, -2])
-        return (slot, epoch) if random.random() < 0.9 else random.choice([("", -1), ("zz", 1), ("", epoch)])
+    def id_of(self, topic: Topic, random: Random) -> str:
+        return topic.id if random.random() < 0.9 else UNKNOWN_ID
 
     def commit(self, random: Random) -> None:
         version, topic = random.randrange(2, 11), random.choice(self.topics)
@@ -146,27 +138,6 @@ class ConsumerGroup(Turns):
             "topics": [{"name": topic.name, "topicId": topic_id, "partitions": partitions}],
         }
         self.ask("OffsetCommit", version, wanted, to=self.to)
-
-    def fetch(self, random: Random) -> None:
-        version, topic = random.randrange(1, 11), self.topics[0]
-        member, epoch = self.who(random)
-        topic_id = topic.id if random.random() < 0.9 else UNKNOWN_ID
-        topics: list[Fields] | None = [{"name": topic.name, "topicId": topic_id, "partitionIndexes": [0, 1]}]
-        if version >= 2 and random.random() < 0.3:
-            topics = None
-        group = {"groupId": self.group, "topics": topics}
-        asking = {"memberId": random.choice([None, member]), "memberEpoch": epoch}
-        wanted = {"groups": [group | asking], "requireStable": True} if version >= 8 else group
-        self.ask("OffsetFetch", version, wanted, to=self.to)
-
-    def delete_offsets(self, random: Random) -> None:
-        name = random.choice([*(topic.name for topic in self.topics), "nope"])
-        partitions = [{"partitionIndex": index} for index in random.choice([[0], [0, 1]])]
-        wanted = {"groupId": self.group, "topics": [{"name": name, "partitions": partitions}]}
-        self.ask("OffsetDelete", 0, wanted, to=self.to)
-
-    def delete_group(self, random: Random) -> None:
-        self.ask("DeleteGroups", random.randrange(4), {"groupsNames": [self.group]}, to=self.to)
 
     def describe(self, random: Random) -> None:
         version, times = random.randrange(2), random.choice([1, 1, 1, 2])

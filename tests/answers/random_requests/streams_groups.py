@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
 
-from tests.answers.random_requests.turns import Turns
+from tests.answers.random_requests.assigned_groups import AssignedGroup
 from tests.answers.scenarios.streams_groups import subtopology, topic_info, topology
 from tests.answers.story import Fields, mine
 
@@ -35,7 +35,7 @@ class Member:
             self.epoch, self.tasks = 0, {role: [] for role in ROLES}
 
 
-class StreamsGroup(Turns):
+class StreamsGroup(AssignedGroup):
     """Two source topics are there, the topics that the topology has made are its own."""
 
     OPERATIONS: ClassVar = {
@@ -51,14 +51,10 @@ class StreamsGroup(Turns):
         "ask_as_classic": 0.8,
         "set_standbys": 0.6,
     }
-    LENGTH: ClassVar = 26
+    WRONG_EPOCHS: ClassVar = 0.3
 
     def begin(self, random: Random) -> None:
-        self.topics = [self.story.topic("t", partitions=3), self.story.topic("u", partitions=2)]
-        self.group = self.story.named("g")
-        self.to = self.story.coordinator(self.group)
-        self.story.settle()
-        self.story.wait(300)
+        super().begin(random)
         self.members = {slot: Member() for slot in "abc"}
         self.topology = random.choice(self.topologies())
 
@@ -136,13 +132,6 @@ class StreamsGroup(Turns):
             self.story.wait(400)  # they are made beside the answer
             self.story.settle()
 
-    def who(self, random: Random) -> tuple[str, int]:
-        slot = random.choice("abc")
-        epoch = self.members[slot].epoch
-        if random.random() < 0.3:
-            epoch = random.choice([epoch - 1, epoch + 1, -1, 0, -2])
-        return (slot, epoch) if random.random() < 0.9 else random.choice([("", -1), ("zz", 1), ("", epoch)])
-
     def commit(self, random: Random) -> None:
         version, topic = random.choice([2, 5, 8, 9, 9, 10, 10]), random.choice(self.topics)
         member, epoch = self.who(random)
@@ -158,26 +147,6 @@ class StreamsGroup(Turns):
             "topics": [{"name": topic.name, "topicId": topic.id, "partitions": partitions}],
         }
         self.ask("OffsetCommit", version, wanted, to=self.to)
-
-    def fetch(self, random: Random) -> None:
-        version, topic = random.randrange(1, 11), self.topics[0]
-        member, epoch = self.who(random)
-        topics: list[Fields] | None = [{"name": topic.name, "topicId": topic.id, "partitionIndexes": [0, 1]}]
-        if version >= 2 and random.random() < 0.3:
-            topics = None
-        group = {"groupId": self.group, "topics": topics}
-        asking = {"memberId": random.choice([None, member]), "memberEpoch": epoch}
-        wanted = {"groups": [group | asking], "requireStable": True} if version >= 8 else group
-        self.ask("OffsetFetch", version, wanted, to=self.to)
-
-    def delete_offsets(self, random: Random) -> None:
-        name = random.choice([*(topic.name for topic in self.topics), "nope"])
-        partitions = [{"partitionIndex": index} for index in random.choice([[0], [0, 1]])]
-        wanted = {"groupId": self.group, "topics": [{"name": name, "partitions": partitions}]}
-        self.ask("OffsetDelete", 0, wanted, to=self.to)
-
-    def delete_group(self, random: Random) -> None:
-        self.ask("DeleteGroups", random.randrange(4), {"groupsNames": [self.group]}, to=self.to)
 
     def describe(self, random: Random) -> None:
         version, times = random.randrange(2), random.choice([1, 1, 1, 2])
