@@ -63,6 +63,8 @@ def layout_given(arguments: argparse.Namespace) -> ClusterLayout:
             snapshot = cluster.snapshot()
         say_notes(arguments, snapshot.notes)
         return with_replicas(arguments, layout_of(snapshot))
+    if arguments.command_config:
+        raise UsageError("--command-config goes with --bootstrap-server")
     where = "standard input" if arguments.layout == STANDARD_INPUT else arguments.layout
     said = json_given(arguments.layout)
     layout = told(where, lambda: layout_of_json(said, brokers_of(arguments) if beside else None))

@@ -6,13 +6,15 @@ What a broker is too old to be asked is left out, with a note that says so.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.wire_client import DEFAULT_TIMEOUT_S, Connection, Unreachable
+from kafka_rack.cli.client_settings import LONGEST_TIMEOUT_S, ClientSettings, client_settings_in
+from kafka_rack.cli.wire_client import DEFAULT_TIMEOUT_S, NO_SETTINGS, Connection, Unreachable, refusal
 from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic, make_layout
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
@@ -29,8 +31,6 @@ FENCED_VERSION = 2
 """DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
 RACKS_VERSION = 1
 """Metadata from here on tells racks and the controller (KIP-36, Kafka 0.10)."""
-LONGEST_TIMEOUT_S = 86_400
-"""A day: what requests take as milliseconds, and sockets as seconds, with room to spare."""
 NO_AUTO_CREATION_VERSION = 4
 """Metadata from here on can be told not to create what it is asked for; before, all topics are asked for."""
 BY_HAND = -1
@@ -66,9 +66,14 @@ class Snapshot:
 class LiveCluster:
     """A connection to a cluster by any of its addresses; more brokers are connected to as needed."""
 
-    def __init__(self, bootstrap_servers: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        settings: ClientSettings = NO_SETTINGS,
+    ) -> None:
         self.addresses = addresses_of(bootstrap_servers)
-        self.timeout_s = timeout_s
+        self.timeout_s, self.settings = timeout_s, settings
         self._stack = ExitStack()
         self._connections: dict[tuple[str, int], Connection] = {}
 
@@ -93,7 +98,7 @@ class LiveCluster:
     def connection(self, address: tuple[str, int]) -> Connection:
         """The connection to an address, opened when it is first asked for."""
         if address not in self._connections:
-            self._connections[address] = self._stack.enter_context(Connection(address, self.timeout_s))
+            self._connections[address] = self._stack.enter_context(Connection(address, self.timeout_s, self.settings))
         return self._connections[address]
 
     def connection_to(self, broker: LiveBroker) -> Connection:
@@ -305,12 +310,6 @@ def topic_of(said: Any) -> Topic:
     return Topic(partitions, internal=said.is_internal)
 
 
-def refusal(what: str, said: Any) -> str:
-    """An error of an answer in one line, with the cluster's own words."""
-    message = f": {said.error_message}" if said.error_message else ""
-    return f"{what}: {error_name(said.error_code)}{message}"
-
-
 def addresses_of(text: str) -> list[tuple[str, int]]:
     """Addresses as host:port,[ipv6]:port,...
 
@@ -335,27 +334,35 @@ def addresses_of(text: str) -> list[tuple[str, int]]:
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """``--bootstrap-server`` and ``--timeout``."""
+    """``--bootstrap-server``, ``--command-config`` and ``--timeout``."""
     parser.set_defaults(program=parser.prog)
+    parser.add_argument("--bootstrap-server", required=required, metavar="HOST:PORT,...", help="a live cluster")
     parser.add_argument(
-        "--bootstrap-server", required=required, metavar="HOST:PORT,...", help="a live cluster, by a plaintext listener"
+        "--command-config",
+        metavar="FILE",
+        help="Kafka's client properties, where a cluster asks who you are: security.protocol, sasl.* (docs/tools.md)",
     )
     parser.add_argument(
         "--timeout",
         type=float,
-        default=DEFAULT_TIMEOUT_S,
         metavar="S",
-        help="seconds to wait for each answer; 10, at most a day",
+        help="seconds to wait for each answer; request.timeout.ms of --command-config, else 10; at most a day",
     )
 
 
 def cluster_of(arguments: argparse.Namespace) -> LiveCluster:
-    """The cluster that the arguments name."""
-    if not arguments.timeout > 0:
-        raise UsageError(f"--timeout {arguments.timeout:g}, but it must be above 0")
-    if arguments.timeout > LONGEST_TIMEOUT_S:
-        raise UsageError(f"--timeout {arguments.timeout:g}, but it must be at most {LONGEST_TIMEOUT_S}, which is a day")
-    return LiveCluster(arguments.bootstrap_server, arguments.timeout)
+    """The cluster that the arguments name, and how it is reached; notes on the settings go to stderr."""
+    settings = client_settings_in(arguments.command_config) if arguments.command_config else NO_SETTINGS
+    for note in settings.notes:
+        sys.stderr.write(f"{arguments.program}: note: {arguments.command_config}: {note}\n")
+    timeout_s = arguments.timeout
+    if timeout_s is None:
+        timeout_s = DEFAULT_TIMEOUT_S if settings.timeout_s is None else settings.timeout_s
+    if not timeout_s > 0:
+        raise UsageError(f"--timeout {timeout_s:g}, but it must be above 0")
+    if timeout_s > LONGEST_TIMEOUT_S:
+        raise UsageError(f"--timeout {timeout_s:g}, but it must be at most {LONGEST_TIMEOUT_S}, which is a day")
+    return LiveCluster(arguments.bootstrap_server, timeout_s, settings)
 
 
 def layout_of(snapshot: Snapshot) -> ClusterLayout:

@@ -388,7 +388,8 @@ def brokers_from(
                 raise UsageError(f"--{option} and --config exclude each other: the files describe the brokers")
         if arguments.listener_per_rack:
             raise UsageError("--listener-per-rack and --config exclude each other: the files describe the listeners")
-        from kafka_rack.cli.server_properties import PropertiesError, brokers_from_files
+        from kafka_rack.cli.properties_file import PropertiesError
+        from kafka_rack.cli.server_properties import brokers_from_files
 
         try:
             brokers, shared = brokers_from_files([path_of(name) for name in arguments.config], settings)

@@ -6,10 +6,10 @@ the rest of Kafka's are taken and left alone, and a name that Kafka does not hav
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafka_rack.cli.properties_file import PropertiesError, read_properties
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
 from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, with_effect
@@ -21,10 +21,6 @@ from mockbroker.state.settings import DEFAULTS
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
 MAY_DIFFER = frozenset({"log.dir", "log.dirs"})  # the first file's are shown for all brokers
 OF_THIS_BROKER = OF_A_BROKER | {PROTOCOL_SETTING}
-
-
-class PropertiesError(Exception):
-    """A file that cannot be read, or that contradicts itself or another; one line."""
 
 
 def brokers_from_files(
@@ -132,36 +128,3 @@ def broker_id_in(path: Path, properties: dict[str, str]) -> int:
 
 def controller_listeners(properties: dict[str, str]) -> list[str]:
     return [name.strip() for name in properties.get("controller.listener.names", "").split(",") if name.strip()]
-
-
-def read_properties(path: Path) -> dict[str, str]:
-    """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PropertiesError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    properties: dict[str, str] = {}
-    pending = ""
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = pending + raw.strip()
-        pending = ""
-        if not line or line[0] in "#!":
-            continue
-        if line.endswith("\\"):
-            pending = line[:-1]
-            continue
-        found = re.fullmatch(r"([^\s=:]+)(?:\s*[=:]\s*|\s+)(.*)", line)
-        if found is None:
-            shown = "a line with a secret" if is_secret(line) else repr(line)
-            raise PropertiesError(f"{path}, line {number}: {shown} is not KEY=VALUE")
-        key, value = found[1], found[2].strip()
-        if properties.get(key, value) != value:
-            differs = "another value than" if is_secret(key) else f"{value}, but {properties[key]}"
-            raise PropertiesError(f"{path}, line {number}: {key}={differs} before")
-        properties[key] = value
-    return properties
-
-
-def is_secret(text: str) -> bool:
-    """Whether a setting, or a line that is none, may hold a secret, which errors do not repeat."""
-    return any(word in text.lower() for word in ("password", "jaas", "secret", "keystore.key"))

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.cli.server_properties import PropertiesError, brokers_from_files, read_properties
+from kafka_rack.cli.properties_file import PropertiesError, read_properties
+from kafka_rack.cli.server_properties import brokers_from_files
 
 BROKER = """\
 # A broker as Kafka ships it.
