@@ -16,14 +16,14 @@ import errno
 import gc
 import logging
 import os
-import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError, environment
 from kafka_rack.cli.control_token import ServedToken, served_token
+from kafka_rack.cli.ending_signals import end_on_signals
 from kafka_rack.printable import printable
 
 if TYPE_CHECKING:
@@ -223,13 +223,12 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
     parent = os.getppid()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(report_loop_error)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
+    written: dict[Path, str] = {}
+    end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: unlink_own(written))
     try:
         await cluster.start()
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from None
-    written: dict[Path, str] = {}
     control = None
     try:
         if arguments.control_port is not None:
@@ -262,10 +261,8 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
             watch_parent(loop, parent, ended)
         await ended.wait()
     finally:
-        if control is not None:
-            await control.__aexit__()
-        for path, text in written.items():
-            unlink_own(path, text)
+        await asyncio.gather(cluster.finish(), *([control.__aexit__()] if control is not None else []))
+        unlink_own(written)
         await cluster.close()
     return DONE
 
@@ -498,11 +495,12 @@ def write_whole(name: str, text: str) -> dict[Path, str]:
     return {path: text}
 
 
-def unlink_own(path: Path, text: str) -> None:
-    """Take a file away that was written here, unless another cluster has written it since."""
-    with suppress(OSError, UnicodeDecodeError):
-        if path.read_text() == text:
-            path.unlink()
+def unlink_own(written: Mapping[Path, str]) -> None:
+    """Take the files away that were written here, unless another cluster has written them since."""
+    for path, text in written.items():
+        with suppress(OSError, UnicodeDecodeError):
+            if path.read_text() == text:
+                path.unlink()
 
 
 def report_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

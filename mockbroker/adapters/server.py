@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DEFAULT_CAPTURE_BYTES = 64 << 20
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
+FINISH_S = 0.6  # so that a process ends within a second
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
@@ -175,6 +176,16 @@ class MockCluster(StateCommands):
         self._is_running = True
         self._runtime.settle()
         self._runtime.look_after()
+
+    async def finish(self, within_s: float = FINISH_S) -> None:
+        """Before ``close``: take no more requests, and answer those that were taken, for at most so many seconds.
+
+        Fetches are answered with what there is. What still waits at the end is dropped by ``close``.
+        """
+        from mockbroker.adapters.ending import finish
+
+        if self._is_running:
+            await finish(self._runtime, self._nodes.values(), within_s, BUSY_MS)
 
     async def close(self) -> None:
         """Stop accepting, close every connection, and have the placer give up what it holds."""

@@ -104,6 +104,7 @@ class ClientProtocol(asyncio.Protocol):
         "connection",
         "node",
         "transport",
+        "_ends",
         "_full",
         "_is_taken",
         "_leaving",
@@ -120,6 +121,7 @@ class ClientProtocol(asyncio.Protocol):
         self._partial = False  # a large request of its is not whole
         self._unwritten = False
         self._leaving = False
+        self._ends = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
@@ -180,6 +182,16 @@ class ClientProtocol(asyncio.Protocol):
             self.flush()
             self.cluster.schedule()
 
+    def take_no_more(self) -> None:
+        """Read nothing more from the client; what it has sent is answered."""
+        self._ends = True
+        self._read_or_not()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether all that was taken from the client has been answered."""
+        return not self.connection.is_busy
+
     def stop(self) -> None:
         """Write the last answers; what comes from the client from now on is not read as requests."""
         for piece in self.connection.take_output():
@@ -191,7 +203,7 @@ class ClientProtocol(asyncio.Protocol):
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
         if linger and self.transport.can_write_eof() and not self.transport.is_closing():
             self.transport.write_eof()
-            self._full = self._unwritten = False
+            self._full = self._unwritten = self._ends = False
             self._read_or_not()
             asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
         else:
@@ -246,7 +258,7 @@ class ClientProtocol(asyncio.Protocol):
     def _read_or_not(self) -> None:
         if self.transport.is_closing():
             return
-        if self._full or self._unwritten:
+        if self._full or self._unwritten or self._ends:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()

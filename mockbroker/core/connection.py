@@ -67,6 +67,11 @@ class Connection:
         return self._reader.pending > MAX_UNREAD_BYTES and (self._call is not None or self.is_held or self._is_muted)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a call of the client's waits, or frames of it wait behind answers."""
+        return self._call is not None or self.is_held
+
+    @property
     def unread_bytes(self) -> int:
         """Bytes that came from the client and did not become calls yet."""
         return self._reader.pending

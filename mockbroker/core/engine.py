@@ -56,6 +56,11 @@ class Engine:
         """Let the calls go on whose keys were notified outside of a call, as by a command."""
         self.path.purgatory.wake(now_ms)
 
+    def finish(self, now_ms: int) -> None:
+        """The cluster is about to end: reads that wait are answered with what there is, now and from now on."""
+        self.cluster.is_ending = True
+        self.path.purgatory.look_again(now_ms)
+
     def next_deadline_ms(self) -> int | None:
         """When ``advance`` has to run next; None while nothing waits for time."""
         deadlines = (self.path.purgatory.next_deadline_ms(), self.cluster.next_deadline_ms())

@@ -96,6 +96,13 @@ class Purgatory:
                 self._continue(parked, now_ms)
                 self.wake(now_ms)
 
+    def look_again(self, now_ms: int) -> None:
+        """Let each call that waits for a key see whether it still has to."""
+        for parked in list(self._parked):
+            if parked.wait is not None and parked.wait.on:
+                self._continue(parked, now_ms)
+        self.wake(now_ms)
+
     def next_deadline_ms(self) -> int | None:
         """When ``advance`` has to run next; None while no call waits for a time."""
         deadlines = self._deadlines

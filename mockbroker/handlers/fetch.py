@@ -168,7 +168,8 @@ def read(
         if not one.unknown:
             idle = False
             urgent = urgent or one.entry is not None or one.on_older_segment
-    if not urgent and not idle and size < reading.min_bytes and call.now_ms < reading.until_ms:
+    may_wait = call.now_ms < reading.until_ms and not call.cluster.is_ending
+    if may_wait and not urgent and not idle and size < reading.min_bytes:
         keys = tuple(one.partition for one in reads if one.partition is not None)
         now = call.cluster.version
         return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))

@@ -84,7 +84,7 @@ def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
     for one, (_, running) in reading.running.items():
         if share.get(running.key) is running and running.can_acquire():
             offsets[one] = running.next_fetch_offset()
-    is_over = call.now_ms >= reading.until_ms
+    is_over = call.now_ms >= reading.until_ms or call.cluster.is_ending
     if offsets and (is_over or has_enough(call, reading, offsets)):
         return answer(call, entries_of(reading, give(call, reading, offsets)))
     if is_over:

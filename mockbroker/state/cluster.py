@@ -79,6 +79,7 @@ class Cluster:
     clock: WallClock = field(default_factory=WallClock)
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
     release: str | None = None  # that is emulated, where it was given
+    is_ending: bool = False  # then nobody waits for records any more
     answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)

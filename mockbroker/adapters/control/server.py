@@ -27,7 +27,7 @@ log.setLevel(logging.ERROR)
 MAX_CONNECTIONS = 256  # each may bring a body, and wait a minute
 MAX_HEAD_BYTES = 1 << 16
 IDLE_S = 60.0
-LAST_ANSWERS_S = 1.0  # for answers that are under way when the server closes
+LAST_ANSWERS_S = 0.3  # for answers that are under way when the server closes
 
 
 class ControlServer:
