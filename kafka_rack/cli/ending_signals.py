@@ -9,7 +9,7 @@ from collections.abc import Callable
 KILLED = 128  # plus the signal's number: the exit status of a program that a signal ended
 
 
-def end_on_signals(end: Callable[[], None], clean_up: Callable[[], None]) -> None:
+def end_on_signals(end: Callable[[], object], clean_up: Callable[[], object]) -> None:
     """Have the first signal call ``end``, and the next one ``clean_up`` and then end the process where it stands.
 
     Signals are taken between two steps of Python, so that a busy event loop does not put them off; ``end`` has to be

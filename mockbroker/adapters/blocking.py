@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Self
 
 from mockbroker.adapters.blocking_journal import BlockingJournal, BlockingTraffic
+from mockbroker.adapters.ending import FINISH_S
 from mockbroker.adapters.event_loops import new_event_loop
 from mockbroker.core.commands import Result, StateCommands
 
@@ -85,6 +86,11 @@ class BlockingMockCluster(StateCommands):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def finish(self, within_s: float = FINISH_S) -> None:
+        """Before ``close``: take no more requests, and answer those that were taken, for at most so many seconds."""
+        if self._thread.is_alive():
+            self._wait_for(self._cluster.finish(within_s))
 
     def close(self) -> None:
         """Stop accepting, close every connection, end its forks and, but for a fork, the thread."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.runtime import Runtime
     from mockbroker.adapters.sockets import Node
 
+FINISH_S = 0.6  # so that a process ends within a second
 LOOK_S = 0.005
 
 

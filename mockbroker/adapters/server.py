@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from mockbroker.adapters.ending import FINISH_S, finish
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
 from mockbroker.core.commands import Result, StateCommands
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 DEFAULT_CAPTURE_BYTES = 64 << 20
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
-FINISH_S = 0.6  # so that a process ends within a second
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
@@ -182,8 +182,6 @@ class MockCluster(StateCommands):
 
         Fetches are answered with what there is. What still waits at the end is dropped by ``close``.
         """
-        from mockbroker.adapters.ending import finish
-
         if self._is_running:
             await finish(self._runtime, self._nodes.values(), within_s, BUSY_MS)
 
