@@ -118,8 +118,8 @@ def is_sound(offsets: bytes, times: bytes, size: int) -> bool:
 def aborted_entries(transactions: Iterable[AbortedTransaction]) -> bytes:
     """Aborted transactions as a ``.txnindex`` has them, by their markers.
 
-    >>> aborted_entries([AbortedTransaction(7, 3, 9, 10)]).hex(" ", -8)
-    '0000 0000000000000007 0000000000000003 0000000000000009 000000000000000a'
+    >>> aborted_entries([AbortedTransaction(7, 3, 9, 10)])[2:].hex(" ", 8)
+    '0000000000000007 0000000000000003 0000000000000009 000000000000000a'
     """
     return b"".join(
         write_versioned(
