@@ -1,4 +1,5 @@
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.FileInputStream;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
@@ -19,7 +20,9 @@ public class Brokers {
         String clusterId = Uuid.randomUuid().toString();
         List<KafkaRaftServer> servers = new ArrayList<>();
         for (String file : files) {
-            StorageTool.execute(new String[] {"format", "-t", clusterId, "-c", file}, System.err);
+            if (!isFormatted(file)) {
+                StorageTool.execute(new String[] {"format", "-t", clusterId, "-c", file}, System.err);
+            }
             servers.add(server(file));
         }
         List<Thread> starting = new ArrayList<>();
@@ -48,11 +51,21 @@ public class Brokers {
         Runtime.getRuntime().halt(0);
     }
 
+    /** Whether the first log directory has been a broker's before: it goes on with what it finds there. */
+    static boolean isFormatted(String file) throws Exception {
+        String first = properties(file).getProperty("log.dirs").split(",")[0];
+        return new File(first, "meta.properties").exists();
+    }
+
     static KafkaRaftServer server(String file) throws Exception {
+        return new KafkaRaftServer(KafkaConfig.fromProps(properties(file), false), Time.SYSTEM);
+    }
+
+    static Properties properties(String file) throws Exception {
         Properties properties = new Properties();
         try (FileInputStream in = new FileInputStream(file)) {
             properties.load(in);
         }
-        return new KafkaRaftServer(KafkaConfig.fromProps(properties, false), Time.SYSTEM);
+        return properties;
     }
 }

@@ -1,0 +1,1 @@
+"""Data directories of a real Kafka, and what that Kafka answered from them."""
