@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from protocol.codec import codec
+from protocol.records import DecompressionBudget
 from protocol.registry import message_class
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Call:
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None
     subjects: Any = None
+    _decompression: DecompressionBudget | None = None
     _request: Any = None
 
     def __post_init__(self) -> None:
@@ -173,6 +175,13 @@ class Call:
             decode = codec(message_class(self.api_key, "request"), self.version).brief_decoder()
             self._request, _ = decode(self.frame, self.body_start)
         return self._request
+
+    @property
+    def decompression(self) -> DecompressionBudget:
+        """What may still come out of compressed records on the call's behalf."""
+        if self._decompression is None:
+            self._decompression = DecompressionBudget(self.cluster.settings["max.decompressed.request.bytes"])
+        return self._decompression
 
     def put_request(self, request: Any) -> None:
         """Have handlers see another message than the frame holds."""

@@ -408,7 +408,7 @@ def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
     if not records:
         return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, aborted=one.aborted)
     try:
-        converted = records_for(call.version, records, one.wanted.fetch_offset)
+        converted = records_for(call, records, one.wanted.fetch_offset)
     except ApiError as error:
         return PartitionResponse(
             partition_index=one.wanted.index,
@@ -514,19 +514,36 @@ def is_news(reading: FetchParams, one: PartitionRead) -> bool:
     )
 
 
-def records_for(version: int, records: bytes, first_offset: int) -> bytes:
+def records_for(call: Call, records: bytes, first_offset: int) -> bytes:
     """The records as this Fetch version's clients read them: magic 0 at most for v0-1, 1 for v2-3, else as stored.
+
+    None once as much was decompressed for the call as may be: the client asks again from there on.
 
     Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd before v4; clients of v4 to v9 are given it.
     """
+    version = call.version
     if version >= BATCH_VERSION:
         return records
-    from protocol.records import Codec, RecordError, UnsupportedCompressionError, down_convert, iter_batches
+    from protocol.records import (
+        Codec,
+        DecompressionLimitError,
+        RecordError,
+        UnsupportedCompressionError,
+        down_convert,
+        iter_batches,
+    )
 
     if any(header.codec == Codec.ZSTD for header in iter_batches(records)):
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Fetch v10")
+    budget = call.decompression
+    is_first = budget.left == call.cluster.settings["max.decompressed.request.bytes"]
+    magic = 0 if version < MESSAGE_TIME_VERSION else 1
     try:
-        return down_convert(records, 0 if version < MESSAGE_TIME_VERSION else 1, first_offset=first_offset)
+        return down_convert(records, magic, first_offset=first_offset, limit=budget)
+    except DecompressionLimitError as error:
+        if not is_first:
+            return b""
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     except UnsupportedCompressionError as error:
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from None
     except RecordError as error:

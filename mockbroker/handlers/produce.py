@@ -274,6 +274,7 @@ def append_records(
         size=size,
         clock_jumped=call.cluster.clock.offset_ms != 0,
         has_transactional_id=request.transactional_id is not None,
+        budget=call.decompression,
     )
     if deposed is None:
         call.cluster.replication.appended(partition, call.now_ms)

@@ -29,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "leader.imbalance.check.interval.seconds": 0,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
+    "max.decompressed.request.bytes": 33554432,  # ours: what one request's compressed records may hold
     "max.incremental.fetch.session.cache.slots": 1000,
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,

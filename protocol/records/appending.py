@@ -28,7 +28,7 @@ from protocol.records.batches import (
     iter_batches,
 )
 from protocol.records.checksum import crc32, crc32c
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec
+from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget
 from protocol.records.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionError
 from protocol.records.message_sets import (
     InnerMessage,
@@ -122,7 +122,7 @@ def assign_offsets(
     log_append_time_ms: int | None = None,
     *,
     headers: Sequence[BatchHeader] | None = None,
-    limit: int = DEFAULT_LIMIT_BYTES,
+    limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES,
 ) -> Appended:
     """Records as a log stores them from ``base_offset`` on.
 
@@ -130,7 +130,7 @@ def assign_offsets(
         records: what :func:`validate` let through.
         log_append_time_ms: the time to store in place of the producer's; not for magic 0, which has none.
         headers: what :func:`validate` gave for these records, so that they are not read twice.
-        limit: bytes that one compressed message of magic 0 or 1 may hold.
+        limit: bytes that one compressed message of magic 0 or 1 may hold; of a budget all of them together.
 
     A batch of magic 2 and a compressed message of magic 1 keep the bytes of their records; the checksum is only
     computed anew where what it covers changes: for the timestamp. A compressed message of magic 0 has absolute offsets
@@ -246,7 +246,7 @@ def _assign_compressed(
     header: BatchHeader,
     offset: int,
     log_append_time_ms: int | None,
-    limit: int,
+    limit: int | DecompressionBudget,
 ) -> tuple[int, int]:
     """One compressed message of magic 0 or 1; gives its record count and highest timestamp."""
     inner = read_inner_messages(data, header, limit=limit)

@@ -32,6 +32,15 @@ _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_MAX_WINDOW = 1 << 27  # what libzstd's strongest levels use
 
 
+class DecompressionBudget:
+    """Bytes that may come out of several compressed pieces together: ``left`` is what remains of them."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
 class Codec(IntEnum):
     """How the records of a batch are compressed; the number is that of the lowest three bits of its attributes."""
 
@@ -69,13 +78,18 @@ def compress(codec: Codec, data: bytes, *, magic: int = 2, xerial: bool = True) 
 
 
 def decompress(
-    codec: Codec, data: bytes, *, magic: int = 2, limit: int = DEFAULT_LIMIT_BYTES, offset: int = 0
+    codec: Codec,
+    data: bytes,
+    *,
+    magic: int = 2,
+    limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES,
+    offset: int = 0,
 ) -> bytes:
     """The bytes that ``data`` holds.
 
     Args:
         magic: of the batch; decides whether lz4's header checksum counts.
-        limit: bytes of output at most.
+        limit: bytes of output at most; of a budget they are taken off, of what is broken as many as it may have cost.
         offset: where ``data`` begins, for the error.
 
     Raises: CorruptRecordError: broken or cut off; DecompressionLimitError: more than ``limit`` comes out.
@@ -83,6 +97,12 @@ def decompress(
     >>> decompress(Codec.GZIP, compress(Codec.GZIP, b"again and again"))
     b'again and again'
     """
+    if isinstance(limit, DecompressionBudget):
+        budget, limit = limit, limit.left
+        budget.left = max(0, limit - len(data) * MAX_RATIOS[codec])
+        result = decompress(codec, data, magic=magic, limit=limit, offset=offset)
+        budget.left = limit - len(result)
+        return result
     try:
         if codec == Codec.NONE:
             return data if len(data) <= limit else _over(limit)
@@ -94,11 +114,12 @@ def decompress(
             return _read_lz4(_with_header_checksum(data, of_magic_too=False) if magic == 0 else data, limit)
         return _read_zstd(data, limit)
     except _Broken as broken:
-        raise CorruptRecordError(f"{codec.name.lower()}: {broken}", offset) from None
+        failure = CorruptRecordError(f"{codec.name.lower()}: {broken}", offset)
     except _OverLimit:
-        raise DecompressionLimitError(
+        failure = DecompressionLimitError(
             f"{codec.name.lower()} data of {len(data)} bytes holds more than {limit} bytes", offset
-        ) from None
+        )
+    raise failure  # out here, where it does not hold all that had come out
 
 
 def codec_of(attributes: int, offset: int = 0) -> Codec:
@@ -109,6 +130,10 @@ def codec_of(attributes: int, offset: int = 0) -> Codec:
     return _CODECS[number]
 
 
+MAX_RATIOS = (1, 1032, 22, 255, 1 << 15)
+"""How many bytes may come out of one, by codec: about 258 in two bits, 64 in three bytes, a byte for each 255 of a
+run, a block of 128 KiB in four.
+"""
 _CODECS = tuple(Codec)
 _ZSTD_AT_REST: list[Any] = []  # decompressors: making one takes longer than reading a small batch
 

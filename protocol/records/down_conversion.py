@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from protocol.records.batches import Buffer, iter_batches
 from protocol.records.building import build_batch
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec
-from protocol.records.errors import InvalidRecordError, UnsupportedCompressionError
+from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget
+from protocol.records.errors import DecompressionLimitError, InvalidRecordError, UnsupportedCompressionError
 from protocol.records.reading import iter_batch_records
 from protocol.records.record import Record
 
 
-def down_convert(records: Buffer, magic: int, *, first_offset: int = 0, limit: int = DEFAULT_LIMIT_BYTES) -> bytes:
+def down_convert(
+    records: Buffer, magic: int, *, first_offset: int = 0, limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES
+) -> bytes:
     """``records`` with each batch of a later magic rewritten in ``magic``, 0 or 1; the others are kept as they are.
 
     Args:
         first_offset: that of the fetch: records before it are left out where their batch is not compressed, so that the
             fetch makes headway.
-        limit: bytes that one batch may hold when decompressed.
+        limit: bytes that one batch may hold when decompressed; of a budget all of them together.
 
-    A batch cut off at the end is left out.
+    A batch cut off at the end is left out, and so is what follows the first batch where it would take too much.
 
     Raises: UnsupportedCompressionError: zstd, which older formats lack; CorruptRecordError.
     """
@@ -42,11 +44,16 @@ def down_convert(records: Buffer, magic: int, *, first_offset: int = 0, limit: i
         if header.magic <= magic:
             parts.append(data[header.position : header.position + header.size])
             continue
-        wanted = [
-            Record(record.offset, record.timestamp, record.key, record.value)
-            for record in iter_batch_records(data, header, limit=limit)
-            if codec != Codec.NONE or record.offset >= first_offset
-        ]
+        try:
+            wanted = [
+                Record(record.offset, record.timestamp, record.key, record.value)
+                for record in iter_batch_records(data, header, limit=limit)
+                if codec != Codec.NONE or record.offset >= first_offset
+            ]
+        except DecompressionLimitError:
+            if parts:
+                break  # the next fetch begins here
+            raise
         if wanted:
             append_time = header.max_timestamp if header.timestamp_type == 1 else None
             parts.append(

@@ -23,7 +23,7 @@ from protocol.records.batches import (
     NO_TIMESTAMP,
     BatchHeader,
 )
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, compress, decompress
+from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget, compress, decompress
 from protocol.records.errors import CorruptRecordError, UnsupportedCompressionError
 from protocol.records.record import Record
 
@@ -49,7 +49,7 @@ class InnerMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 def iter_message(
-    records: bytes, header: BatchHeader, *, crc: bool = True, limit: int = DEFAULT_LIMIT_BYTES
+    records: bytes, header: BatchHeader, *, crc: bool = True, limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES
 ) -> Iterator[Record]:
     """The records of one outer message, whose own checksum was compared before; see ``iter_records``."""
     key, value = read_key_and_value(records, header)
@@ -57,16 +57,16 @@ def iter_message(
         yield Record(header.base_offset, header.max_timestamp, key, value, (), header)
         return
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG and header.magic == 1 else None
-    for offset, message in _flatten(header, value, crc, _Budget(limit), 1):
+    for offset, message in _flatten(header, value, crc, budget_of(limit), 1):
         timestamp = message.timestamp if append_time is None or message.magic == 0 else append_time
         yield Record(offset, timestamp, message.key, message.value, (), header)
 
 
 def read_inner_messages(
-    records: bytes, header: BatchHeader, *, crc: bool = True, limit: int = DEFAULT_LIMIT_BYTES
+    records: bytes, header: BatchHeader, *, crc: bool = True, limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES
 ) -> list[InnerMessage]:
     """The messages just inside a compressed one, as they are written there."""
-    return _inner_messages(header, read_key_and_value(records, header)[1], crc, _Budget(limit))
+    return _inner_messages(header, read_key_and_value(records, header)[1], crc, budget_of(limit))
 
 
 def read_key_and_value(records: bytes, header: BatchHeader) -> tuple[bytes | None, bytes | None]:
@@ -136,17 +136,13 @@ def write_message(
     parts.append(covered)
 
 
-class _Budget:
-    """Bytes that may still come out of one outer message, at all depths together."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, left: int) -> None:
-        self.left = left
+def budget_of(limit: int | DecompressionBudget) -> DecompressionBudget:
+    """A budget for all depths of one outer message."""
+    return limit if isinstance(limit, DecompressionBudget) else DecompressionBudget(limit)
 
 
 def _flatten(
-    outer: BatchHeader, value: bytes | None, crc: bool, budget: _Budget, depth: int
+    outer: BatchHeader, value: bytes | None, crc: bool, budget: DecompressionBudget, depth: int
 ) -> Iterator[tuple[int, InnerMessage]]:
     """Each uncompressed message inside, with its absolute offset. ``outer.base_offset`` is absolute."""
     if depth > MAX_NESTING:
@@ -177,7 +173,9 @@ def absolute_base_offset(outer: BatchHeader, messages: list[InnerMessage]) -> in
     return outer.base_offset - last
 
 
-def _inner_messages(outer: BatchHeader, value: bytes | None, crc: bool, budget: _Budget) -> list[InnerMessage]:
+def _inner_messages(
+    outer: BatchHeader, value: bytes | None, crc: bool, budget: DecompressionBudget
+) -> list[InnerMessage]:
     """The messages of a compressed one, whole and of magic 0 or 1, and at least one."""
     where = outer.position
     if value is None:
@@ -185,8 +183,7 @@ def _inner_messages(outer: BatchHeader, value: bytes | None, crc: bool, budget: 
     codec = outer.codec
     if codec == Codec.ZSTD:
         raise UnsupportedCompressionError(f"zstd in a message of magic {outer.magic}, but it takes magic 2", where)
-    body = decompress(codec, value, magic=outer.magic, limit=budget.left, offset=where)
-    budget.left -= len(body)
+    body = decompress(codec, value, magic=outer.magic, limit=budget, offset=where)
     try:
         messages = _read_set(body, crc)
     except CorruptRecordError as error:

@@ -12,13 +12,15 @@ from protocol.records.batches import (
     check_crc,
     iter_batches,
 )
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, decompress
+from protocol.records.compression import DEFAULT_LIMIT_BYTES, DecompressionBudget, decompress
 from protocol.records.errors import CorruptRecordError, InvalidRecordError
 from protocol.records.message_sets import iter_message
 from protocol.records.record import Headers, Record
 
 
-def iter_records(records: Buffer | None, *, crc: bool = True, limit: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
+def iter_records(
+    records: Buffer | None, *, crc: bool = True, limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES
+) -> Iterator[Record]:
     """All records of a records field, those of control batches among them (``record.is_control``).
 
     Read as they are asked for: an error comes only when its place is reached. A batch cut off at the end is left out,
@@ -26,7 +28,7 @@ def iter_records(records: Buffer | None, *, crc: bool = True, limit: int = DEFAU
 
     Args:
         crc: whether checksums are compared with the bytes.
-        limit: bytes that one batch may hold when decompressed.
+        limit: bytes that one batch may hold when decompressed; of a budget all of them together.
 
     Raises: RecordError.
 
@@ -43,7 +45,7 @@ def iter_records(records: Buffer | None, *, crc: bool = True, limit: int = DEFAU
 
 
 def iter_batch_records(
-    records: bytes, header: BatchHeader, *, crc: bool = True, limit: int = DEFAULT_LIMIT_BYTES
+    records: bytes, header: BatchHeader, *, crc: bool = True, limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES
 ) -> Iterator[Record]:
     """The records of one whole batch, whose header :func:`iter_batches` gave; as :func:`iter_records` otherwise."""
     if crc:

@@ -17,6 +17,7 @@ TOPICS = frozenset(
         "follower.replication.throttled.replicas",
         "index.interval.bytes",
         "max.compaction.lag.ms",
+        "max.decompressed.message.bytes",
         "leader.replication.throttled.replicas",
         "max.message.bytes",
         "message.timestamp.after.max.ms",

@@ -21,8 +21,11 @@ from mockbroker.state.logs.refusals import UNKNOWN_START, WITHOUT_START, BadBatc
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
+    DEFAULT_LIMIT_BYTES,
     BatchHeader,
     CorruptRecordError,
+    DecompressionBudget,
+    DecompressionLimitError,
     RecordError,
     UnsupportedCompressionError,
     assign_offsets,
@@ -57,6 +60,7 @@ def append(
     size: int | None = None,
     clock_jumped: bool = False,
     has_transactional_id: bool = True,
+    budget: DecompressionBudget | None = None,
 ) -> AppendResult:
     """Check records and append them; a batch that was appended before gives what it was given then.
 
@@ -67,17 +71,19 @@ def append(
         clock_jumped: whether a command has moved the clock. While it has not and shows a time soon after 1970, as a
             simulation's does, records are not refused for being from the future.
         has_transactional_id: whether the producer named one, without which it may not write in a transaction.
+        budget: what may come out of compressed records; None: as much of each batch as readers take.
 
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
         UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
         UNKNOWN_SERVER_ERROR, and those of ``PartitionProducers.check``.
     """
     log, rules = partition.log, append_rules(partition.topic)
+    limit = DEFAULT_LIMIT_BYTES if budget is None else budget
     try:
         if one_batch:
             if size is None:
                 size = only_batch(records, allow_zstd=allow_zstd)
-            records, header = check_batch(records, size, rules, now_ms, clock_jumped=clock_jumped)
+            records, header = check_batch(records, size, rules, now_ms, limit, clock_jumped=clock_jumped)
             headers = [header]
         else:
             headers = check_message_set(records, rules, now_ms, clock_jumped=clock_jumped)
@@ -105,7 +111,9 @@ def append(
             return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
     append_time_ms = now_ms if rules.by_append_time else None
     try:
-        appended = assign_offsets(records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers)
+        appended = assign_offsets(
+            records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers, limit=limit
+        )
     except RecordError as error:
         raise refused(code_of(error), log) from None
     log.append(
@@ -155,6 +163,8 @@ def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_
 
 def code_of(error: RecordError) -> ErrorCode:
     """What a producer is told of records that cannot be read."""
+    if isinstance(error, DecompressionLimitError):
+        return ErrorCode.INVALID_RECORD  # not to be tried again, as what was damaged on its way is
     if isinstance(error, CorruptRecordError):
         return ErrorCode.CORRUPT_MESSAGE
     if isinstance(error, UnsupportedCompressionError):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.state.logs.record_checks import read_records
 from mockbroker.state.logs.refusals import BadBatchError
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec, CorruptRecordError, RecordError
+from protocol.records import DEFAULT_LIMIT_BYTES, Codec, CorruptRecordError, RecordError
 from protocol.records.batches import (
     BATCH_HEADER,
     BATCH_HEADER_SIZE,
@@ -32,11 +32,12 @@ from protocol.records.checksum import crc32c
 
 if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Topic
-    from protocol.records import Record
+    from protocol.records import DecompressionBudget, Record
 
 WALKED_RECORDS = 8
 """Batches of so many records at most are walked whatever their topic."""
 NO_BOUND = 9223372036854775807
+ANY_RECORD_BYTES = 2147483639
 FIRST_REAL_MS = 10**12
 """Before this a clock is not the world's: a simulation's begins at 0, and records of today are not from its future."""
 UP_TO_MAGIC, SMALLEST_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
@@ -62,7 +63,8 @@ class AppendRules(NamedTuple):
     """What a topic's configs say of records that come.
 
     ``codec`` is what they are compressed with, None for what the producer has chosen; times are in ms, and None for no
-    bound; ``segment_ms`` is how old a segment becomes before a new one begins.
+    bound; ``segment_ms`` is how old a segment becomes before a new one begins. ``max_bytes`` bounds a batch, and
+    ``max_record_bytes`` one record of a compressed batch, None where any will do.
     """
 
     needs_keys: bool
@@ -71,6 +73,7 @@ class AppendRules(NamedTuple):
     after_ms: int | None
     codec: Codec | None
     max_bytes: int
+    max_record_bytes: int | None
     segment_bytes: int
     segment_ms: int
 
@@ -93,7 +96,7 @@ def append_rules(topic: Topic) -> AppendRules:
         compacts = "compact" in config("cleanup.policy")
         before_ms, after_ms = config("message.timestamp.before.max.ms"), config("message.timestamp.after.max.ms")
         segment_ms, lag_ms = config("segment.ms"), config("max.compaction.lag.ms")
-        wanted = config("compression.type")
+        wanted, record_bytes = config("compression.type"), config("max.decompressed.message.bytes")
         rules = topic.append_rules = AppendRules(
             needs_keys=compacts,
             by_append_time=config("message.timestamp.type") == LOG_APPEND_TIME,
@@ -101,6 +104,7 @@ def append_rules(topic: Topic) -> AppendRules:
             after_ms=None if after_ms == NO_BOUND else after_ms,
             codec=None if wanted == PRODUCER else CODEC_BY_NAME[wanted],
             max_bytes=config("max.message.bytes"),
+            max_record_bytes=None if record_bytes == ANY_RECORD_BYTES else record_bytes,
             segment_bytes=config("segment.bytes"),
             segment_ms=min(lag_ms, segment_ms) if compacts and lag_ms > 0 else segment_ms,
         )
@@ -144,12 +148,21 @@ def only_batch(records: bytes, *, allow_zstd: bool) -> int:
     return size
 
 
-def check_batch(records: bytes, size: int, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> CheckedBatch:
+def check_batch(
+    records: bytes,
+    size: int,
+    rules: AppendRules,
+    now_ms: int,
+    limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES,
+    *,
+    clock_jumped: bool,
+) -> CheckedBatch:
     """The batch as the log keeps it but for its offsets and leader epoch.
 
     Args:
         size: what ``only_batch`` gave.
         now_ms: by the wall clock.
+        limit: how much may come out of what is compressed.
         clock_jumped: whether a command has moved that clock, which then is taken for the world's.
 
     Raises BadBatchError.
@@ -159,17 +172,19 @@ def check_batch(records: bytes, size: int, rules: AppendRules, now_ms: int, *, c
     attributes = header.attributes
     codec = attributes & CODEC_MASK
     target = codec if rules.codec is None else rules.codec
+    max_record_bytes = rules.max_record_bytes if codec else None
     bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
     if (
         header.record_count > WALKED_RECORDS
         and target == codec
         and not rules.needs_keys
+        and max_record_bytes is None
         and bounds.oldest_ms is None
         and (bounds.newest_ms is None or header.max_timestamp <= bounds.newest_ms)
         and not attributes & LOG_APPEND_TIME_FLAG
     ):
         return CheckedBatch(data, header)
-    found = read_records(data, header, whole=target != codec)
+    found = read_records(data, header, limit, whole=target != codec, max_record_bytes=max_record_bytes)
     check_records(found, header, bounds, rules)
     in_order = not codec | target or all(one.offset == place for place, one in enumerate(found))
     if target != codec or not in_order:

@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from mockbroker.state.logs.refusals import BadBatchError
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec, Record, RecordError, decompress, iter_batch_records
+from protocol.records import (
+    DEFAULT_LIMIT_BYTES,
+    Codec,
+    DecompressionBudget,
+    DecompressionLimitError,
+    Record,
+    RecordError,
+    decompress,
+    iter_batch_records,
+)
 from protocol.records.batches import BATCH_HEADER_SIZE, LOG_APPEND_TIME_FLAG, BatchHeader
 
 INT_SHIFT, LONG_SHIFT = 28, 63
@@ -23,28 +32,42 @@ class _TooLongError(Exception):
     """A varint that does not end."""
 
 
-def read_records(data: bytes, header: BatchHeader, *, whole: bool) -> list[Record]:
+def read_records(
+    data: bytes,
+    header: BatchHeader,
+    limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES,
+    *,
+    whole: bool,
+    max_record_bytes: int | None = None,
+) -> list[Record]:
     """The records of a batch.
 
     Args:
+        limit: bytes that may come out of it where it is compressed.
+        max_record_bytes: of one record, None for any number.
         whole: of a compressed batch too each record is read to its end, as where it is to be compressed anew.
 
     Raises BadBatchError: INVALID_RECORD; UNKNOWN_SERVER_ERROR where what is compressed cannot be read.
     """
-    try:
-        return list(iter_batch_records(data, header, crc=False))
-    except RecordError:
-        pass
+    if max_record_bytes is None:
+        try:
+            return list(iter_batch_records(data, header, crc=False, limit=limit))
+        except DecompressionLimitError as error:
+            raise broken(str(error)) from None
+        except RecordError:
+            pass
     body = data[BATCH_HEADER_SIZE:]
     if header.codec == Codec.ZSTD and not body:
         raise broken("no records in no frame")  # no fault to Kafka's reader of zstd, which finds too little in it
     if header.is_compressed:
         try:
-            body = decompress(header.codec, body)
+            body = decompress(header.codec, body, limit=limit)
+        except DecompressionLimitError as error:
+            raise broken(str(error)) from None
         except RecordError as error:
             raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
     reader = LenientReader(body, header)
-    return reader.records(sizes_count=whole or not header.is_compressed)
+    return reader.records(sizes_count=whole or not header.is_compressed, max_bytes=max_record_bytes)
 
 
 class LenientReader:
@@ -53,7 +76,7 @@ class LenientReader:
     def __init__(self, body: bytes, header: BatchHeader) -> None:
         self.body, self.header, self.position = body, header, 0
 
-    def records(self, *, sizes_count: bool) -> list[Record]:
+    def records(self, *, sizes_count: bool, max_bytes: int | None = None) -> list[Record]:
         found = []
         for _ in range(self.header.record_count):
             try:
@@ -64,6 +87,8 @@ class LenientReader:
                 raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, "a record's length does not end") from None
             if self.header.is_compressed and size < 0:
                 raise broken(f"a record of {size} bytes")
+            if max_bytes is not None and size > max_bytes:
+                raise broken(f"a record of {size} bytes, but the topic takes {max_bytes}")
             if sizes_count and size > len(self.body) - self.position:
                 raise broken(f"a record of {size} bytes with {len(self.body) - self.position} left")
             start = self.position

@@ -12,6 +12,7 @@ import zstandard
 from protocol.records import (
     Codec,
     CorruptRecordError,
+    DecompressionBudget,
     DecompressionLimitError,
     UnsupportedCompressionError,
     compress,
@@ -159,6 +160,20 @@ def test_zstd_frames_follow_each_other_and_some_are_to_be_skipped():
 def test_what_follows_a_zstd_frame_and_is_none_is_refused():
     with pytest.raises(CorruptRecordError, match="no frame at byte"):
         decompress(Codec.ZSTD, compress(Codec.ZSTD, TEXT) + b"tail")
+
+
+@pytest.mark.parametrize("codec", COMPRESSED)
+def test_a_budget_counts_all_that_comes_out_and_what_is_broken_too(codec):
+    budget = DecompressionBudget(2 * len(TEXT) + 5)
+    for left in (len(TEXT) + 5, 5):
+        decompress(codec, compress(codec, TEXT), limit=budget)
+        assert budget.left == left
+    with pytest.raises(DecompressionLimitError, match="more than 5 bytes"):
+        decompress(codec, compress(codec, TEXT), limit=budget)
+    broken = DecompressionBudget(1000)
+    with pytest.raises(CorruptRecordError):
+        decompress(codec, compress(codec, TEXT)[:-9], limit=broken)
+    assert broken.left == 0
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])

@@ -4,6 +4,8 @@ import pytest
 
 from protocol.records import (
     Codec,
+    DecompressionBudget,
+    DecompressionLimitError,
     InvalidRecordError,
     Record,
     UnsupportedCompressionError,
@@ -70,3 +72,13 @@ def test_zstd_is_refused():
 def test_only_magic_0_and_1_are_older(magic):
     with pytest.raises(InvalidRecordError, match="down-conversion"):
         down_convert(BATCH, magic)
+
+
+def test_what_takes_more_than_a_budget_behind_the_first_batch_is_left_out():
+    batches = [
+        build_batch([Record(offset, 100, value=bytes(1000))], base_offset=offset, codec=Codec.GZIP) for offset in (0, 1)
+    ]
+    converted = down_convert(b"".join(batches), 1, limit=DecompressionBudget(1500))
+    assert [record.offset for record in iter_records(converted)] == [0]
+    with pytest.raises(DecompressionLimitError):
+        down_convert(b"".join(batches), 1, limit=DecompressionBudget(900))
