@@ -18,14 +18,18 @@ from kafka_rack.cli.wire_client import DEFAULT_TIMEOUT_S, NO_SETTINGS, Connectio
 from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic, make_layout
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
+from kafka_rack.reassignment.throttles import MoveUnderWay
 from protocol.apis.cluster import DescribeClusterRequest
-from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
 from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode, error_name
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+RESOURCE_NAMES = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
+SET, DELETE = 0, 1
+"""Operations of IncrementalAlterConfigs."""
 MIN_INSYNC_REPLICAS, DISKLESS = "min.insync.replicas", "diskless.enable"
 FENCED_VERSION = 2
 """DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
@@ -175,15 +179,17 @@ class LiveCluster:
             if one.error_code != ErrorCode.NONE:
                 raise CommandError(refusal(f"topic {one.name}", one))
 
-    def reassign(self, entries: Iterable[tuple[str, int, Sequence[int]]]) -> list[str]:
-        """Begin to move replicas; gives a line for each partition that the cluster refused.
+    def reassign(self, entries: Iterable[tuple[str, int, Sequence[int] | None]]) -> list[str]:
+        """Begin to move replicas, or with None call a move off; gives a line for each partition that was refused.
 
         Raises: CommandError: it refuses altogether, or is older than 2.4.
         """
         request = AlterPartitionReassignmentsRequest(timeout_ms=self._timeout_ms())
         by_topic: dict[str, list[Any]] = {}
         for name, number, replicas in entries:
-            entry = AlterPartitionReassignmentsRequest.Topic.Partition(partition_index=number, replicas=list(replicas))
+            entry = AlterPartitionReassignmentsRequest.Topic.Partition(
+                partition_index=number, replicas=None if replicas is None else list(replicas)
+            )
             by_topic.setdefault(name, []).append(entry)
         request.topics = [
             AlterPartitionReassignmentsRequest.Topic(name=name, partitions=by_topic[name]) for name in sorted(by_topic)
@@ -198,16 +204,46 @@ class LiveCluster:
             if one.error_code != ErrorCode.NONE
         ]
 
-    def moves_under_way(self) -> list[tuple[str, int, list[int], list[int], list[int]]]:
-        """(topic, partition, replicas, those to come, those to go) of each move that has not ended."""
+    def moves_under_way(self) -> list[MoveUnderWay]:
+        """Each move that has not ended."""
         answer = self._ask_controller(ListPartitionReassignmentsRequest(timeout_ms=self._timeout_ms()), "Kafka 2.4")
         if answer.error_code != ErrorCode.NONE:
             raise CommandError(refusal("reassignments", answer))
         return sorted(
-            (topic.name, one.partition_index, one.replicas, one.adding_replicas, one.removing_replicas)
+            MoveUnderWay(topic.name, one.partition_index, one.replicas, one.adding_replicas, one.removing_replicas)
             for topic in answer.topics
             for one in topic.partitions
         )
+
+    def alter_configs(
+        self, connection: Connection, changes: Mapping[tuple[int, str], Mapping[str, str | None]]
+    ) -> list[str]:
+        """Set settings of topics or of the broker itself, or with None take them back; gives what was refused.
+
+        Args:
+            changes: type and name of a resource -> setting -> value.
+        """
+        version = connection.version_for(IncrementalAlterConfigsRequest)
+        if version is None:
+            raise CommandError(f"{connection.name}: does not serve IncrementalAlterConfigs (Kafka 2.3)")
+        resource, setting = IncrementalAlterConfigsRequest.Resource, IncrementalAlterConfigsRequest.Resource.Config
+        resources = [
+            resource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[
+                    setting(name=key, config_operation=DELETE if value is None else SET, value=value)
+                    for key, value in settings.items()
+                ],
+            )
+            for (kind, name), settings in changes.items()
+        ]
+        answer = connection.ask(IncrementalAlterConfigsRequest(resources=resources), version)
+        return [
+            refusal(f"{RESOURCE_NAMES[one.resource_type]} {one.resource_name}", one)
+            for one in answer.responses
+            if one.error_code != ErrorCode.NONE
+        ]
 
     # how it is asked
 

@@ -1,13 +1,19 @@
-"""Propose where replicas should move, and start the moves, on a live cluster or for a file.
+"""Propose where replicas should move, start the moves and look after them, on a live cluster or for a file.
 
 --generate gives what Kafka's own kafka-reassign-partitions gives, byte for byte where the seed is the same: every
 partition placed anew. --repair moves as few replicas as can be until no partition has two copies in a rack while
 another rack has none; leaders stay. Both print the plan of now, which takes everything back.
 
+--execute, --verify and --cancel do what Kafka's tool does with the same files. With --throttle, run --verify until it
+exits with 0: only then are the moves done and the throttles gone.
+
 Examples:
   kafka-rack reassign --generate --bootstrap-server localhost:9092 --topic orders --broker-list 0,1,2,3
   kafka-rack reassign --repair --layout cluster.json --output plan.json --rollback back.json --plot plan.svg
   kafka-rack reassign --execute --bootstrap-server localhost:9092 --reassignment-json-file plan.json
+  kafka-rack reassign --execute --throttle 50000000 --bootstrap-server localhost:9092 --reassignment-json-file plan.json
+  kafka-rack reassign --verify --bootstrap-server localhost:9092 --reassignment-json-file plan.json
+  kafka-rack reassign --cancel --bootstrap-server localhost:9092 --reassignment-json-file plan.json
   kafka-rack reassign --list --bootstrap-server localhost:9092
 """
 
@@ -16,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,23 +33,23 @@ from kafka_rack.cli.layout_input import (
     check_outputs,
     json_given,
     layout_given,
-    plan_in_file,
     plot,
     say_hints,
     told,
     wanted_topics,
 )
+from kafka_rack.cli.live_reassignment import CURRENT, cancel, counted, execute, list_moves, verify
 from kafka_rack.cli.tables import table, write_whole
 from kafka_rack.cli.whole_numbers import HIGHEST_SEED, whole_number
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import InputError, KafkaRackError, MissingRackError
 from kafka_rack.placement import DISABLED, ENFORCED, UsableBroker
-from kafka_rack.rack_spread import spread_of, usable_racks
 from kafka_rack.reassignment import Entry, Repair, current_plan_of, entries_of, plan_json, propose, repair
 
-CURRENT = "Current partition replica assignment"
 PROPOSED = "Proposed partition reassignment configuration"
-"""The headings of Kafka's own tool."""
+"""The heading of Kafka's own tool."""
+HIGHEST_RATE = 2**63 - 1
+ON_LIVE_CLUSTERS = {"execute": execute, "verify": verify, "cancel": cancel, "list": list_moves}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--generate", action="store_true", help="Kafka's own proposal: all partitions placed anew")
     what.add_argument("--repair", action="store_true", help="the fewest moves that mend rack violations")
     what.add_argument("--execute", action="store_true", help="start the moves of a plan on a live cluster")
+    what.add_argument("--verify", action="store_true", help="how far these moves are; once all are done, no throttles")
+    what.add_argument("--cancel", action="store_true", help="call off those of these moves that are under way")
     what.add_argument("--list", action="store_true", help="the moves under way on a live cluster")
     add_layout_arguments(parser)
     parser.add_argument("--topic", action="append", metavar="NAME", help="of --generate and --repair; all unless given")
@@ -71,7 +78,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of --generate: of java.util.Random; drawn unless given",
     )
-    parser.add_argument("--reassignment-json-file", metavar="FILE | -", help="of --execute: the plan")
+    parser.add_argument(
+        "--reassignment-json-file", metavar="FILE | -", help="of --execute, --verify and --cancel: the plan"
+    )
+    parser.add_argument(
+        "--throttle",
+        type=whole_number(HIGHEST_RATE, least=0),
+        metavar="BYTES",
+        help="of --execute: a second that each broker may send and receive for these moves; no limit unless given",
+    )
+    parser.add_argument("--preserve-throttles", action="store_true", help="of --verify and --cancel: let throttles be")
     parser.add_argument("--output", metavar="FILE", help="write the proposed plan, for --execute or Kafka's own tool")
     parser.add_argument("--rollback", metavar="FILE", help="write the plan of now, which takes everything back")
     add_output_arguments(parser)
@@ -79,10 +95,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check(arguments)
-    if arguments.list:
-        return list_moves(arguments)
-    if arguments.execute:
-        return execute(arguments)
+    for name, work in ON_LIVE_CLUSTERS.items():
+        if getattr(arguments, name):
+            return work(arguments)
     layout = layout_given(arguments)
     say_hints(arguments, layout)
     try:
@@ -97,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> None:
     """Refuse options that the chosen work does not know, before anything is done."""
     check_outputs(arguments)
-    chosen = next(name for name in ("generate", "repair", "execute", "list") if getattr(arguments, name))
+    chosen = next(name for name in ("generate", "repair", *ON_LIVE_CLUSTERS) if getattr(arguments, name))
     belongs = {
         "broker_list": ("generate",),
         "disable_rack_aware": ("generate",),
@@ -107,15 +122,17 @@ def check(arguments: argparse.Namespace) -> None:
         "output": ("generate", "repair"),
         "plot": ("generate", "repair"),
         "rollback": ("generate", "repair", "execute"),
-        "reassignment_json_file": ("execute",),
+        "reassignment_json_file": ("execute", "verify", "cancel"),
+        "throttle": ("execute",),
+        "preserve_throttles": ("verify", "cancel"),
     }
     for option, works in belongs.items():
         if getattr(arguments, option) not in (None, False) and chosen not in works:
             raise UsageError(f"--{option.replace('_', '-')} does not go with --{chosen}")
-    if chosen in ("execute", "list") and (arguments.layout or not arguments.bootstrap_server):
+    if chosen in ON_LIVE_CLUSTERS and (arguments.layout or not arguments.bootstrap_server):
         raise UsageError(f"--{chosen} is for a live cluster: give it by --bootstrap-server")
-    if arguments.execute and not arguments.reassignment_json_file:
-        raise UsageError("--execute needs a plan: give it by --reassignment-json-file")
+    if chosen in belongs["reassignment_json_file"] and not arguments.reassignment_json_file:
+        raise UsageError(f"--{chosen} needs a plan: give it by --reassignment-json-file")
     if arguments.topic and arguments.topics_to_move_json_file:
         raise UsageError("give the topics by --topic or by --topics-to-move-json-file")
     if arguments.output and arguments.output == arguments.rollback:
@@ -256,15 +273,6 @@ def repair_tables(mended: Repair, now: Sequence[Entry], layout: ClusterLayout) -
     return "\n\n".join([head, moves, brokers, *(["\n".join(alone)] if alone else []), plans])
 
 
-def counted(count: int, what: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "replica"), counted(2, "replica")
-    ('1 replica', '2 replicas')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def plans_json(now: Sequence[Entry], then: Sequence[Entry]) -> Mapping[str, Any]:
     return {"current": json.loads(plan_json(now)), "proposed": json.loads(plan_json(then))}
 
@@ -275,63 +283,3 @@ def write_plans(arguments: argparse.Namespace, now: Sequence[Entry], then: Seque
         write_whole(arguments.rollback, plan_json(now) + "\n")
     if arguments.output:
         write_whole(arguments.output, plan_json(then) + "\n")
-
-
-# on the live cluster
-
-
-def execute(arguments: argparse.Namespace) -> int:
-    """Start the moves of a plan."""
-    from kafka_rack.cli.live_cluster import cluster_of, layout_of
-
-    entries = plan_in_file(arguments.reassignment_json_file)
-    if not entries:
-        raise UsageError(f"{arguments.reassignment_json_file}: the plan has no partitions")
-    with cluster_of(arguments) as cluster:
-        layout = layout_of(cluster.snapshot(with_settings=False))
-        now = told(arguments.reassignment_json_file, lambda: current_plan_of(layout, entries))
-        warn_of_shared_racks(arguments, layout, entries)
-        if arguments.rollback:
-            write_whole(arguments.rollback, plan_json(now) + "\n")
-        if arguments.format == "table":
-            print(f"{CURRENT}\n\n{plan_json(now)}\n\nKeep this as the plan that takes everything back.", flush=True)
-        refused = cluster.reassign(entries)
-    begun = len(entries) - len(refused)
-    if arguments.format == "json":
-        print(json.dumps({"begun": begun, "refused": refused, "current": json.loads(plan_json(now))}, indent=2))
-    elif begun:
-        print(f"The moves of {counted(begun, 'partition')} have begun; --list shows those under way.")
-    if refused:
-        raise CommandError(f"{len(refused)} of {len(entries)} partitions refused: {'; '.join(refused)}")
-    return 0
-
-
-def warn_of_shared_racks(arguments: argparse.Namespace, layout: ClusterLayout, entries: Sequence[Entry]) -> None:
-    """Say so where a plan itself puts two copies into one rack without need."""
-    racks, rack_of = usable_racks(layout), layout.rack_of
-    shared = [entry for entry in entries if spread_of(entry.replicas, rack_of, racks).misplaced]
-    if shared:
-        first = f"{shared[0].topic}-{shared[0].partition}"
-        sys.stderr.write(
-            f"{arguments.program}: note: the plan puts two copies of {counted(len(shared), 'partition')} into one rack "
-            f"while another rack has none, first of {first}\n"
-        )
-
-
-def list_moves(arguments: argparse.Namespace) -> int:
-    """The moves that have not ended."""
-    from kafka_rack.cli.live_cluster import cluster_of
-
-    with cluster_of(arguments) as cluster:
-        moves = cluster.moves_under_way()
-    if arguments.format == "json":
-        names = ("topic", "partition", "replicas", "adding", "removing")
-        print(json.dumps([dict(zip(names, move, strict=True)) for move in moves], indent=2))
-    elif not moves:
-        print("No partition is being moved.")
-    else:
-        rows = [
-            [f"{name}-{number}", *(",".join(map(str, ids)) or None for ids in rest)] for name, number, *rest in moves
-        ]
-        print(table(["partition", "replicas", "to come", "to go"], rows))
-    return 0

@@ -7,7 +7,11 @@ import json
 import pytest
 
 from kafka_rack.cli import main
+from kafka_rack.cli.live_cluster import TOPIC_RESOURCE, LiveCluster
+from kafka_rack.cli.wire_client import Connection
 from kafka_rack.placement import UsableBroker, place
+from protocol.apis.produce import ProduceRequest
+from protocol.records import Record, build_batch
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster, kafka_tool
 from tests.progress import wait_until
@@ -102,6 +106,69 @@ def wait_for_moves(run):
         return json.loads(run("reassign", "--list", "--format", "json")[1])
 
     wait_until(lambda: not moves(), "the end of the moves", moves)
+
+
+def test_a_throttled_move_is_begun_watched_and_called_off_as_by_kafkas_tool(run, kafka, tmp_path):
+    def ours(*arguments):
+        return run("reassign", *arguments)[1]
+
+    def theirs(*arguments):
+        return kafka_tool("reassign.ReassignPartitionsCommand", "--bootstrap-server", kafka, *arguments)
+
+    seen = []
+    for topic, reassign in (("byus", ours), ("byit", theirs)):
+        run("topics", "--create", "--topic", topic, "--replica-assignment", "0:1,1:2")
+        fill(kafka, topic)
+        plan = tmp_path / f"{topic}.json"
+        moves = [(0, [0, 3]), (1, [2, 1])]
+        partitions = [{"topic": topic, "partition": number, "replicas": replicas} for number, replicas in moves]
+        plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+        given = ("--reassignment-json-file", str(plan))
+        reassign("--execute", "--throttle", "1", *given)
+        said = [throttles(kafka, topic), reassign("--verify", *given), throttles(kafka, topic)]
+        said += [reassign("--cancel", "--preserve-throttles", *given), throttles(kafka, topic)]
+        said += [described(kafka, topic), reassign("--verify", *given), throttles(kafka, topic)]
+        seen.append([one.replace(topic, "TOPIC") if isinstance(one, str) else one for one in said])
+    for mine, its in zip(*seen, strict=True):
+        assert mine == (without_log_directories(its) if isinstance(its, str) else its)
+    assert seen[0][0] == (["0:0,0:1,1:1,1:2", "0:3"], [["1", "1"]] * 4)
+    assert "Reassignment of partition TOPIC-0 is still in progress." in seen[0][1]
+    assert seen[0][5] == [[0, 1], [2, 1]]
+    assert seen[0][7] == (["", ""], [[None, None]] * 4)
+
+
+def without_log_directories(said):
+    """What Kafka's tool says, but for moves between directories, which ours has not."""
+    return said.replace("None of the specified partition moves are active.", "")
+
+
+def fill(kafka, topic):
+    """Five megabytes in partition 0: a follower fetches one of them at once, however slow it is to be."""
+    host, port = kafka.split(":")
+    records = build_batch([Record(value=bytes(900_000), timestamp=1)])
+    part = ProduceRequest.Topic.Partition(index=0, records=records)
+    request = ProduceRequest(
+        acks=-1, timeout_ms=60_000, topic_data=[ProduceRequest.Topic(name=topic, partition_data=[part])]
+    )
+
+    def taken():
+        with Connection((host, int(port)), 60) as connection:
+            return connection.ask(request, 9).responses[0].partition_responses[0].error_code
+
+    wait_until(lambda: taken() == 0, "a leader for the new topic", taken)
+    assert [taken() for _ in range(5)] == [0] * 5
+
+
+def throttles(kafka, topic):
+    """The throttled replicas of a topic, and the rates of each broker."""
+    sides = ("leader", "follower")
+    with LiveCluster(kafka) as cluster:
+        names = [f"{side}.replication.throttled.replicas" for side in sides]
+        of_topic = cluster._configs(cluster.first, TOPIC_RESOURCE, [topic], names)[topic]
+        rates = [f"{side}.replication.throttled.rate" for side in sides]
+        brokers = cluster.snapshot(with_settings=False).brokers.values()
+        own = [cluster.broker_settings(broker, rates) for broker in brokers]
+    return [of_topic[name] for name in names], [[one.get(name) for name in rates] for one in own]
 
 
 @pytest.mark.parametrize(
