@@ -159,6 +159,7 @@ OF_LISTENERS = frozenset(
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
         "sasl.jaas.config",
+        "sasl.server.callback.handler.class",
         "sasl.server.max.receive.size",
     }
 )

@@ -20,11 +20,13 @@ from enum import Enum
 from mockbroker.state.security.listeners import ListenerSecurity
 from mockbroker.state.security.mechanisms import (
     AuthenticationFailedError,
+    BrokenTokenError,
     InvalidTokenError,
     SaslMechanism,
 )
 
 REAUTHENTICATION_INTERVAL_MS = 1000  # a second one may not begin sooner
+MAX_LIFETIME_MS = (2**63 - 1) // 1_000_000
 
 
 class AuthenticationState(Enum):
@@ -121,7 +123,7 @@ class Authenticator:
         """
         assert self._server is not None
         try:
-            answer = self._server.answer(token)
+            answer = self._server.answer(token, now_ms)
         except InvalidTokenError as error:
             if not self.has_headers:
                 raise
@@ -147,4 +149,8 @@ class Authenticator:
         limits = [limit_ms] if limit_ms > 0 else []
         if server.expires_ms is not None:
             limits.append(server.expires_ms - now_ms)
-        return max(0, min(limits)) if limits else None
+        lifetime_ms = max(0, min(limits)) if limits else None
+        if lifetime_ms is not None and lifetime_ms > MAX_LIFETIME_MS:
+            # Kafka adds nanoseconds to now, and fails over a sum beyond 64 bits.
+            raise BrokenTokenError(f"expected a token that is good for {MAX_LIFETIME_MS} ms or less")
+        return lifetime_ms

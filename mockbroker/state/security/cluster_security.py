@@ -94,9 +94,12 @@ def mechanism_of(
         ScramCredential,
         ScramMechanism,
     )
+    from mockbroker.state.security.oauthbearer import OAUTHBEARER, OauthBearerMechanism
 
     if name == PLAIN:
         return PlainMechanism(security.passwords)
+    if security.tokens is not None and name == OAUTHBEARER:
+        return OauthBearerMechanism(security.tokens, cluster.clock)
 
     def credential_of(user: str) -> ScramCredential | None:
         record = cluster.image.scram_credentials.get((user, SCRAM_MECHANISMS[name]))

@@ -10,14 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.security.jaas import JaasError, parse_jaas
 from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
+from mockbroker.state.security.oauthbearer import OAUTHBEARER
 
-MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
+if TYPE_CHECKING:
+    from mockbroker.state.security.oauthbearer import TokenValidator
+
+OF_PASSWORDS = (PLAIN, *SCRAM_MECHANISMS)
+MECHANISMS = (*OF_PASSWORDS, OAUTHBEARER)
 PREFIX = "listener.name."
+JAAS_SETTING, HANDLER_SETTING = "sasl.jaas.config", "sasl.server.callback.handler.class"
+UNSECURED_HANDLER = (
+    "org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
+)
 USER_OPTION = "user_"
 DELAY_SETTING = "connection.failed.authentication.delay.ms"
 
@@ -27,7 +36,8 @@ class ListenerSecurity:
     """What is set for one listener with SASL.
 
     ``mechanisms`` stand in the order in which Kafka names them to clients; ``max_reauth_ms`` has how long a session
-    may last by mechanism, 0 for ever. ``passwords`` are those of PLAIN by user.
+    may last by mechanism, 0 for ever. ``passwords`` are those of PLAIN by user, ``tokens`` is who judges tokens of
+    OAUTHBEARER, where the listener has that.
     """
 
     protocol: str
@@ -36,6 +46,7 @@ class ListenerSecurity:
     failure_delay_ms: int
     max_reauth_ms: Mapping[str, int]
     passwords: Mapping[str, str] = field(repr=False)
+    tokens: TokenValidator | None = None
 
 
 class ListenerSettings:
@@ -49,11 +60,15 @@ class ListenerSettings:
     def __init__(self, settings: Mapping[str, Any], listener: str) -> None:
         self._settings, self._prefix = settings, f"{PREFIX}{listener.lower()}."
 
+    def own_name(self, setting: str, mechanism: str) -> str:
+        """A setting's name for one mechanism of the listener."""
+        return f"{self._prefix}{mechanism.lower()}.{setting}"
+
     def name_of(self, setting: str, mechanism: str | None = None) -> str:
         """The name under which a setting was given, the most particular one first; else its plain name."""
         particular = [self._prefix + setting]
         if mechanism is not None:
-            particular.insert(0, f"{self._prefix}{mechanism.lower()}.{setting}")
+            particular.insert(0, self.own_name(setting, mechanism))
         return next((name for name in particular if self.given(name)), setting)
 
     def value(self, setting: str, mechanism: str | None = None) -> Any:
@@ -83,12 +98,13 @@ def security_of(
     Args:
         users: who has which password beside those of the JAAS configuration.
 
-    Raises: ValueError: a mechanism that is not served, PLAIN without anybody's password, or a wrong value.
+    Raises: ValueError: a mechanism that is not served, PLAIN without anybody's password, OAUTHBEARER without a login
+        module, or a wrong value.
     """
     own = ListenerSettings(settings, listener)
     mechanisms = own.value("sasl.enabled.mechanisms")
     if users and own.name_of("sasl.enabled.mechanisms") not in explicit(settings):
-        mechanisms = MECHANISMS
+        mechanisms = OF_PASSWORDS
     strange = [one for one in mechanisms if one not in MECHANISMS]
     if strange or not mechanisms:
         given = ", ".join(strange) or "none"
@@ -98,7 +114,7 @@ def security_of(
         )
     passwords = dict(users)
     if PLAIN in mechanisms:
-        passwords |= passwords_of(settings, own.name_of("sasl.jaas.config", PLAIN))
+        passwords |= passwords_of(settings, own.name_of(JAAS_SETTING, PLAIN))
         if not passwords:
             raise ValueError(
                 f"{PREFIX}{listener.lower()}.plain.sasl.jaas.config: expected a PlainLoginModule with the passwords of "
@@ -111,6 +127,7 @@ def security_of(
         own.value(DELAY_SETTING),
         {one: own.value("connections.max.reauth.ms", one) for one in mechanisms},
         passwords,
+        validator_of(settings, own) if OAUTHBEARER in mechanisms else None,
     )
 
 
@@ -124,12 +141,36 @@ def passwords_of(settings: Mapping[str, Any], name: str) -> dict[str, str]:
     """The users of a PlainLoginModule; none where the setting has no listener's name, as in Kafka."""
     if not name.startswith(PREFIX):
         return {}
-    try:
-        options = parse_jaas(settings[name]).options
-    except JaasError as error:
-        raise ValueError(f"{name}: {error}") from None
     return {
         option.removeprefix(USER_OPTION): password
-        for option, password in options.items()
+        for option, password in jaas_options(settings, name).items()
         if option.startswith(USER_OPTION)
     }
+
+
+def validator_of(settings: Mapping[str, Any], own: ListenerSettings) -> TokenValidator:
+    """Who judges the tokens of a listener. Raises ValueError: no login module, or one of no known kind."""
+    from mockbroker.state.security.unsecured_tokens import UnsecuredValidator
+
+    name = own.name_of(JAAS_SETTING, OAUTHBEARER)
+    if not name.startswith(PREFIX):
+        raise ValueError(
+            f"{own.own_name(JAAS_SETTING, OAUTHBEARER)}: expected an OAuthBearerLoginModule for mechanism "
+            f"{OAUTHBEARER}, got none"
+        )
+    handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
+    given = str(settings[handler]) if own.given(handler) else UNSECURED_HANDLER
+    if given != UNSECURED_HANDLER:
+        raise ValueError(f"{handler}: expected {UNSECURED_HANDLER}, got {given}")
+    try:
+        return UnsecuredValidator(jaas_options(settings, name))
+    except ValueError as error:
+        raise ValueError(f"{name}: {str(error).removeprefix(name + ': ')}") from None
+
+
+def jaas_options(settings: Mapping[str, Any], name: str) -> dict[str, str]:
+    """The options of a login module. Raises ValueError."""
+    try:
+        return parse_jaas(settings[name]).options
+    except JaasError as error:
+        raise ValueError(f"{name}: {error}") from None

@@ -54,7 +54,7 @@ class SaslMechanism(Protocol):
     user: str
     expires_ms: int | None
 
-    def answer(self, token: bytes) -> bytes:
+    def answer(self, token: bytes, now_ms: int) -> bytes:
         """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
 
 
@@ -85,7 +85,7 @@ class PlainMechanism:
         self.user = ""
         self.expires_ms: int | None = None
 
-    def answer(self, token: bytes) -> bytes:
+    def answer(self, token: bytes, now_ms: int = 0) -> bytes:
         """The empty token, for the right password."""
         tokens = token.decode("utf-8", "replace").split("\0")
         if len(tokens) != 3:
@@ -136,7 +136,7 @@ class ScramMechanism:
         self._credential: ScramCredential | None = None
         self._client_first = self._server_first = ""
 
-    def answer(self, token: bytes) -> bytes:
+    def answer(self, token: bytes, now_ms: int = 0) -> bytes:
         """Salt and iterations for the client's first token, the broker's proof for its last."""
         text = token.decode("utf-8", "replace")
         return self._first(text) if self._credential is None else self._final(text, self._credential)

@@ -13,6 +13,7 @@ from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode
 from protocol.headers import read_response
 from tests.scram_client import final_token, first_token
+from tests.tokens import bearer, unsecured
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import batch, produce_request
 
@@ -64,6 +65,11 @@ def test_a_user_logs_in_by_scram_too(sasl, mechanism):
     final = final_token("alice", "secret", first.auth_bytes, f"sha{mechanism[-3:]}")
     assert client.ask(SaslAuthenticateRequest(auth_bytes=final), 1).auth_bytes.startswith(b"v=")
     assert client.connection.session.principal == "User:alice"
+
+
+def test_users_alone_bring_the_mechanisms_of_passwords(sasl):
+    answer = Client(sasl).ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    assert sorted(answer.mechanisms) == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 def test_a_wrong_password_is_answered_late_and_ends_the_connection(sasl):
@@ -157,6 +163,82 @@ def test_mechanisms_that_are_not_served_are_refused():
     sim.cluster.brokers[0].listeners[0].protocol = "SASL_PLAINTEXT"
     with pytest.raises(ValueError, match=r"sasl\.enabled\.mechanisms: expected some of PLAIN, .* got GSSAPI"):
         sim.cluster.security.check(sim.cluster)
+
+
+def with_tokens(options: str = "", **settings: str) -> Simulation:
+    """A simulation whose listeners take unsecured tokens."""
+    name = "listener.name.plaintext.oauthbearer.sasl.jaas.config"
+    given = {name: f"OAuthBearerLoginModule required {options};", **settings}
+    sim = Simulation(settings={"sasl.enabled.mechanisms": "OAUTHBEARER", **given})
+    sim.cluster.brokers[0].listeners[0].protocol = "SASL_PLAINTEXT"
+    sim.cluster.security.check(sim.cluster)
+    return sim
+
+
+def test_a_session_ends_with_its_token():
+    sim = with_tokens()
+    client = Client(sim)
+    for seconds in (5, 8):
+        client.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), 1)
+        token = bearer(unsecured(exp=seconds))
+        answer = client.ask(SaslAuthenticateRequest(auth_bytes=token), 1)
+        assert (answer.error_code, answer.session_lifetime_ms) == (0, seconds * 1000 - sim.now_ms)
+        sim.advance(ms=4000)
+    assert client.connection.session.principal == "User:alice"
+    assert client.ask(METADATA, 12).brokers
+    sim.advance(ms=1)
+    client.write(client.frame(METADATA, 12))
+    assert client.connection.closed == "the session has expired"
+
+
+def test_a_wrong_token_is_told_and_once_acknowledged_ends_the_connection():
+    sim = with_tokens()
+    client = Client(sim)
+    client.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), 1)
+    assert client.ask(SaslAuthenticateRequest(auth_bytes=bearer("a.b.")), 1).auth_bytes == b'{"status":"invalid_token"}'
+    client.write(client.frame(SaslAuthenticateRequest(auth_bytes=b"\1"), 1))
+    sim.advance(ms=DELAY_MS)
+    (frame,) = client.frames()
+    _, answer = read_response(frame, 36, 1)
+    assert (answer.error_code, answer.error_message) == (
+        ErrorCode.SASL_AUTHENTICATION_FAILED,
+        '{"status":"invalid_token"}',
+    )
+    assert client.connection.closed == "expected the parts of a token in base64url"
+
+
+def test_a_token_for_longer_than_kafka_can_count_ends_the_connection():
+    client = Client(with_tokens())
+    client.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), 1)
+    client.write(client.frame(SaslAuthenticateRequest(auth_bytes=bearer(unsecured(exp=10**11))), 1))
+    assert client.frames() == []
+    assert "good for 9223372036854 ms or less" in str(client.connection.closed)
+
+
+def test_tokens_are_taken_only_where_a_login_module_says_so():
+    sim = Simulation(settings={"sasl.enabled.mechanisms": "OAUTHBEARER"})
+    sim.cluster.brokers[0].listeners[0].protocol = "SASL_PLAINTEXT"
+    with pytest.raises(
+        ValueError, match=r"plaintext\.oauthbearer\.sasl\.jaas\.config: expected an OAuthBearerLoginModule"
+    ):
+        sim.cluster.security.check(sim.cluster)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "expected"),
+    [
+        ('unsecuredValidatorAllowableClockSkewMs="x"', {}, r"jaas\.config: unsecuredValidatorAllowableClockSkewMs: "),
+        (
+            "",
+            {"sasl.server.callback.handler.class": "com.example.Mine"},
+            r"handler\.class: expected .*, got com\.example",
+        ),
+    ],
+)
+def test_what_cannot_judge_tokens_is_refused_at_the_start(options, settings, expected):
+    named = {f"listener.name.plaintext.oauthbearer.{name}": value for name, value in settings.items()}
+    with pytest.raises(ValueError, match=expected):
+        with_tokens(options, **named)
 
 
 def test_a_listener_that_asks_nothing_has_nothing_in_the_way_of_its_calls():

@@ -1,0 +1,126 @@
+"""OAUTHBEARER: a client shows a token, whoever judges tokens says whose it is and until when.
+
+A token that will not do is answered with a few words of JSON; the client acknowledges them by a single 0x01 and is
+told the same as an error. It may show another token in place of that.
+Source: RFC 7628; KIP-255, KIP-342; OAuthBearerSaslServer and OAuthBearerClientInitialResponse, Apache Kafka 4.4, which
+decide what a message may look like.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Protocol
+
+from mockbroker.state.security.mechanisms import (
+    SASL_NAME,
+    AuthenticationFailedError,
+    BrokenTokenError,
+    InvalidTokenError,
+)
+from mockbroker.state.wall_clock import WallClock
+
+OAUTHBEARER = "OAUTHBEARER"
+SEPARATOR = "\x01"
+ACKNOWLEDGEMENT = b"\x01"
+KEY_AND_VALUE = rf"[A-Za-z]+=[\x21-\x7e \t\r\n]+{SEPARATOR}"
+CLIENT_FIRST = re.compile(
+    rf"n,(?:a=(?P<authorization>{SASL_NAME}))?,{SEPARATOR}(?P<pairs>(?:{KEY_AND_VALUE})*){SEPARATOR}"
+)
+AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
+BEARER = "bearer"
+
+
+class BearerToken(NamedTuple):
+    """A token that was found good: whose it is, and until when by the wall clock, in ms."""
+
+    principal: str
+    expires_ms: int
+
+
+class RefusedTokenError(Exception):
+    """A token that will not do; the text is for the log and holds nothing of the token.
+
+    ``status`` and ``scope``, the scopes that a token has to have, are what the client is told.
+    """
+
+    def __init__(self, reason: str, status: str = "invalid_token", scope: str | None = None) -> None:
+        super().__init__(reason, status, scope)
+        self.reason, self.status, self.scope = self.args
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
+class TokenValidator(Protocol):
+    """Judges tokens."""
+
+    def validate(self, token: str, wall_ms: int) -> BearerToken:
+        """Whose a token is. Raises RefusedTokenError, BrokenTokenError."""
+
+
+class OauthBearerMechanism:
+    """A token of the client's, and whatever extensions it has to tell, in one message.
+
+    Args:
+        validator: who judges tokens.
+        clock: the wall clock, which tokens go by.
+    """
+
+    __slots__ = ("expires_ms", "is_complete", "user", "_clock", "_refusal", "_validator")
+
+    def __init__(self, validator: TokenValidator, clock: WallClock) -> None:
+        self._validator, self._clock = validator, clock
+        self._refusal: RefusedTokenError | None = None
+        self.is_complete = False
+        self.user = ""
+        self.expires_ms: int | None = None
+
+    def answer(self, token: bytes, now_ms: int) -> bytes:
+        """The empty token for a good one, else what is wrong."""
+        if token == ACKNOWLEDGEMENT and self._refusal is not None:
+            raise AuthenticationFailedError(told_of(self._refusal)) from self._refusal
+        self._refusal = None
+        authorization, shown = token_in(token)
+        try:
+            found = self._validator.validate(shown, self._clock.at(now_ms))
+        except RefusedTokenError as error:
+            self._refusal = error
+            return told_of(error).encode()
+        if authorization not in ("", found.principal):
+            raise AuthenticationFailedError(
+                f"Authentication failed: Client requested an authorization id ({authorization}) that is different from "
+                f"the token's principal name ({found.principal})"
+            )
+        self.user, self.is_complete = found.principal, True
+        self.expires_ms = found.expires_ms - self._clock.offset_ms
+        return b""
+
+
+def token_in(message: bytes) -> tuple[str, str]:
+    """For whom a client's first message wants to act, "" for itself, and its token.
+
+    Raises: InvalidTokenError: it is no such message; BrokenTokenError: it is of another scheme.
+
+    >>> token_in(b"n,,\\x01auth=Bearer abc.def.\\x01team=blue\\x01\\x01")
+    ('', 'abc.def.')
+    """
+    found = CLIENT_FIRST.fullmatch(message.decode("utf-8", "replace"))
+    if found is None:
+        raise InvalidTokenError("the client's first OAUTHBEARER message has not the form of one")
+    pairs = dict(pair.split("=", 1) for pair in found["pairs"].split(SEPARATOR) if pair)
+    auth = AUTH.fullmatch(pairs.get("auth", ""))
+    if auth is None:
+        raise InvalidTokenError("the client's first OAUTHBEARER message has no 'auth' of a scheme and a token")
+    if auth["scheme"].lower() != BEARER:
+        raise BrokenTokenError("the client's first OAUTHBEARER message has another scheme than Bearer")
+    return found["authorization"] or "", auth["token"]
+
+
+def told_of(refusal: RefusedTokenError) -> str:
+    """What the client is told, as JSON.
+
+    >>> told_of(RefusedTokenError("no", "insufficient_scope", "[read]"))
+    '{"status":"insufficient_scope", "scope":"[read]"}'
+    """
+    scope = "" if refusal.scope is None else f', "scope":"{refusal.scope}"'
+    return f'{{"status":"{refusal.status}"{scope}}}'

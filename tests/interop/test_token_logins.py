@@ -1,0 +1,123 @@
+"""Real clients log in with a token, and are kept out with the right error with one that will not do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider
+from confluent_kafka import Producer
+
+from mockbroker.adapters.server import MockCluster
+from tests.interop.fetched import java_program, skipped_without_tools
+from tests.interop.java_brokers import LIGHT, broker_jars
+from tests.progress import run
+from tests.tokens import unsecured
+
+pytestmark = pytest.mark.interop
+
+LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+NAME = "listener.name.sasl_plaintext.oauthbearer"
+UNSECURED = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    f"{NAME}.sasl.jaas.config": f'{LOGIN_MODULE} unsecuredValidatorRequiredScope="read";',
+}
+HOUR = 3600
+
+
+class Provider(AbstractTokenProvider):
+    """Gives one token to aiokafka."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+    def extensions(self) -> dict[str, str]:
+        return {"team": "blue"}
+
+
+def librdkafka_login(servers: str, **settings: Any) -> str:
+    """What comes of a record that is sent: its topic, or the name of the first error."""
+    heard: list[str] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        heard.append(error.name() if error else message.topic())
+
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "error_cb": lambda error: heard.append(error.name()),
+            "log_level": 0,
+            **{name.replace("_", "."): value for name, value in settings.items() if name != "oauth_cb"},
+            **({"oauth_cb": settings["oauth_cb"]} if "oauth_cb" in settings else {}),
+        }
+    )
+    producer.produce("orders", b"x", on_delivery=delivered)
+    while not heard:
+        producer.poll(1)
+    producer.purge()
+    producer.flush(1)
+    return heard[0]
+
+
+def callback(token: str) -> Callable[[str], tuple[str, float]]:
+    return lambda _: (token, time.time() + HOUR)
+
+
+async def aiokafka_login(servers: str, token: str) -> str:
+    producer = AIOKafkaProducer(
+        bootstrap_servers=servers,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="OAUTHBEARER",
+        sasl_oauth_token_provider=Provider(token),
+    )
+    async with producer:
+        return str((await producer.send_and_wait("orders", b"x")).topic)
+
+
+def test_librdkafka_makes_itself_a_token_and_gets_in_with_the_right_scope():
+    with MockCluster(1, topics={"orders": 1}, settings=UNSECURED) as cluster:
+        said = [
+            librdkafka_login(
+                cluster.bootstrap_servers,
+                enable_sasl_oauthbearer_unsecure_jwt=True,
+                sasl_oauthbearer_config=f"principal=alice scope={scope} extension_team=blue",
+            )
+            for scope in ("read", "write")
+        ]
+    assert said == ["orders", "_AUTHENTICATION"]
+
+
+def test_librdkafka_gets_in_with_a_token_of_its_users():
+    with MockCluster(1, topics={"orders": 1}, settings=UNSECURED) as cluster:
+        for scopes, expected in ((["read"], "orders"), (["write"], "_AUTHENTICATION")):
+            assert librdkafka_login(cluster.bootstrap_servers, oauth_cb=callback(unsecured(scope=scopes))) == expected
+
+
+async def test_aiokafka_gets_in_with_a_token_of_its_provider():
+    async with MockCluster(1, topics={"orders": 1}, settings=UNSECURED) as cluster:
+        assert await aiokafka_login(cluster.bootstrap_servers, unsecured(scope=["read"])) == "orders"
+
+
+@pytest.mark.slow
+def test_java_gets_in_with_a_good_token_alone():
+    with skipped_without_tools():
+        program = java_program(Path(__file__).parent / "java" / "Login.java", broker_jars())
+    modules = [
+        f'{LOGIN_MODULE} unsecuredLoginStringClaim_sub="alice" unsecuredLoginListClaim_scope=",{scope}" '
+        'unsecuredLoginExtension_team="blue";'
+        for scope in ("read", "write")
+    ]
+    with MockCluster(1, topics={"orders": 1}, settings=UNSECURED) as cluster:
+        command = ["java", *LIGHT, *program, cluster.bootstrap_servers, "OAUTHBEARER", *modules]
+        said = run(command).stdout.splitlines()
+    assert said == ["[orders]", 'SaslAuthenticationException: {"status":"insufficient_scope", "scope":"[read]"}']
