@@ -40,6 +40,7 @@ FILTERS = {
     "--client-id": "as the client says it; * stands for anything",
     "--client-rack": "the client's rack, as far as it is known",
     "--client-address": "an address, or a range as 10.0.0.0/8",
+    "--principal": "who logged in, as User:alice; * stands for anything",
     "--topic": "that the request names",
     "--partition": "its number",
     "--group": "that the request names",

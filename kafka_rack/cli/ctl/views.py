@@ -9,6 +9,7 @@ from typing import Any
 from kafka_rack.cli.tables import table
 from kafka_rack.printable import printable
 
+ANONYMOUS = "User:ANONYMOUS"
 REQUEST_WIDTHS = (12, 22, 6, 20, 7, 8, 24)
 
 
@@ -188,7 +189,7 @@ class RequestLines:
             verdict += f": {entry['locality_reason']}"
         cells = (
             f"{datetime.fromtimestamp(entry['at_ms'] / 1000, UTC):%H:%M:%S.%f}"[:-3],
-            entry["client_id"] or entry["client_address"],
+            caller(entry),
             entry["client_rack"] or "-",
             entry["api"] or f"key {entry['api_key']}",
             f"{entry['broker']}/{entry['rack'] or '-'}",
@@ -201,6 +202,12 @@ class RequestLines:
             return shown
         self._has_head = True
         return f"{row(head, 'verdict')}\n{shown}"
+
+
+def caller(entry: dict[str, Any]) -> str:
+    """Who called, and as whom it has logged in."""
+    name, principal = entry["client_id"] or entry["client_address"], entry.get("principal", ANONYMOUS)
+    return f"{name}" if principal == ANONYMOUS else f"{name} as {principal.removeprefix('User:')}"
 
 
 def row(cells: Sequence[str], last: str) -> str:

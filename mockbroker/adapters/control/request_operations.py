@@ -23,6 +23,7 @@ FILTERS = (
     Parameter("client_id", "As the client says it; * stands for anything.", repeats=True),
     Parameter("client_rack", "The client's rack, as far as it is known.", repeats=True),
     Parameter("client_address", "An address, or a range as 10.0.0.0/8.", repeats=True),
+    Parameter("principal", "Who logged in, as User:alice; * stands for anything.", repeats=True),
     Parameter("topic", "A topic that the request names.", repeats=True),
     Parameter("partition", "A partition that the request names.", int, repeats=True),
     Parameter("group", "A group that the request names.", repeats=True),
@@ -48,6 +49,7 @@ class RequestView(msgspec.Struct):
     rack: str | None
     client_id: str | None
     client_address: str
+    principal: str
     client_rack: str | None
     client_rack_source: str | None
     connection: int

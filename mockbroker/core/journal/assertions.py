@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.journal.entry import Entry, Share
 from mockbroker.core.journal.filters import FIELDS, FilterError, Filters, Pattern, hint, pattern_of, text_of
+from mockbroker.session import ANONYMOUS
 
 if TYPE_CHECKING:
     from mockbroker.core.journal.journal import Journal
@@ -197,6 +198,7 @@ def subject_of(filters: Filters, names_api: bool, with_records: bool) -> str:
         ("client_id", "by client"),
         ("client_rack", "in rack"),
         ("client_address", "at"),
+        ("principal", "as"),
         ("broker", "to broker"),
         ("rack", "to rack"),
         ("error", "with error"),
@@ -393,7 +395,8 @@ def call_line(entry: Entry) -> str:
     errors = f", {', '.join(entry.errors)}" if entry.errors else ""
     faults = f", faults {', '.join(entry.faults)}" if entry.faults else ""
     closed = f", closed: {entry.reason}" if entry.reason else ""
-    who = f"by {quoted(entry.client_id)} from {entry.client_address}{rack}"
+    principal = f" as {entry.principal}" if entry.principal != ANONYMOUS else ""
+    who = f"by {quoted(entry.client_id)}{principal} from {entry.client_address}{rack}"
     return f"{what} {who} to {to}: {entry.ending}, {sizes}{errors}{faults}{closed}"
 
 

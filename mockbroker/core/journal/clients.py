@@ -14,7 +14,7 @@ CLIENT_BYTES = 700
 
 @dataclass(slots=True, eq=False)
 class ObservedClient:
-    """A client as it was known while its id and its rack stayed the same.
+    """A client as it was known while its id, its rack and its principal stayed the same.
 
     ``rack`` and ``rack_source`` are those of its session then. ``noted_at`` is the sequence of the entry in a journal
     whose size includes this.
@@ -28,6 +28,7 @@ class ObservedClient:
     rack_source: str | None
     address: str
     connection: int
+    principal: str
     noted_at: int = 0
 
     @property
@@ -50,5 +51,6 @@ def observed_client(session: Session) -> ObservedClient:
             None if source is None else source.value,
             session.address,
             session.connection,
+            session.principal,
         )
     return found

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from mockbroker.session import ANONYMOUS
+
 LENGTH_BYTES = 4
 """In front of each frame on the wire."""
 NO_TOPICS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -37,6 +39,7 @@ class Entry(NamedTuple):
 
     ``rack`` is the broker's; ``client_rack`` the client's as far as it is known, and ``client_rack_source`` where it
     was learned: ``request``, ``client.id``, ``listener``, ``connection``, ``client``, ``replica`` or ``broker``.
+    ``principal`` is who logged in on the connection, before that ``User:ANONYMOUS``.
     ``ending`` is a value of ``Ending``; ``reason`` says why the connection was closed, where it was. ``api_key`` is -1
     for bytes that are no request, and ``api`` empty.
 
@@ -78,6 +81,7 @@ class Entry(NamedTuple):
     avoidable: str | None = None
     detail: str | None = None
     shares: tuple[Share, ...] = ()
+    principal: str = ANONYMOUS
 
     @property
     def broker(self) -> int:
@@ -101,6 +105,7 @@ class Entry(NamedTuple):
             "rack": self.rack,
             "client_id": self.client_id,
             "client_address": self.client_address,
+            "principal": self.principal,
             "client_rack": self.client_rack,
             "client_rack_source": self.client_rack_source,
             "connection": self.connection,

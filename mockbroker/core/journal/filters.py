@@ -35,6 +35,7 @@ FIELDS: dict[str, Values] = {
     "client_id": lambda entry: (text_of(entry.client_id),),
     "client_rack": lambda entry: (text_of(entry.client_rack),),
     "client_address": lambda entry: (entry.client_address,),
+    "principal": lambda entry: (entry.principal,),
     "topic": lambda entry: tuple(entry.topics) or (NONE,),
     "partition": lambda entry: tuple(sorted({str(one) for some in entry.topics.values() for one in some})) or (NONE,),
     "group": lambda entry: entry.groups or (NONE,),
@@ -117,6 +118,7 @@ class Filters:
             ("rack", text_of(client.broker_rack)),
             ("client_id", text_of(client.client_id)),
             ("client_address", client.address),
+            ("principal", client.principal),
         ):
             wanted = patterns.get(name)
             if wanted is not None and not wanted.match(value):

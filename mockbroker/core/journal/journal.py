@@ -354,10 +354,10 @@ class Journal(Assertions):
         Args:
             limit: how many at most: the last ones, with ``since`` the first ones behind it.
             filters: values or lists of them; ``*`` in names stands for anything, ``""`` for none. ``api``,
-                ``client_id``, ``client_rack``, ``client_address`` (an address or a range as 10.0.0.0/8), ``topic``,
-                ``partition``, ``group``, ``broker``, ``rack`` (the broker's), ``locality``, ``locality_reason``,
-                ``avoidable``, ``category``, ``error``, ``fault``, and ``since``: a mark that ``mark()`` gave, or the
-                ``sequence`` of an entry.
+                ``client_id``, ``client_rack``, ``client_address`` (an address or a range as 10.0.0.0/8), ``principal``
+                (as User:alice), ``topic``, ``partition``, ``group``, ``broker``, ``rack`` (the broker's),
+                ``locality``, ``locality_reason``, ``avoidable``, ``category``, ``error``, ``fault``, and ``since``: a
+                mark that ``mark()`` gave, or the ``sequence`` of an entry.
 
         Raises FilterError: there is no such filter, or none of its values can be.
 

@@ -139,6 +139,7 @@ class Verdicts:
             most.avoidable,
             most.detail,
             tuple(shares),
+            client.principal,
         )
 
     # where the client is

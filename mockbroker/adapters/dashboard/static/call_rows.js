@@ -7,6 +7,7 @@ import { state } from "./store.js";
 
 const LENGTH_BYTES = 4;
 const HEADS = ["time (UTC)", "client", "request", "about", "served by", "verdict", "why", "bytes", "took", "outcome"];
+const ANONYMOUS = "User:ANONYMOUS";
 const NUMBERS = ["bytes", "took"];
 
 /** The row of headings. */
@@ -20,6 +21,7 @@ export function createHead() {
 export function createRow(entry) {
   const who = name(entry.client_id, "no client id");
   const where = entry.client_rack === null ? "unknown rack" : `rack ${name(entry.client_rack)}`;
+  const as = entry.principal === ANONYMOUS ? "" : ` as ${name(entry.principal)}`;
   const about = aboutOf(entry);
   const reason = make("td", { class: "reason" });
   const trouble = [
@@ -31,8 +33,8 @@ export function createRow(entry) {
     "time (UTC)": make("td", {}, make("time", { title: new Date(entry.at_ms).toISOString() }, clock(entry.at_ms))),
     client: make(
       "th",
-      { scope: "row", title: `${who}, ${entry.client_address}, connection ${entry.connection}` },
-      short(who, 32),
+      { scope: "row", title: `${who}${as}, ${entry.client_address}, connection ${entry.connection}` },
+      short(who, 32) + short(as, 32),
       make("span", { class: "soft" }, ` ${where}`),
     ),
     request: make("td", {}, `${entry.api || "no request"} `, make("span", { class: "soft" }, `v${entry.version}`)),

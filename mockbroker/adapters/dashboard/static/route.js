@@ -7,6 +7,7 @@ export const FILTERS = [
   "api",
   "client_id",
   "client_rack",
+  "principal",
   "topic",
   "partition",
   "group",

@@ -43,6 +43,23 @@ async def test_users_get_in_and_nobody_else():
             assert await client.is_hung_up()
 
 
+async def test_the_journal_tells_who_logged_in():
+    async with MockCluster(1, users={"alice": SECRET}) as cluster:
+        async with WireClient(address(cluster)) as client:
+            await log_in(client)
+            await client.ask(METADATA, 9)
+        journal = cluster.journal
+        assert [(call.api, call.principal) for call in journal] == [
+            ("SaslHandshake", "User:ANONYMOUS"),
+            ("SaslAuthenticate", "User:alice"),
+            ("Metadata", "User:alice"),
+        ]
+        assert [call.api for call in journal.find(principal="*:alice", api="Metadata")] == ["Metadata"]
+        assert journal.counts("principal") == {"User:ANONYMOUS": 1, "User:alice": 2}
+        with pytest.raises(AssertionError, match=r"Metadata as 'User:alice' .*as User:alice from 127\.0\.0\.1"):
+            journal.assert_served_by(broker=7, principal="User:alice", api="Metadata")
+
+
 async def test_each_listener_has_its_own_security_protocol():
     settings = {
         "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",

@@ -37,6 +37,8 @@ def sim():
         ({"client_address": "127.0.0.0/8"}, [1, 2, 3, 4, 5]),
         ({"client_address": "10.0.0.0/8"}, []),
         ({"client_address": "127.0.0.1"}, [1, 2, 3, 4, 5]),
+        ({"principal": "User:ANONYMOUS"}, [1, 2, 3, 4, 5]),
+        ({"principal": "User:alice"}, []),
         ({"topic": "ord*"}, [1, 2, 3, 4, 5]),
         ({"topic": "payments"}, []),
         ({"partition": 0}, [1, 2, 3, 4, 5]),
