@@ -80,6 +80,7 @@ class Cluster:
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
     release: str | None = None  # that is emulated, where it was given
     is_ending: bool = False  # then nobody waits for records any more
+    is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
     answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
@@ -109,6 +110,7 @@ class Cluster:
             self._take_in,
             self.woken.append,
             self.upkeep.appended,
+            self.is_durable,
         )
 
     @classmethod
@@ -123,6 +125,8 @@ class Cluster:
         log_store: LogStore | None = None,
         record_log: RecordLog | None = None,
         now_ms: int = 0,
+        cluster_id: str | None = None,
+        is_durable: bool = False,
     ) -> Cluster:
         """A cluster whose brokers are all online; without an image it has no topics.
 
@@ -133,9 +137,12 @@ class Cluster:
             image: what a cluster before this one left, as replaying its records gives it; this one writes on in it.
             log_store: where logs are kept, in memory unless given; beside an image the store of the cluster before.
             record_log: who keeps the records that change the image; nobody unless given.
+            cluster_id: drawn unless given.
+            is_durable: ``record_log`` and ``log_store`` outlive the process. What coordinators keep is read from the
+                logs of their topics then, by ``coordinator_loading``.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
-            ValueError: versions that are unknown or contradict each other.
+            ValueError: versions that are unknown, contradict each other, or are older than the image.
 
         >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")])
         >>> cluster.create_topic("orders", 2, 2).partitions[0].isr
@@ -147,17 +154,23 @@ class Cluster:
         cluster = cls(
             settings=given if release is None else given.emulating(),
             rng=rng,
-            id=base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
+            id=cluster_id or base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             liveness=Liveness({broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}),
             writer=writer,
             log_store=MemoryLogStore() if log_store is None else log_store,
             producers=Producers(writer),
             release=release,
+            is_durable=is_durable,
         )
         cluster._register_all()
         cluster.check_plugins()
-        if image is not None:
-            cluster._restore(now_ms)
+        if is_durable or image is not None:
+            from mockbroker.state import restart
+
+            if is_durable:
+                restart.begin_durable(cluster)
+            if image is not None:
+                restart.go_on(cluster, now_ms)
         return cluster
 
     def snapshot(self) -> ClusterSnapshot:
@@ -171,6 +184,8 @@ class Cluster:
 
         Whoever has a call that waits is to drop it first. Records of the change itself are kept nowhere.
         """
+        from mockbroker.state import restart
+
         self.close()
         self.woken.clear()
         for broker in self.brokers.values():
@@ -193,7 +208,7 @@ class Cluster:
             security=self.security,
         )
         self._register_all()
-        self._restore(now_ms, snapshot)
+        restart.go_on(self, now_ms, snapshot)
         self.register_brokers(now_ms)
 
     def _register_all(self) -> None:
@@ -569,27 +584,6 @@ class Cluster:
         """Followers of a partition that had fallen out of its ISR have caught up."""
         self.replication_control.elect([partition.topic])
         self.changed()
-
-    def _restore(self, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
-        """Go on from an image: fence the brokers that are gone, run its topics and groups."""
-        gone = [one.id for one in self.image.brokers.values() if one.id not in self.brokers and not one.fenced]
-        self.cluster_control.fence(gone, fenced=True)
-        topics = [self.replication_control.run(topic_id) for topic_id in self.image.topics]
-        if snapshot is not None and (snapshot.overrides or snapshot.producers):
-            for topic in topics:
-                for partition in topic.partitions:
-                    key = (topic.id, partition.index)
-                    partition.restore(snapshot.overrides.get(key), snapshot.producers.get(key))
-        self.replication_control.reassignments.restore()
-        self.replication_control.elect(topics)
-        self.replication.refresh(self.partitions(), now_ms)
-        self.upkeep.watch_all(now_ms)
-        self.internal_topics.restore()
-        self.support.brokers_changed(self.topics)
-        if self.image.groups or self.image.modern_groups or self.image.offsets or self.image.pending_offsets:
-            self.groups.restore(now_ms)
-        if self.image.transactions:
-            self.transactions.restore(now_ms)
 
     def brokers_changed(self) -> None:
         """Brokers have come or gone."""

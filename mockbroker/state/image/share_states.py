@@ -82,7 +82,9 @@ def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
 def add_update(image: Image, record: CoordinatorRecord) -> None:
     key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
     value: Any = record.value  # a ShareUpdateValue: updates are never deleted
-    before = image.share_states[key]
+    before = image.share_states.get(key)
+    if before is None:  # in a log whose beginning is deleted: a snapshot comes later
+        before = ShareState(value.snapshot_epoch, 0, NO_EPOCH, value.start_offset, value.delivery_complete_count)
     start_offset = before.start_offset if value.start_offset == NO_OFFSET else value.start_offset
     image.share_states[key] = replace(
         before,

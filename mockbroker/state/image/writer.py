@@ -30,12 +30,13 @@ class ImageWriter:
     before_coordinator_records: Callable[[Sequence[object]], None] | None = None
     """Is told of records that are about to be written, and may refuse them."""
     on_coordinator_records: Callable[[Sequence[CoordinatorRecord]], None] | None = None
-    """Is told of records of coordinators once they were applied."""
+    """Keeps records of coordinators that are about to be applied."""
 
     def commit(self, records: Iterable[object]) -> None:
         """Keep records, then apply them; they have been checked before.
 
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE, for what a coordinator's partition does not take now.
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE, for what a coordinator's partition does not take now, and
+            KAFKA_STORAGE_ERROR where it cannot be kept. Nothing is applied then.
         """
         if self.before_coordinator_records is not None:
             records = list(records)
@@ -44,13 +45,12 @@ class ImageWriter:
             records = list(records)
             if records:
                 self.record_log.append(records)
-        told = self.on_coordinator_records
-        if told is not None:
+        keep = self.on_coordinator_records
+        if keep is not None:
             records = list(records)
+            of_coordinators = [record for record in records if isinstance(record, CoordinatorRecord)]
+            if of_coordinators:
+                keep(of_coordinators)
         apply = self.image.apply
         for record in records:
             apply(record)
-        if told is not None:
-            of_coordinators = [record for record in records if isinstance(record, CoordinatorRecord)]
-            if of_coordinators:
-                told(of_coordinators)

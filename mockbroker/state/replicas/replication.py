@@ -95,6 +95,8 @@ class Replication:
         take_in: has followers join a partition's ISR that have caught up.
         notify: wakes whoever waits for a partition.
         on_append: is told of each append, with the time.
+        keeps_internal: new leaders of coordinators' topics lack nothing: a restart reads from these what coordinators
+            have answered by.
     """
 
     network: Network
@@ -104,6 +106,7 @@ class Replication:
     take_in: Callable[[Partition], None]
     notify: Callable[[Partition], None]
     on_append: Callable[[Partition, int], None]
+    keeps_internal: bool = False
     lags: dict[int, int] = field(default_factory=dict)
     """Records that the followers on a broker are behind, by broker id; a broker without an entry is not."""
     stopped: set[int] = field(default_factory=set)
@@ -199,7 +202,9 @@ class Replication:
             return
         if states is not None:
             new_leader = states.followers.pop(partition.leader, None)
-            if new_leader is not None and new_leader.end_offset < partition.log.end_offset:
+            lacks_records = new_leader is not None and new_leader.end_offset < partition.log.end_offset
+            if lacks_records and not (self.keeps_internal and partition.topic.is_internal):
+                assert new_leader is not None
                 partition.truncate(new_leader.end_offset)
             end_offset = partition.log.end_offset
             states.high_watermark = min(states.high_watermark, end_offset)

@@ -1,10 +1,11 @@
 """The topics of coordinators, made when first needed: who leads a key's partition coordinates that key.
 
-What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written from
-it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just now.
-From then on whatever changes the image there is appended as well. Those of groups and transactions are compacted with
-all others, that of share partitions is cut off at the front (``mockbroker.state.share.state_log``). A partition that
-nobody looks at costs nothing.
+What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written
+from it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just
+now. From then on whatever changes the image there is appended as well. In a durable cluster, whose restart reads
+these logs (``mockbroker.state.topics.coordinator_loading``), all of them are written from the beginning. Those of
+groups and transactions are compacted with all others, that of share partitions is cut off at the front
+(``mockbroker.state.share.state_log``). A partition that nobody looks at costs nothing.
 
 Source: DefaultAutoTopicCreationManager, GroupCoordinatorService.groupMetadataTopicConfigs,
 TransactionCoordinator.transactionStateTopicConfigs and ShareCoordinatorService.shareGroupStateTopicConfigs, Apache
@@ -97,6 +98,8 @@ class InternalTopics:
 
     def __post_init__(self) -> None:
         self.writes = UnreplicatedWrites(self.cluster)
+        self.writes.listen()
+        self._listen()
 
     def restore(self) -> None:
         """Go on with the logs that have records already."""
@@ -199,11 +202,11 @@ class InternalTopics:
 
     def is_written(self, partition: Partition) -> bool:
         """Whether the log of a partition has what the image has."""
-        return partition in self._written
+        return partition in self._written or self.cluster.is_durable
 
     def open(self, partition: Partition) -> None:
         """Somebody looks at a partition: from now on its log has what coordinators keep."""
-        if partition in self._written or partition.leader == NO_LEADER:
+        if self.is_written(partition) or partition.leader == NO_LEADER:
             return
         self._written.add(partition)
         self._listen()
@@ -278,15 +281,15 @@ class InternalTopics:
 
     def _listen(self) -> None:
         """Be told of what changes the image, if any log is to have it."""
-        self.cluster.writer.on_coordinator_records = self._changed if self._written else None
+        self.cluster.writer.on_coordinator_records = self._changed if self._written or self.cluster.is_durable else None
 
     def _changed(self, records: Iterable[CoordinatorRecord]) -> None:
-        """Records of coordinators have changed the image."""
+        """Records of coordinators are about to change the image."""
         wall_ms = self.cluster.clock.at(self.cluster.now_ms)
         by_partition: dict[Partition, list[CoordinatorRecord]] = {}
         for record in records:
             partition = self.place_of(record)
-            if partition in self._written:
+            if partition is not None and self.is_written(partition):
                 by_partition.setdefault(partition, []).append(record)
         for partition, some in by_partition.items():
             if partition.leader == NO_LEADER:
@@ -295,7 +298,10 @@ class InternalTopics:
                 self._append(partition, some, wall_ms)
 
     def place_of(self, record: CoordinatorRecord) -> Partition | None:
-        """The partition that a record belongs in; none for markers, which are appended with all others."""
+        """The partition that a record belongs in; none for markers, which are appended with all others.
+
+        Where logs are what a restart finds, the topic is made for it. Raises ApiError: COORDINATOR_NOT_AVAILABLE.
+        """
         key = record.key
         transactional_id = getattr(key, "transactional_id", None)
         if transactional_id is not None:
@@ -310,6 +316,8 @@ class InternalTopics:
             if text is None:
                 return None
         topic = self.cluster.topics.get(name)
+        if topic is None and self.cluster.is_durable and record.value is not None:
+            topic = self._make(name)
         return None if topic is None else self._partition_in(topic, text)
 
     def _partition_in(self, topic: Topic, key: str) -> Partition:

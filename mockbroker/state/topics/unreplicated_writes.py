@@ -54,14 +54,19 @@ class UnreplicatedWrites:
             self._short.discard(partition)
             if self._behind.pop(partition, None) is not None:
                 self.cluster.notify(partition)
-        self.cluster.writer.before_coordinator_records = self._before if self._short else None
+        self.listen()
 
     def forget(self, partitions: Iterable[Partition]) -> None:
         """Partitions are gone."""
         for partition in partitions:
             self._short.discard(partition)
             self._behind.pop(partition, None)
-        self.cluster.writer.before_coordinator_records = self._before if self._short else None
+        self.listen()
+
+    def listen(self) -> None:
+        """Be told of what is about to be written, where that may have to wait, or its topic to be made."""
+        is_asked = self._short or self.cluster.is_durable
+        self.cluster.writer.before_coordinator_records = self._before if is_asked else None
 
     def is_short(self, partition: Partition) -> bool:
         """Whether what is written to a partition would not be replicated."""

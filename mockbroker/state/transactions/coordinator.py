@@ -23,7 +23,7 @@ from mockbroker.state.features import feature_level
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import LARGEST_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers, next_multiple
-from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.records import after, new_value, partitions_of, record
 from mockbroker.state.transactions.refusals import (
@@ -73,9 +73,17 @@ class Transactions:
         )
 
     def restore(self, now_ms: int) -> None:
-        """Go on with the transactions that are in the image."""
+        """Go on with the transactions that are in the image, and with what logs say of offsets committed in them."""
         for transactional_id in sorted(self.cluster.image.transactions):
             self._set_timer(transactional_id, now_ms)
+        offsets = self.cluster.topics.get(OFFSETS_TOPIC)
+        for partition in offsets.partitions if offsets is not None and self.cluster.is_durable else ():
+            open_ids = partition.producers.transactions.open
+            for producer_id, producer in partition.producers.by_id.items():
+                key = (producer_id, (OFFSETS_TOPIC, partition.index))
+                self._offsets_epochs[key] = producer.epoch
+                if producer_id in open_ids:
+                    self._offsets_open[key] = producer.epoch
 
     # producers
 

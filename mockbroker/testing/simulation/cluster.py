@@ -12,7 +12,8 @@ from mockbroker.core.journal import Journal
 from mockbroker.core.outcome import Outcome
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.image.image import Image
+from mockbroker.state.image.metadata_records import MetadataBatches, image_of
+from mockbroker.state.topics.coordinator_loading import load_coordinators
 
 if TYPE_CHECKING:
     from mockbroker.core.faults import Faults
@@ -22,7 +23,8 @@ class SimulatedCluster(StateCommands):
     """A cluster without sockets, at the time that ``now_ms`` gives.
 
     ``failures`` has what our own code raised. ``journals`` has one journal a life: ``restart`` ends a life, and the
-    next begins with the image that the records written so far give, and with the logs.
+    next begins with what a data directory would have: the batches of the metadata log, and all other logs, those of the
+    coordinators' topics among them.
 
     Args:
         racks: of brokers 0, 1, ...
@@ -43,7 +45,8 @@ class SimulatedCluster(StateCommands):
     ) -> None:
         self.racks, self.seed, self._now_ms, self._on_broker_gone = racks, seed, now_ms, on_broker_gone
         self.settings, self.release = dict(settings or {}), release
-        self.records: list[Any] = []
+        self.metadata: list[bytes] = []
+        self.end_offset = 0
         self.failures: list[Exception] = []
         self.journals: list[Journal] = []
         self.on_settled: Callable[[], None] = lambda: None
@@ -55,14 +58,17 @@ class SimulatedCluster(StateCommands):
         life = len(self.journals)
         durable: dict[str, Any] = {}
         if before is not None:
-            durable = {"image": replayed(self.records), "log_store": before.log_store}
+            image = image_of(self.metadata)
+            load_coordinators(image, before.log_store)
+            durable = {"image": image, "log_store": before.log_store}
         self.state = Cluster.create(
             brokers,
             settings=self.settings,
             seed=self.seed + life,
             release=self.release,
-            record_log=self.records,
+            record_log=MetadataBatches(self._write, self._now_ms, life + 1, self.end_offset),
             now_ms=self._now_ms(),
+            is_durable=True,
             **durable,
         )
         self.state.now_ms = self._now_ms()
@@ -72,6 +78,10 @@ class SimulatedCluster(StateCommands):
         self.journals.append(Journal())
         self.engine.path.observers[:] = [self.journals[-1], self]
         self._faults = None
+
+    def _write(self, batch: bytes, last_offset: int) -> None:
+        self.metadata.append(batch)
+        self.end_offset = last_offset + 1
 
     def call_ended(self, outcome: Outcome) -> None:
         """Keep what our own code raised."""
@@ -125,17 +135,8 @@ class SimulatedCluster(StateCommands):
         self._change(lambda state, now_ms: state.start_broker(broker_id, now_ms))
 
     def restart(self) -> None:
-        """End all brokers at once, and begin anew with what is durable: the records that were written, and the logs."""
+        """End all brokers at once, and begin anew with what is durable."""
         for broker_id in self.state.brokers:
             self._on_broker_gone(broker_id)
         self._begin_life(self.state)
         self.settle()
-
-
-def replayed(written: list[Any]) -> Image:
-    """The image that records give again, in the order in which they were written."""
-    image = Image()
-    for records in written:
-        for record in records:
-            image.apply(record)
-    return image

@@ -272,11 +272,7 @@ class ImageLife(RuleBasedStateMachine):
     def restart(self) -> None:
         """Go on with what the records say and the logs hold."""
         before = self.cluster
-        image = Image()
-        for records in self.records:
-            for record in records:
-                image.apply(record)
-        self.cluster = self.begin_life(image)
+        self.cluster = self.begin_life(self.kept_image())
         assert self.cluster.topics.keys() == before.topics.keys()
         for name, topic in self.cluster.topics.items():
             old = before.topics[name]
@@ -291,6 +287,14 @@ class ImageLife(RuleBasedStateMachine):
                 assert generation_of(group) == generation_of(old_group)
             offsets, old_offsets = self.cluster.groups.offsets(group.id), before.groups.offsets(group.id)
             assert offsets.partitions() == old_offsets.partitions()
+
+    def kept_image(self) -> Image:
+        """The image as a restart finds it."""
+        image = Image()
+        for records in self.records:
+            for record in records:
+                image.apply(record)
+        return image
 
     # what always holds
 

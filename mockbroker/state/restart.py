@@ -1,0 +1,92 @@
+"""A cluster that goes on from an image: what its brokers find when they start, and what a restart of all of them does.
+
+Source: ReplicationControlManager.handleBrokerShutdown and handleBrokerUnfenced, QuorumController.bootstrap, Apache
+Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.topics.topic import NO_LEADER
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.snapshot import ClusterSnapshot
+
+
+def begin_durable(cluster: Cluster) -> None:
+    """Write down the features that a new cluster goes by, as Kafka's controller does when it first starts.
+
+    Raises ValueError: one that goes on goes by levels that its brokers do not know.
+    """
+    if not cluster.support.is_kraft:
+        return
+    levels = cluster.image.features
+    if levels:
+        check_features(levels, cluster.release)
+        return
+    from protocol.embedded.metadata_settings import FeatureLevelRecord
+
+    initial = initial_levels(cluster.release)
+    names = sorted(initial, key=lambda name: (name != METADATA_VERSION, name))
+    cluster.writer.commit(
+        [FeatureLevelRecord(name=name, feature_level=initial[name]) for name in names if initial[name]]
+    )
+
+
+def check_features(levels: dict[str, int], release: str | None) -> None:
+    """Refuse brokers that do not know the levels that a cluster goes by. Raises ValueError."""
+    supported = supported_levels(release)
+    for name, level in sorted(levels.items()):
+        highest = supported.get(name, (0, 0))[1]
+        if level > highest:
+            raise ValueError(
+                f"the cluster that is kept goes by {name} {level}, but brokers of {release} know it up to {highest}: "
+                "start a release that is as new as the one before"
+            )
+
+
+def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
+    """Go on from the cluster's image: fence the brokers that are gone, run its topics, groups and transactions."""
+    cluster.now_ms = now_ms
+    image, control = cluster.image, cluster.replication_control
+    gone = [one.id for one in image.brokers.values() if one.id not in cluster.brokers and not one.fenced]
+    cluster.cluster_control.fence(gone, fenced=True)
+    if cluster.is_durable:
+        begin_leader_epochs(cluster)
+    topics = [control.run(topic_id) for topic_id in image.topics]
+    if snapshot is not None and (snapshot.overrides or snapshot.producers):
+        for topic in topics:
+            for partition in topic.partitions:
+                key = (topic.id, partition.index)
+                partition.restore(snapshot.overrides.get(key), snapshot.producers.get(key))
+    control.reassignments.restore()
+    control.elect(topics)
+    cluster.replication.refresh(cluster.partitions(), now_ms)
+    cluster.upkeep.watch_all(now_ms)
+    cluster.internal_topics.restore()
+    cluster.support.brokers_changed(cluster.topics)
+    if image.groups or image.modern_groups or image.offsets or image.pending_offsets:
+        cluster.groups.restore(now_ms)
+    if image.transactions or (cluster.is_durable and OFFSETS_TOPIC in cluster.topics):
+        cluster.transactions.restore(now_ms)
+
+
+def begin_leader_epochs(cluster: Cluster) -> None:
+    """Have each leader begin an epoch, as brokers that have all been down do.
+
+    Whoever read what a torn log has lost learns by it where that log ends now.
+    """
+    from protocol.embedded.metadata_topics import PartitionChangeRecord
+
+    for topic in cluster.image.topics.values():
+        records = [
+            PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=partition.leader)
+            for index, partition in enumerate(topic.partitions)
+            if partition.leader != NO_LEADER
+        ]
+        if records:
+            cluster.writer.commit(records)

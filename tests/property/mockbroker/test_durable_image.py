@@ -1,0 +1,127 @@
+"""Whatever is done to a durable cluster, its restart finds all of it in bytes: the batches of the metadata log, and the
+logs of the coordinators' topics.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from hypothesis.stateful import invariant, rule
+
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.coordinator_log import value_versions, version_of
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import Image
+from mockbroker.state.image.metadata_records import MetadataBatches, commit_batch, image_of, metadata_records
+from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.topics.coordinator_loading import load_coordinators
+from protocol.embedded.versioned import read_versioned, write_versioned
+from tests.property.mockbroker.test_image import RACKS, ImageLife
+
+SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+
+
+class DurableImageLife(ImageLife):
+    """The same life, kept as bytes."""
+
+    def begin_life(self, image: Image | None) -> Cluster:
+        if image is None:
+            self.batches: list[bytes] = []
+            self.end_offset = 0
+        self.lives += 1
+        self.rng = Random(self.lives)
+        return Cluster.create(
+            [Broker(index, RACKS[index % 3]) for index in range(4)],
+            settings=SETTINGS,
+            seed=self.lives,
+            image=image,
+            log_store=self.log_store,
+            record_log=MetadataBatches(self.write, lambda: self.now_ms, self.lives, self.end_offset),
+            now_ms=self.now_ms,
+            is_durable=True,
+        )
+
+    def write(self, batch: bytes, last_offset: int) -> None:
+        self.batches.append(batch)
+        self.end_offset = last_offset + 1
+
+    def kept_image(self) -> Image:
+        image = image_of(self.batches)
+        load_coordinators(image, self.log_store)
+        return image
+
+    # Each marker is written into the partitions that it ends a transaction in, as coordinators do.
+    @rule(**ImageLife.end_transaction.hypothesis_stateful_rule.arguments_strategies)  # type: ignore[attr-defined]
+    def end_transaction(self, index: int, committed: bool) -> None:
+        topic = self.cluster.topics.get(OFFSETS_TOPIC)
+        if not self.has_coordinators():
+            return
+        for partition in topic.partitions if topic is not None else ():
+            producer = partition.producers.by_id.get(1000 + index)
+            if producer is None or 1000 + index not in partition.producers.transactions.open:
+                continue
+            with suppress(ApiError):
+                append_marker(
+                    partition,
+                    self.now_ms,
+                    committed=committed,
+                    producer_id=1000 + index,
+                    producer_epoch=producer.epoch,
+                    coordinator_epoch=0,
+                    transaction_version=1,
+                )
+        self.cluster.groups.end_transaction(1000 + index, committed=committed)
+
+    @invariant()
+    def replaying_the_records_gives_the_image_again(self) -> None:
+        if self.has_coordinators():
+            assert in_logs_form(self.kept_image(), {}) == in_logs_form(self.cluster.image, value_versions(self.cluster))
+
+    def has_coordinators(self) -> bool:
+        """Whether all of them have a leader, and what they kept is in its log."""
+        return all(one.leader >= 0 for one in self.cluster.partitions() if one.topic.is_internal)
+
+    @invariant()
+    def a_snapshot_gives_the_metadata_again(self) -> None:
+        image = self.cluster.image
+        data = commit_batch(metadata_records(image), 0, 1, timestamp_ms=0)
+        assert image_of([data]) == metadata_of(image)
+
+
+def metadata_of(image: Image) -> Image:
+    """What the metadata log has of an image."""
+    empty = Image()
+    kept = image.copy()
+    for name in ("groups", "modern_groups", "offsets", "pending_offsets", "commit_numbers", "share_states"):
+        setattr(kept, name, getattr(empty, name))
+    kept.transactions = empty.transactions
+    return kept
+
+
+def in_logs_form(image: Image, versions: dict[str, int]) -> Image:
+    """An image with what the versions of its records in logs have room for; numbers of commits are left out."""
+
+    def read_back(value: Any) -> Any:
+        return read_versioned(type(value), write_versioned(value, version_of(value, versions))) if versions else value
+
+    kept = image.copy()
+    kept.commit_numbers.clear()
+    kept.groups = {one: read_back(value) for one, value in image.groups.items()}
+    kept.offsets = {one: {at: read_back(value) for at, value in some.items()} for one, some in image.offsets.items()}
+    kept.pending_offsets = {
+        producer_id: {
+            one: {at: read_back(value) for at, value in some.items()} for one, some in sorted(by_group.items())
+        }
+        for producer_id, by_group in image.pending_offsets.items()
+    }
+    kept.transactions = {one: read_back(value) for one, value in image.transactions.items()}
+    kept.share_states = {one: replace(state, updates=0) for one, state in image.share_states.items()}
+    return kept
+
+
+TestDurableImageLife = DurableImageLife.TestCase
