@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from mockbroker.state.features import feature_level
 from mockbroker.state.groups.offsets import NEVER
 from protocol.codec import codec
 from protocol.embedded.group_log import OffsetCommitValue
+from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.embedded.versioned import write_versioned
 from protocol.records import Record
 
@@ -52,8 +55,18 @@ def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[s
     return Record(
         timestamp=timestamp_ms,
         key=kind.api_key.to_bytes(2, signed=True) + codec(kind, KEY_VERSION).encode(key),
-        value=None if value is None else write_versioned(value, version_of(value, versions)),
+        value=None if value is None else value_bytes(value, version_of(value, versions)),
     )
+
+
+def value_bytes(value: Any, version: int) -> bytes:
+    """A value behind its version; what a transactional id's first version has no field for is not kept, as in Kafka."""
+    if isinstance(value, TransactionLogValue) and version == 0:
+        message: Any = value
+        value = structs.replace(
+            message, previous_producer_id=-1, next_producer_id=-1, next_producer_epoch=-1, client_transaction_version=0
+        )
+    return write_versioned(value, version)
 
 
 def version_of(value: Any, versions: Mapping[str, int]) -> int:

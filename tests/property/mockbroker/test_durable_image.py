@@ -13,14 +13,14 @@ from hypothesis.stateful import invariant, rule
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.coordinator_log import value_versions, version_of
+from mockbroker.state.coordinator_log import value_bytes, value_versions, version_of
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
 from mockbroker.state.image.metadata_records import MetadataBatches, commit_batch, image_of, metadata_records
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.coordinator_loading import load_coordinators
-from protocol.embedded.versioned import read_versioned, write_versioned
+from protocol.embedded.versioned import read_versioned
 from tests.property.mockbroker.test_image import RACKS, ImageLife
 
 SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
@@ -107,7 +107,7 @@ def in_logs_form(image: Image, versions: dict[str, int]) -> Image:
     """An image with what the versions of its records in logs have room for; numbers of commits are left out."""
 
     def read_back(value: Any) -> Any:
-        return read_versioned(type(value), write_versioned(value, version_of(value, versions))) if versions else value
+        return read_versioned(type(value), value_bytes(value, version_of(value, versions))) if versions else value
 
     kept = image.copy()
     kept.commit_numbers.clear()

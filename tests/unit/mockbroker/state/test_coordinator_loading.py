@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from mockbroker.state.coordinator_log import log_record
 from mockbroker.state.groups.offsets import Committed, commits, deletions
@@ -157,3 +158,10 @@ def test_a_share_partitions_updates_go_on_from_its_snapshot():
     log = LogBytes().add(update_batch).add(share_batch(ShareSnapshotKey(**key), snapshot)).add(update_batch)
     (state,) = log.load(SHARE_TOPIC).share_states.values()
     assert (state.snapshot_epoch, state.state_epoch, state.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)
+
+
+def test_the_first_version_of_a_transactional_id_keeps_what_it_has_fields_for():
+    value = structs.replace(new_value(7, 1000, 0), previous_producer_id=6, client_transaction_version=2)  # type: ignore[type-var]
+    data = build_batch([log_record(record("billing", value), 0, {"TransactionLogValue": 0})])
+    found = LogBytes().add(data).load(TRANSACTIONS_TOPIC).transactions["billing"]
+    assert (found.producer_id, found.previous_producer_id, found.transaction_timeout_ms) == (7, -1, 1000)
