@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.key_file import WatchedFile
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults import Faults
     from mockbroker.state.snapshot import ClusterSnapshot
@@ -112,6 +113,7 @@ class MockCluster(StateCommands):
                 protocol="SASL_PLAINTEXT" if users else "PLAINTEXT",
             )
         self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
+        self.state.security.open_file = open_key_file
         self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
         self.state.security.check(self.state)
         self.journal = journal if isinstance(journal, Journal) else Journal()
@@ -476,3 +478,10 @@ class MockCluster(StateCommands):
             if not topic.diskless  # led by whoever is told to a client
         ]
         return {"kafka": "kafka-rack", "routes": routes}, leaders
+
+
+def open_key_file(path: str) -> WatchedFile:
+    """A file of keys, opened."""
+    from mockbroker.adapters.key_file import WatchedFile
+
+    return WatchedFile(path)

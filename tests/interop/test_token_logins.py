@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +17,12 @@ from mockbroker.adapters.server import MockCluster
 from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
-from tests.tokens import unsecured
+from tests.tokens import jwk, signed, unsecured
 
 pytestmark = pytest.mark.interop
 
-LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+LOGIN_MODULE = f"{PACKAGE}.OAuthBearerLoginModule required"
 NAME = "listener.name.sasl_plaintext.oauthbearer"
 UNSECURED = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
@@ -101,6 +103,27 @@ def test_librdkafka_gets_in_with_a_token_of_its_users():
     with MockCluster(1, topics={"orders": 1}, settings=UNSECURED) as cluster:
         for scopes, expected in ((["read"], "orders"), (["write"], "_AUTHENTICATION")):
             assert librdkafka_login(cluster.bootstrap_servers, oauth_cb=callback(unsecured(scope=scopes))) == expected
+
+
+def test_a_token_gets_in_that_a_key_of_the_file_has_signed(tmp_path: Path):
+    file = tmp_path / "keys.json"
+    file.write_text(json.dumps({"keys": [jwk("rsa", kid="one")]}))
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": f"file:{file}",
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "issuer",
+        f"{NAME}.sasl.jaas.config": f"{LOGIN_MODULE};",
+        f"{NAME}.sasl.server.callback.handler.class": f"{PACKAGE}.OAuthBearerValidatorCallbackHandler",
+    }
+    now = int(time.time())
+    claims = {"sub": "alice", "iss": "issuer", "aud": "kafka", "iat": now, "exp": now + HOUR}
+    header = {"alg": "RS256", "kid": "one"}
+    with MockCluster(1, topics={"orders": 1}, settings=settings) as cluster:
+        for kind, expected in (("rsa", "orders"), ("rsa/2", "_AUTHENTICATION")):
+            token = signed(kind, header, claims)
+            assert librdkafka_login(cluster.bootstrap_servers, oauth_cb=callback(token)) == expected
 
 
 async def test_aiokafka_gets_in_with_a_token_of_its_provider():

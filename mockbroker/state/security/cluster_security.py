@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from mockbroker.state.security.authentication import Authenticator
     from mockbroker.state.security.listeners import ListenerSecurity
     from mockbroker.state.security.mechanisms import SaslMechanism
+    from mockbroker.state.security.signed_tokens import KeyFile
 
 SALT_BYTES = 16
 
 
 class ClusterSecurity:
-    """The passwords of users who were given when the cluster was made, and what each listener asks for."""
+    """The passwords of users who were given when the cluster was made, and what each listener asks for.
 
-    __slots__ = ("_listeners", "_users")
+    ``open_file`` opens a file of keys by its path; None where there are no files.
+    """
+
+    __slots__ = ("open_file", "_listeners", "_users")
 
     def __init__(self) -> None:
+        self.open_file: Callable[[str], KeyFile] | None = None
         self._users: dict[str, str] = {}
         self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
 
@@ -79,7 +84,7 @@ class ClusterSecurity:
         if found is None:
             from mockbroker.state.security.listeners import security_of
 
-            found = self._listeners[key] = security_of(cluster.settings, *key, self._users)
+            found = self._listeners[key] = security_of(cluster.settings, *key, self._users, self.open_file)
         return found
 
 

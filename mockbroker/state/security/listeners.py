@@ -8,7 +8,7 @@ SaslChannelBuilder, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,12 @@ from mockbroker.state.security.oauthbearer import OAUTHBEARER
 
 if TYPE_CHECKING:
     from mockbroker.state.security.oauthbearer import TokenValidator
+    from mockbroker.state.security.signed_tokens import KeyFile
 
 OF_PASSWORDS = (PLAIN, *SCRAM_MECHANISMS)
 MECHANISMS = (*OF_PASSWORDS, OAUTHBEARER)
 PREFIX = "listener.name."
-JAAS_SETTING, HANDLER_SETTING = "sasl.jaas.config", "sasl.server.callback.handler.class"
-UNSECURED_HANDLER = (
-    "org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
-)
+JAAS_SETTING = "sasl.jaas.config"
 USER_OPTION = "user_"
 DELAY_SETTING = "connection.failed.authentication.delay.ms"
 
@@ -82,6 +80,10 @@ class ListenerSettings:
         except ValueError as error:
             raise ValueError(str(error).replace(setting, name)) from None
 
+    def given_value(self, name: str) -> str:
+        """What was given under this very name; "" for nothing."""
+        return str(self._settings[name]) if self.given(name) else ""
+
     def given(self, name: str) -> bool:
         """Whether a setting was given under this very name."""
         try:
@@ -91,12 +93,17 @@ class ListenerSettings:
 
 
 def security_of(
-    settings: Mapping[str, Any], listener: str, protocol: str, users: Mapping[str, str]
+    settings: Mapping[str, Any],
+    listener: str,
+    protocol: str,
+    users: Mapping[str, str],
+    open_file: Callable[[str], KeyFile] | None = None,
 ) -> ListenerSecurity:
     """What a listener with SASL asks for.
 
     Args:
         users: who has which password beside those of the JAAS configuration.
+        open_file: opens a file of keys by its path; None where there are no files.
 
     Raises: ValueError: a mechanism that is not served, PLAIN without anybody's password, OAUTHBEARER without a login
         module, or a wrong value.
@@ -127,7 +134,7 @@ def security_of(
         own.value(DELAY_SETTING),
         {one: own.value("connections.max.reauth.ms", one) for one in mechanisms},
         passwords,
-        validator_of(settings, own) if OAUTHBEARER in mechanisms else None,
+        validator_of(settings, own, open_file) if OAUTHBEARER in mechanisms else None,
     )
 
 
@@ -148,9 +155,11 @@ def passwords_of(settings: Mapping[str, Any], name: str) -> dict[str, str]:
     }
 
 
-def validator_of(settings: Mapping[str, Any], own: ListenerSettings) -> TokenValidator:
-    """Who judges the tokens of a listener. Raises ValueError: no login module, or one of no known kind."""
-    from mockbroker.state.security.unsecured_tokens import UnsecuredValidator
+def validator_of(
+    settings: Mapping[str, Any], own: ListenerSettings, open_file: Callable[[str], KeyFile] | None
+) -> TokenValidator:
+    """Who judges the tokens of a listener. Raises ValueError: no login module, or what token_settings.py refuses."""
+    from mockbroker.state.security import token_settings
 
     name = own.name_of(JAAS_SETTING, OAUTHBEARER)
     if not name.startswith(PREFIX):
@@ -158,14 +167,7 @@ def validator_of(settings: Mapping[str, Any], own: ListenerSettings) -> TokenVal
             f"{own.own_name(JAAS_SETTING, OAUTHBEARER)}: expected an OAuthBearerLoginModule for mechanism "
             f"{OAUTHBEARER}, got none"
         )
-    handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
-    given = str(settings[handler]) if own.given(handler) else UNSECURED_HANDLER
-    if given != UNSECURED_HANDLER:
-        raise ValueError(f"{handler}: expected {UNSECURED_HANDLER}, got {given}")
-    try:
-        return UnsecuredValidator(jaas_options(settings, name))
-    except ValueError as error:
-        raise ValueError(f"{name}: {str(error).removeprefix(name + ': ')}") from None
+    return token_settings.validator_of(own, jaas_options(settings, name), name, open_file)
 
 
 def jaas_options(settings: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -1,0 +1,269 @@
+"""Signed JWTs, judged by the public keys of a JWKS file: for whom, by whom, until when, and whose.
+
+Signatures are PyJWT's to check, which is loaded with the first such listener. What may be in a token, and which key
+is taken for it, is decided as by the library that Kafka uses; but a token within a token is refused.
+Source: RFC 7515, RFC 7517, RFC 7519; KIP-768; BrokerJwtValidator, ClaimValidationUtils and
+JwksFileVerificationKeyResolver, Apache Kafka 4.4; JwtConsumer, NumericDateValidator, AudValidator and
+VerificationJwkSelector, jose4j 0.9.6.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from mockbroker.state.security.mechanisms import BrokenTokenError
+from mockbroker.state.security.oauthbearer import BearerToken, RefusedTokenError
+from mockbroker.state.security.unsecured_tokens import BASE64_URL, JAVA_SPACE, MAX_TIME_MS, integer, no_constant
+
+MIN_RSA_BITS = 2048
+MAX_LONG = 2**63 - 1
+
+
+class Algorithm(NamedTuple):
+    """What a key has to be for a signature: its type, and its curve or how many bits it has at least."""
+
+    key_type: str
+    curve: str | None = None
+    min_bits: int = 0
+
+
+ALGORITHMS = {
+    **{f"{kind}{bits}": Algorithm("RSA", min_bits=MIN_RSA_BITS) for kind in ("RS", "PS") for bits in (256, 384, 512)},
+    **{f"HS{bits}": Algorithm("oct", min_bits=bits) for bits in (256, 384, 512)},
+    "ES256": Algorithm("EC", "P-256"),
+    "ES384": Algorithm("EC", "P-384"),
+    "ES512": Algorithm("EC", "P-521"),
+    "EdDSA": Algorithm("OKP"),
+}
+EDDSA_CURVES = ("Ed25519", "Ed448")
+NESTED = ("jwt", "application/jwt")
+
+Key = dict[str, Any]
+
+
+class KeyFile(Protocol):
+    """A file of keys."""
+
+    def changed(self) -> str | None:
+        """Its text where that is another than when it was last asked for. Raises OSError, ValueError."""
+
+
+@dataclass(slots=True, frozen=True)
+class Expectations:
+    """What tokens have to be: for one of ``audiences`` and by ``issuer``, where these are set.
+
+    ``subject_claim`` has the user's name, ``scope_claim`` the scopes.
+    """
+
+    audiences: frozenset[str] = frozenset()
+    issuer: str | None = None
+    subject_claim: str = "sub"
+    scope_claim: str = "scope"
+    clock_skew_s: int = 30
+
+
+class SignedValidator:
+    """Takes tokens that one of a file's keys has signed.
+
+    Args:
+        file: the JWKS file; it is read again when it has changed.
+
+    Raises: OSError, ValueError: the file cannot be read, or is no JWKS.
+    """
+
+    __slots__ = ("_expected", "_file", "_keys")
+
+    def __init__(self, file: KeyFile, expected: Expectations) -> None:
+        self._file, self._expected = file, expected
+        self._keys: list[Key] = []
+        self._refresh()
+
+    def validate(self, token: str, wall_ms: int) -> BearerToken:
+        """Whose a token is. Raises RefusedTokenError, BrokenTokenError."""
+        parts = token.split(".")
+        if len(parts) != 3 or not all(parts):
+            raise RefusedTokenError("expected a signed token of a header, claims and a signature with '.' between them")
+        header = object_in(bytes_in(parts[0]))
+        claims = object_in(bytes_in(parts[1]))
+        try:
+            self._refresh()
+        except (OSError, ValueError) as error:
+            raise RefusedTokenError(f"expected a file of keys to judge a token by: {error}") from error
+        check_signature(header, self._keys, f"{parts[0]}.{parts[1]}".encode(), bytes_in(parts[2]))
+        return judged(claims, self._expected, wall_ms // 1000)
+
+    def _refresh(self) -> None:
+        text = self._file.changed()
+        if text is not None:
+            self._keys = keys_in(text)
+
+
+def keys_in(text: str) -> list[Key]:
+    """The keys of a JWKS. Raises ValueError."""
+    try:
+        return [one for one in json.loads(text)["keys"] if isinstance(one, dict)]
+    except (ValueError, TypeError, KeyError):
+        raise ValueError('expected a JWKS, {"keys": [...]}') from None
+
+
+def bytes_in(part: str) -> bytes:
+    if not BASE64_URL.fullmatch(part) or len(part) % 4 == 1:
+        raise RefusedTokenError("expected the parts of a token in base64url")
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+def object_in(data: bytes) -> dict[str, Any]:
+    """An object in JSON, none of whose names comes twice. Raises RefusedTokenError."""
+    try:
+        found = READER.decode(data.decode())
+    except (ValueError, RecursionError):
+        raise RefusedTokenError("expected the parts of a token to be JSON") from None
+    if not isinstance(found, dict):
+        raise RefusedTokenError("expected the parts of a token to be objects in JSON")
+    return found
+
+
+def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("expected each name once in an object")
+    return found
+
+
+READER = json.JSONDecoder(object_pairs_hook=without_doubles, parse_int=integer, parse_constant=no_constant)
+
+
+def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, signature: bytes) -> None:
+    """Raises RefusedTokenError: no key for a token's algorithm, or one that has not signed it."""
+    name = header.get("alg")
+    algorithm = ALGORITHMS.get(name) if isinstance(name, str) else None
+    if algorithm is None or not isinstance(name, str):
+        raise RefusedTokenError(f"expected a token signed by one of {', '.join(ALGORITHMS)}")
+    if "crit" in header:
+        raise RefusedTokenError("expected a token without critical extensions")
+    if str(header.get("cty", "")).lower() in NESTED:
+        raise RefusedTokenError("expected a token of claims, got one of another token")
+    chosen = key_for(header, name, algorithm, keys)
+    if chosen is None:
+        raise RefusedTokenError(f"expected a token of a key in the file, got one of none there for {name}")
+    from jwt import PyJWK, PyJWTError
+
+    try:
+        key = PyJWK(chosen, name)
+        has_signed = is_strong(key, algorithm) and key.Algorithm.verify(signed, public(key.key), signature)
+    except (PyJWTError, ValueError, TypeError, KeyError):
+        has_signed = False
+    if not has_signed:
+        raise RefusedTokenError(f"expected a signature by {name} that fits the token and a key that is strong enough")
+
+
+def key_for(header: Mapping[str, Any], name: str, algorithm: Algorithm, keys: list[Key]) -> Key | None:
+    """The first key that may have signed a token."""
+    found = [
+        one
+        for one in keys
+        if one.get("kty") == algorithm.key_type
+        and one.get("use", "sig") == "sig"
+        and "verify" in one.get("key_ops", ("verify",))
+        and (header.get("kid") is None or one.get("kid") == header["kid"])
+    ]
+    if len(found) > 1:
+        found = [one for one in found if one.get("alg", name) == name]
+    if len(found) > 1 and algorithm.key_type in ("EC", "OKP"):
+        curves = EDDSA_CURVES if algorithm.curve is None else (algorithm.curve,)
+        found = [one for one in found if one.get("crv") in curves]
+    return found[0] if found else None
+
+
+def is_strong(key: Any, algorithm: Algorithm) -> bool:
+    """Whether a key is what its algorithm asks for."""
+    if algorithm.key_type == "oct":
+        return len(key.key) * 8 >= algorithm.min_bits
+    if algorithm.key_type == "RSA":
+        return bool(key.key.key_size >= algorithm.min_bits)
+    return algorithm.curve is None or key._jwk_data.get("crv") == algorithm.curve
+
+
+def public(key: Any) -> Any:
+    return key.public_key() if hasattr(key, "public_key") else key
+
+
+def judged(claims: Mapping[str, Any], expected: Expectations, now_s: int) -> BearerToken:
+    """Whose the claims of a token say it is. Raises RefusedTokenError, BrokenTokenError."""
+    check_audience(claims, expected.audiences)
+    issuer = text_of(claims, "iss")
+    if expected.issuer is not None and issuer != expected.issuer:
+        raise RefusedTokenError(f"expected a token issued by {expected.issuer}")
+    text_of(claims, "sub")
+    text_of(claims, "jti")
+    expires, issued = seconds_of(claims, "exp"), seconds_of(claims, "iat")
+    not_before = seconds_of(claims, "nbf")
+    if expires is None or issued is None:
+        raise RefusedTokenError("expected a token with the claims exp and iat")
+    if now_s - expected.clock_skew_s >= expires:
+        raise RefusedTokenError("expected a token that is still good, got one that has expired")
+    if expires < max(issued, issued if not_before is None else not_before):
+        raise RefusedTokenError("expected a token that expires after it was issued and begins")
+    if not_before is not None and now_s + expected.clock_skew_s < not_before:
+        raise RefusedTokenError("expected a token that is good by now, got one for later")
+    principal = text_of(claims, expected.subject_claim)
+    check_scopes(claims.get(expected.scope_claim), expected.scope_claim)
+    if expires < 0 or issued < 0:
+        raise RefusedTokenError("expected a token with times since 1970")
+    if expires * 1000 > MAX_TIME_MS:
+        raise BrokenTokenError("expected a token that expires within 64 bits of milliseconds")
+    name = (principal or "").strip(JAVA_SPACE)
+    if not name:
+        raise RefusedTokenError(f"expected a token with a name as the claim {expected.subject_claim}")
+    return BearerToken(name, expires * 1000)
+
+
+def check_audience(claims: Mapping[str, Any], audiences: frozenset[str]) -> None:
+    """Raises RefusedTokenError: a token is for others."""
+    if not audiences:
+        return
+    found = claims.get("aud")
+    named = [found] if isinstance(found, str) else found
+    if not isinstance(named, list) or not all(isinstance(one, str | None) for one in named):
+        raise RefusedTokenError("expected text or a list of texts as the claim aud")
+    if audiences.isdisjoint(named):
+        raise RefusedTokenError(f"expected a token for one of {', '.join(sorted(audiences))}")
+
+
+def check_scopes(found: Any, claim: str) -> None:
+    """Raises RefusedTokenError, BrokenTokenError: what there is as scopes are none."""
+    scopes = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    seen = set()
+    for one in scopes:
+        if one is not None and not isinstance(one, str):
+            raise BrokenTokenError(f"expected texts as the claim {claim}")
+        scope = (one or "").strip(JAVA_SPACE)
+        if not scope or scope in seen:
+            raise RefusedTokenError(f"expected scopes that differ as the claim {claim}")
+        seen.add(scope)
+
+
+def text_of(claims: Mapping[str, Any], name: str) -> str | None:
+    """A claim that is text, None where there is none. Raises RefusedTokenError."""
+    value = claims.get(name)
+    if value is not None and not isinstance(value, str):
+        raise RefusedTokenError(f"expected text as the claim {name}")
+    return value
+
+
+def seconds_of(claims: Mapping[str, Any], name: str) -> int | None:
+    """A claim that is a time in whole seconds, None where there is none. Raises RefusedTokenError."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or (isinstance(value, int) and abs(value) > MAX_LONG)
+    ):
+        raise RefusedTokenError(f"expected a time in seconds as the claim {name}")
+    return int(max(-MAX_LONG, min(MAX_LONG, value)))

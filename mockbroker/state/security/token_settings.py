@@ -1,0 +1,92 @@
+"""What is set for tokens of OAUTHBEARER, under Kafka's names, and who judges them by it.
+
+Source: KIP-768, KIP-1258; SaslChannelBuilder.createServerCallbackHandlers, OAuthBearerValidatorCallbackHandler,
+DefaultJwtValidator, BrokerJwtValidator and ConfigurationUtils, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.state.security.oauthbearer import OAUTHBEARER, TokenValidator
+
+if TYPE_CHECKING:
+    from mockbroker.state.security.listeners import ListenerSettings
+    from mockbroker.state.security.signed_tokens import KeyFile
+
+PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+UNSECURED_HANDLER = f"{PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
+SIGNED_HANDLER = f"{PACKAGE}.OAuthBearerValidatorCallbackHandler"
+VALIDATORS = (f"{PACKAGE}.DefaultJwtValidator", f"{PACKAGE}.BrokerJwtValidator")
+HANDLER_SETTING = "sasl.server.callback.handler.class"
+PREFIX = "sasl.oauthbearer."
+FILE = "file:"
+
+
+def validator_of(
+    own: ListenerSettings, options: Mapping[str, str], jaas_name: str, open_file: Callable[[str], KeyFile] | None
+) -> TokenValidator:
+    """Who judges the tokens of a listener.
+
+    Args:
+        options: those of the login module, which ``jaas_name`` has.
+        open_file: opens a file of keys by its path; None where there are no files.
+
+    Raises: ValueError: a setting that is missing, that cannot be, or that names what is not served.
+    """
+    handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
+    given = own.given_value(handler) or UNSECURED_HANDLER
+    if given == SIGNED_HANDLER:
+        return signed_validator(own, open_file)
+    if given != UNSECURED_HANDLER:
+        raise ValueError(f"{handler}: expected {UNSECURED_HANDLER} or {SIGNED_HANDLER}, got {given}")
+    from mockbroker.state.security.unsecured_tokens import UnsecuredValidator
+
+    try:
+        return UnsecuredValidator(options)
+    except ValueError as error:
+        raise ValueError(f"{jaas_name}: {error}") from None
+
+
+def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] | None) -> TokenValidator:
+    """Who judges tokens by a file of keys. Raises ValueError."""
+    from mockbroker.state.security.signed_tokens import Expectations, SignedValidator
+
+    def value(name: str) -> Any:
+        return own.value(PREFIX + name, OAUTHBEARER)
+
+    def name(setting: str) -> str:
+        return own.name_of(PREFIX + setting, OAUTHBEARER)
+
+    def text(setting: str) -> str | None:
+        return (value(setting) or "").strip() or None
+
+    if text("jwt.validator.class") not in VALIDATORS:
+        raise ValueError(f"{name('jwt.validator.class')}: expected one of {', '.join(VALIDATORS)}")
+    audiences = frozenset(value("expected.audience"))
+    issuer = text("expected.issuer")
+    for what, is_set, opt_out in (
+        ("expected.audience", audiences, "allow.unverified.audience"),
+        ("expected.issuer", issuer, "allow.unverified.issuer"),
+    ):
+        if not is_set and not value(opt_out):
+            raise ValueError(f"{name(what)}: expected a value, or {PREFIX}{opt_out}=true, got neither")
+    subject, scope = text("sub.claim.name"), text("scope.claim.name")
+    if subject is None or scope is None:
+        raise ValueError(
+            f"{name('sub.claim.name' if subject is None else 'scope.claim.name')}: expected a claim's name"
+        )
+    url = text("jwks.endpoint.url") or ""
+    path = url.removeprefix(FILE)
+    if path == url or open_file is None:
+        raise ValueError(
+            f"{name('jwks.endpoint.url')}: expected file:/PATH, for keys are not fetched, got {url or 'none'}"
+        )
+    if path.startswith("//"):
+        path = "/" + path[2:].partition("/")[2]
+    expected = Expectations(audiences, issuer, subject, scope, value("clock.skew.seconds"))
+    try:
+        return SignedValidator(open_file(path), expected)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name('jwks.endpoint.url')}: {error}") from None
