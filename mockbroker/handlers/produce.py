@@ -1,7 +1,8 @@
 """Produce (key 0): append record batches to partitions.
 
 Writes partitions' logs and what they know of producers; wakes fetches that wait. With acks=all the answer waits until
-every in-sync replica has the records, for as long as the request's timeout.
+every in-sync replica has the records, for as long as the request's timeout, and where records are kept on disk and are
+to reach it first, until they have.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
 INVALID_REQUIRED_ACKS, those of ``appending.append``, in a transaction those of ``produce_transactions``, and after a
 wait REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND. With acks=0 there is no answer, and an error closes the
@@ -13,6 +14,7 @@ Partition.checkEnoughReplicasReachOffset, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.call import Call, Wait, handles
@@ -108,20 +110,24 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
     if call.version >= CURRENT_LEADER_VERSION:
         response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
     if request.acks == ALL_IN_SYNC:
-        return when_replicated(call, response, written, call.now_ms + max(0, request.timeout_ms))
-    return response
+        return when_safe(call, response, written, call.now_ms + max(0, request.timeout_ms), is_replicated)
+    return when_safe(call, response, written, call.now_ms + max(0, request.timeout_ms), is_flushed)
 
 
-def when_replicated(
-    call: Call, response: ProduceResponse, written: list[AppendedRecords], until_ms: int
+def when_safe(
+    call: Call,
+    response: ProduceResponse,
+    written: list[AppendedRecords],
+    until_ms: int,
+    is_safe: Callable[[Call, AppendedRecords], bool],
 ) -> ProduceResponse | Wait:
-    """The response once all that was written is replicated, or once the time is over, which is an error then."""
-    missing = [one for one in written if not is_replicated(call, one)]
+    """The response once all that was written is safe, or once the time is over, which is an error then."""
+    missing = [one for one in written if not is_safe(call, one)]
     if not missing:
         return response
     if call.now_ms < until_ms:
         keys = tuple(one.partition for one in missing)
-        return Wait(until_ms, keys, lambda later: when_replicated(later, response, missing, until_ms))
+        return Wait(until_ms, keys, lambda later: when_safe(later, response, missing, until_ms, is_safe))
     for one in missing:
         fail(one.entry, ErrorCode.REQUEST_TIMED_OUT)
     return response
@@ -144,7 +150,17 @@ def is_replicated(call: Call, one: AppendedRecords) -> bool:
         return False
     if len(partition.isr) < partition.effective_min_isr():
         fail(one.entry, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-    return True
+        return True
+    return is_flushed(call, one)
+
+
+def is_flushed(call: Call, one: AppendedRecords) -> bool:
+    """Whether the leader's disk has the records, where its topic asks for that before they are acknowledged."""
+    try:
+        return one.partition.log.is_flushed(one.end_offset)
+    except ApiError as error:
+        fail(one.entry, error.code)
+        return True
 
 
 def was_truncated(one: AppendedRecords) -> bool:
@@ -155,7 +171,7 @@ def was_truncated(one: AppendedRecords) -> bool:
     return log.leader_epochs.end_offset_for(one.leader_epoch, log.end_offset).end_offset < one.end_offset
 
 
-def fail(entry: PartitionResponse, code: ErrorCode) -> None:
+def fail(entry: PartitionResponse, code: int) -> None:
     entry.error_code, entry.base_offset, entry.log_append_time_ms = code, NO_OFFSET, NO_TIME
 
 

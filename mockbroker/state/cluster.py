@@ -112,6 +112,7 @@ class Cluster:
             self.upkeep.appended,
             self.is_durable,
         )
+        self.log_store.attach(self)
 
     @classmethod
     def create(

@@ -42,6 +42,7 @@ from mockbroker.adapters.storage.names import (
     remove_directory,
 )
 from mockbroker.adapters.storage.recovery import OpenedSegment, RecoveredLog, recover_directory
+from protocol.error_codes import ErrorCode
 from protocol.records import CorruptRecordError
 
 log = logging.getLogger("mockbroker.storage")
@@ -51,7 +52,14 @@ READ_BYTES = 1 << 20
 
 
 class CorruptLogError(StorageError):
-    """Bytes on the disk are not those that were written: a checksum is wrong, or there are too few."""
+    """Bytes on the disk are not those that were written: a checksum is wrong, or there are too few.
+
+    Readers are told CORRUPT_MESSAGE.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = ErrorCode.CORRUPT_MESSAGE
 
 
 class WrittenBatch(NamedTuple):

@@ -11,12 +11,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
 from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment, deletable
 from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.logs.producers import PartitionProducers
 
 UNBOUNDED = 2**63 - 1
 BASE_OFFSET = attrgetter("base_offset")
@@ -269,10 +272,13 @@ class Log:
                 self.delete_segments(expired, now_ms)
         return passed + count + expired > 0
 
-    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> None:
-        """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins."""
+    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> int:
+        """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins.
+
+        Gives up to where that was done: in memory always all of it.
+        """
         kept = bisect_left(self._base_offsets, end_offset)
-        last_offsets = [self._batch(index).last_offset for index in range(kept, len(self._data))]
+        last_offsets = [self._last_offset(index) for index in range(kept, len(self._data))]
         self._last_offsets = [one.last_offset for one in cleaned] + last_offsets
         self._base_offsets = [one.base_offset for one in cleaned] + self._base_offsets[kept:]
         self._max_timestamps = [one.max_timestamp for one in cleaned] + self._max_timestamps[kept:]
@@ -283,6 +289,7 @@ class Log:
         self.size_bytes = sum(map(len, self._data))
         self.segments[:] = segments + [one for one in self.segments if one.base_offset >= end_offset]
         self.cleaned_offset = end_offset
+        return end_offset
 
     def truncate(self, offset: int) -> None:
         """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
@@ -359,15 +366,26 @@ class Log:
         """How many batches lie wholly before an offset within the log."""
         return self._index_of(offset)
 
-    def _batch(self, index: int) -> StoredBatch:
+    def recover_producers(self) -> PartitionProducers:
+        """What the partition knows of its producers, worked out from the batches."""
+        from mockbroker.state.logs.producers import recover
+
+        return recover(self)
+
+    def is_flushed(self, end_offset: int) -> bool:
+        """Whether what ends at an offset is as safe as it is to be before it is acknowledged."""
+        return True
+
+    def _last_offset(self, index: int) -> int:
         if self._last_offsets is not None:
-            last_offset = self._last_offsets[index]
-        else:
-            following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset
-            last_offset = following - 1
+            return self._last_offsets[index]
+        following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset
+        return following - 1
+
+    def _batch(self, index: int) -> StoredBatch:
         return StoredBatch(
             self._base_offsets[index],
-            last_offset,
+            self._last_offset(index),
             self._max_timestamps[index],
             self._epoch_of[index],
             self._data[index],

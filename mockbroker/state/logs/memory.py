@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mockbroker.state.logs.log import Log, LogSnapshot
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +31,9 @@ class MemoryLogStore:
     _logs: dict[bytes, dict[int, Log]] = field(default_factory=dict)
     _snapshots: dict[bytes, dict[int, LogSnapshot]] = field(default_factory=dict)  # of logs not opened yet
 
+    def attach(self, cluster: Cluster) -> None:
+        """Nothing is asked of the cluster."""
+
     def open(self, topic_id: bytes, partition: int) -> Log:
         logs = self._logs.setdefault(topic_id, {})
         log = logs.get(partition)
@@ -45,6 +52,10 @@ class MemoryLogStore:
     def delete(self, topic_id: bytes) -> None:
         self._logs.pop(topic_id, None)
         self._snapshots.pop(topic_id, None)
+
+    def fill(self, topic_id: bytes, partition: int, log: Log) -> None:
+        """Have this log for a partition."""
+        self._logs.setdefault(topic_id, {})[partition] = log
 
     def fork(self) -> MemoryLogStore:
         snapshots = {topic_id: dict(logs) for topic_id, logs in self._snapshots.items()}

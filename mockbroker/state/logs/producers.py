@@ -8,6 +8,7 @@ ProducerAppendInfo and ProducerIdControlManager, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.image.writer import ImageWriter
+    from mockbroker.state.logs.log import StoredBatch
     from mockbroker.state.logs.store import PartitionLog
     from protocol.records import BatchHeader
 
@@ -265,11 +267,16 @@ def recover(log: PartitionLog) -> PartitionProducers:
     It equals what was there while they were written, as long as the log still has the last five of each.
     """
     producers = PartitionProducers()
-    if not len(log):
-        return producers
+    if len(log):
+        replay(producers, log.batches(log.start_offset))
+    return producers
+
+
+def replay(producers: PartitionProducers, batches: Iterable[StoredBatch]) -> None:
+    """Have batches noted that were appended after what is known."""
     from protocol.records import iter_batches
 
-    for batch in log.batches(log.start_offset):
+    for batch in batches:
         if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NOBODY:
             continue
         for header in iter_batches(batch.data):
@@ -288,7 +295,6 @@ def recover(log: PartitionLog) -> PartitionProducers:
                 header.max_timestamp,
                 transactional=header.is_transactional,
             )
-    return producers
 
 
 def recover_marker(producers: PartitionProducers, header: BatchHeader, data: bytes) -> None:

@@ -6,11 +6,15 @@ A cluster is handed its store. What a store still has when a cluster is built fr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.segments import Segment
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.logs.producers import PartitionProducers
 
 
 class PartitionLog(Protocol):
@@ -51,12 +55,17 @@ class PartitionLog(Protocol):
     def delete_old_segments(
         self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
     ) -> bool: ...
-    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> None: ...
+    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> int: ...
     def truncate(self, offset: int) -> None: ...
+    def recover_producers(self) -> PartitionProducers: ...
+    def is_flushed(self, end_offset: int) -> bool: ...
 
 
 class LogStore(Protocol):
     """Keeps logs by topic id and partition."""
+
+    def attach(self, cluster: Cluster) -> None:
+        """A cluster begins with this store: there, names, replicas and configs of topics are to be had."""
 
     def open(self, topic_id: bytes, partition: int) -> PartitionLog:
         """The log of a partition, a new one where there is none."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.compaction import (
     Cleaning,
     CleaningRules,
@@ -204,7 +205,12 @@ class LogUpkeep:
         place = len(whole)
         end_of_segments = log.segments[place].base_offset
         aborted = partition.producers.transactions.aborted
-        keys = last_offsets(log.batches(start), start, end, aborted)
+        first = log.segments[0].base_offset
+        try:
+            keys = last_offsets(log.batches(start), start, end, aborted)
+            batches = [one for one in log.batches(first) if one.base_offset < end_of_segments]
+        except ApiError:
+            return False  # a batch is damaged, which the log has told of
         cleaning = Cleaning(
             keys,
             end - 1,
@@ -213,12 +219,13 @@ class LogUpkeep:
             partition.high_watermark,
             self._last_of_producer(partition),
         )
-        first = log.segments[0].base_offset
-        batches = [one for one in log.batches(first) if one.base_offset < end_of_segments]
         cleaned, needed = cleaning.clean(batches, aborted)
-        aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
         groups = grouped(whole, int(partition.topic.config("segment.bytes")))
-        log.compact(cleaned, segments_of(groups, cleaned), end_of_segments)
+        cleaned_before = log.cleaned_offset
+        if log.compact(cleaned, segments_of(groups, cleaned), end_of_segments) < end_of_segments:
+            log.cleaned_offset = cleaned_before  # the disk is full: all of it is looked at again
+            return True
+        aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
         log.cleaned_offset = end
         return True
 

@@ -13,6 +13,7 @@ from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.records import partitions_of
 from mockbroker.state.transactions.states import State
+from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -96,8 +97,9 @@ class Markers:
                     coordinator_epoch=self._epoch_of(transactional_id),
                     transaction_version=value.client_transaction_version,
                 )
-            except ApiError:
-                return True  # an admin ended it by WriteTxnMarkers, in a later epoch
+            except ApiError as error:
+                # Else an admin ended it by WriteTxnMarkers, in a later epoch.
+                return error.code != ErrorCode.KAFKA_STORAGE_ERROR
             written = missing[key] = WrittenMarker(end_offset, partition.leader_epoch)
             self.cluster.replication.appended(partition, now_ms)
         return partition.high_watermark >= written.end_offset
