@@ -21,6 +21,7 @@ from mockbroker.state.zookeeper.registry import BROKER_IDS
 from protocol.uuids import uuid_to_text
 
 PARTITIONS_A_PIECE = 500
+HIDDEN = "[hidden]"
 
 
 class ListenerView(msgspec.Struct):
@@ -197,10 +198,22 @@ def head_of(state: Cluster) -> ClusterHead:
         version=state.version,
         brokers=[broker_of(state, broker) for broker in state.brokers.values()],
         racks={rack: rack_of(state, rack) for rack in state.racks()},
-        settings={name: state.settings[name] for name in state.settings if state.settings.given(name)},
+        settings={
+            name: shown_setting(name, state.settings[name]) for name in state.settings if state.settings.given(name)
+        },
         cut_links=state.network.cut_links,
         clock_ms=state.clock.offset_ms,
     )
+
+
+def shown_setting(name: str, value: Any) -> Any:
+    """A setting's value, in place of one that may be a secret Kafka's word for it."""
+    from mockbroker.state.configs.definitions import find_definition
+
+    if name.startswith("listener.name."):
+        return HIDDEN
+    found = find_definition("broker", name)
+    return HIDDEN if found is not None and found.is_sensitive else value
 
 
 def broker_of(state: Cluster, broker: Broker) -> BrokerView:
