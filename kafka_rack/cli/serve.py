@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HIGHEST_PORT = 65535
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LOOPBACK = "127.0.0.1"
 CAPTURE_BYTES = 64 << 20
 PARENT_LOOK_S = 1.0
@@ -172,11 +171,12 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     try:
         cluster = MockCluster(
             brokers,
-            settings=authorizing(settings, users) if arguments.authorize else settings,
+            settings=settings,
             capture=arguments.capture,
             capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
             emulate=arguments.emulate,
             users=users,
+            authorize=arguments.authorize,
         )
         for name, partitions, replication_factor in topics:
             cluster.create_topic(name, partitions, replication_factor)
@@ -349,12 +349,6 @@ def tell_ready(number: int, cluster: Any, control: Any) -> None:
     }
     with suppress(OSError), os.fdopen(number, "w", closefd=number not in STANDARD_STREAMS) as ready:
         ready.write(json.dumps(where) + "\n")
-
-
-def authorizing(settings: dict[str, str], users: dict[str, str]) -> dict[str, str]:
-    """The settings with access control; the first user may do everything unless they name somebody."""
-    first = {"super.users": f"User:{next(iter(users))}"} if users else {}
-    return {"authorizer.class.name": AUTHORIZER, **first, **settings}
 
 
 def users_from(given: list[str]) -> dict[str, str]:

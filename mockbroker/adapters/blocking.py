@@ -133,6 +133,12 @@ class BlockingMockCluster(StateCommands):
         """The same for clients of one rack: its own listeners where there is one listener per rack."""
         return self.run(lambda cluster: cluster.bootstrap_servers_for(rack))
 
+    def client_settings(
+        self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
+    ) -> dict[str, Any]:
+        """What a client needs to reach the cluster and to log in, as ``MockCluster.client_settings`` gives it."""
+        return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
+
     @property
     def settings_without_effect(self) -> tuple[str, ...]:
         """The settings that were given, that Kafka has, and that change nothing here; sorted."""

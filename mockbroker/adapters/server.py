@@ -65,6 +65,7 @@ class MockCluster(StateCommands):
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
             have the security protocol SASL_PLAINTEXT (docs/security.md).
+        authorize: users may do what access control allows, and the first one everything (docs/admin.md).
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
         journal: keep the last calls in ``.journal``, in this one if one is given.
         traffic: add up in ``.traffic`` what goes between racks.
@@ -101,7 +102,12 @@ class MockCluster(StateCommands):
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         emulate: str | None = None,
         users: Mapping[str, str] | None = None,
+        authorize: bool = False,
     ) -> None:
+        if authorize:
+            from mockbroker.state.security.authorizing import authorizing
+
+            settings = authorizing(settings or {}, users or {})
         if isinstance(brokers, int):
             brokers = numbered_brokers(
                 brokers,
@@ -224,6 +230,22 @@ class MockCluster(StateCommands):
             listener = broker.listener(RACK_LISTENER + rack)
             addresses.append(f"{listener.host}:{listener.port}")
         return ",".join(addresses)
+
+    def client_settings(
+        self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
+    ) -> dict[str, Any]:
+        """What a client needs to reach the cluster and to log in, under its own names.
+
+        Args:
+            client: confluent (librdkafka's names), aiokafka, kafka-python or java (Kafka's properties).
+            user: one of the users, the first unless it is named.
+            mechanism: the strongest that brokers have unless it is named.
+
+        Raises: ValueError: no such client, user or mechanism. RuntimeError: the cluster does not run.
+        """
+        from mockbroker.adapters.client_settings import client_login, settings_for
+
+        return settings_for(client, client_login(self.state, self.bootstrap_servers, user, mechanism))
 
     @property
     def faults(self) -> Faults:

@@ -148,6 +148,8 @@ class ClusterPool:
             listener_per_rack=options.listener_per_rack,
             seed=options.seed,
             emulate=options.emulate,
+            users=options.users,
+            authorize=options.authorize,
         )
         for name, arguments in options.topics.items():
             made.create_topic(name, **arguments)

@@ -21,6 +21,8 @@ CLUSTER_ARGUMENTS = (
     "listener_per_rack",
     "seed",
     "emulate",
+    "users",
+    "authorize",
 )
 MARKER_ARGUMENTS = (*CLUSTER_ARGUMENTS, "scope", "unfired_faults", "topic")
 TOPIC_ARGUMENTS = ("partitions", "replication_factor", "diskless", "configs")
@@ -43,10 +45,12 @@ class ClusterOptions:
     listener_per_rack: bool = False
     seed: int = 0
     emulate: str | None = None
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    authorize: bool = False
 
     def key(self) -> str:
         """Equal for equal clusters."""
-        return repr(self)
+        return f"{self!r} {self.users!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,8 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
         if name in topics:
             raise MarkerError(f"diskless_topics: expected names that topics does not have, got {name!r}")
         topics[name] = {**arguments, "diskless": True}
+    users = user_table(given.get("users"))
+    authorize = checked_flag("authorize", given.get("authorize", False))
     settings = dict(given.get("settings") or {})
     if settings:
         from mockbroker.state.settings import Settings
@@ -98,7 +104,25 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
         except ValueError as error:
             raise MarkerError(f"settings: {error}") from None
     others = {name: given[name] for name in ("listener_per_rack", "seed", "emulate") if name in given}
-    return ClusterOptions(brokers, racks, topics, settings, **others)
+    return ClusterOptions(brokers, racks, topics, settings, **others, users=users, authorize=authorize)
+
+
+def user_table(users: Any) -> dict[str, str]:
+    """Passwords by user. Raises MarkerError, which repeats no password."""
+    if users is None:
+        return {}
+    wrong = not isinstance(users, Mapping) or not all(
+        isinstance(one, str) and one for pair in users.items() for one in pair
+    )
+    if wrong:
+        raise MarkerError("users: expected {'alice': 'secret'}, names and passwords as texts, got something else")
+    return dict(users)
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise MarkerError(f"{name}: expected True or False, got {value!r}")
+    return value
 
 
 def rack_names(racks: Any) -> tuple[str | None, ...]:

@@ -39,8 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest of the marker."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, settings={{}}, scope='function', "
-        "unfired_faults='fail', topic={}): the Kafka cluster that kafka_cluster gives (kafka-rack)",
+        f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, settings={{}}, users={{}}, "
+        "authorize=False, scope='function', unfired_faults='fail', topic={}): the Kafka cluster that kafka_cluster "
+        "gives (kafka-rack)",
     )
 
 

@@ -50,6 +50,10 @@ class ClusterSecurity:
         """The users who were given, with their passwords."""
         return dict(self._users)
 
+    def of_listener(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
+        """What a listener with SASL asks for. Raises ValueError."""
+        return self._security_of(cluster, listener)
+
     def check(self, cluster: Cluster) -> None:
         """Raises ValueError: what is set for a listener contradicts itself, or is not served."""
         for broker in cluster.brokers.values():

@@ -144,6 +144,8 @@ def test_more_racks_than_three_have_a_broker_each(project):
         ("3", "takes its arguments by name, as brokers=3; got 3 without one"),
         ("brokers=0", "brokers: expected a whole number from 1 on, got 0"),
         ("brokers='3'", "brokers: expected a whole number from 1 on, got '3'"),
+        ("users={'alice': 7}", "users: expected {'alice': 'secret'}, names and passwords as texts"),
+        ("authorize='yes'", "authorize: expected True or False, got 'yes'"),
         ("scope='class'", "scope: expected 'function' or 'module' or 'session', got 'class'"),
         ("unfired_faults='ok'", "unfired_faults: expected 'fail' or 'allow', got 'ok'"),
         ("topics={'orders': 'six'}", r"topics\['orders'\]: expected a number of partitions, .* got 'six'"),
