@@ -14,6 +14,7 @@ from .errors import FrameError
 MAX_FRAME_BYTES = 100 * 1024 * 1024  # socket.request.max.bytes, Kafka's default
 LARGE_FRAME_BYTES = 1 << 16  # from here on the pieces of a frame are joined once, when the last has come
 SMALL_PIECE_BYTES = 1 << 12
+TLS_HANDSHAKE = 0x1603  # a record's type and the first byte of its version
 _LENGTH = struct.Struct(">i")
 
 
@@ -87,9 +88,8 @@ class FrameReader:
             return None
         (length,) = _LENGTH.unpack_from(buffer, start)
         if not self.min_frame_bytes <= length <= self.max_frame_bytes:
-            raise FrameError(
-                f"expected a frame of {self.min_frame_bytes} to {self.max_frame_bytes} bytes, got {length}"
-            )
+            what = f"{length}, which is how a TLS handshake begins" if length >> 16 == TLS_HANDSHAKE else str(length)
+            raise FrameError(f"expected a frame of {self.min_frame_bytes} to {self.max_frame_bytes} bytes, got {what}")
         end = start + 4 + length
         if end > len(buffer):
             self._wait_for_rest(length, available)

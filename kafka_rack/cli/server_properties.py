@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_rack.cli.properties_file import PropertiesError, read_properties
-from mockbroker.state.brokers.broker import Broker, Listener
+from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
-from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, with_effect
+from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, is_of_tls, with_effect
 from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
-from mockbroker.state.security.protocols import WITH_TLS, protocols_in
+from mockbroker.state.security.protocols import protocols_in
 from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 from mockbroker.state.settings import DEFAULTS
 
@@ -29,7 +29,7 @@ def brokers_from_files(
     """The brokers, one a file, and the settings that the files share.
 
     Args:
-        given: settings from elsewhere, which may name the placer whose settings are in the files.
+        given: settings from elsewhere, which count more, and may name the placer whose settings are in the files.
 
     Raises: PropertiesError: an unreadable file, a missing or doubled id, an address used twice, settings that nobody
         has or that disagree.
@@ -51,6 +51,9 @@ def brokers_from_files(
                 raise PropertiesError(f"{path}: {address[0]}:{address[1]} is a listener of {address_from[address]} too")
             address_from[address] = path
         brokers.append(broker)
+        broker.settings = {
+            name: value for name, value in properties.items() if is_of_tls(name) and name not in (given or {})
+        }
         shared = sorted(properties.keys() - OF_THIS_BROKER)
         try:
             others = [name for name in shared if name not in DEFAULTS]
@@ -61,6 +64,8 @@ def brokers_from_files(
         except UnknownSettingError as error:
             raise PropertiesError(f"{path}: {error}") from None
         for name in shared:
+            if is_of_tls(name):
+                continue
             if name in ineffective:
                 settings.setdefault(name, properties[name])
             elif settings.setdefault(name, properties[name]) != properties[name]:
@@ -83,22 +88,11 @@ def broker_from(path: Path, properties: dict[str, str]) -> Broker:
         if not bound:
             raise ValueError("listeners has none for clients")
         listeners = listeners_of(bound, told, protocols_in(properties.get("listener.security.protocol.map", "")))
-        check_protocols(listeners)
     except ValueError as error:
         raise PropertiesError(f"{path}: {error}") from None
     rack, version = properties.get("broker.rack") or None, properties.get(PROTOCOL_SETTING) or None
     check_era(path, properties, version)
     return Broker(broker_id_in(path, properties), rack, listeners, protocol=version)
-
-
-def check_protocols(listeners: list[Listener]) -> None:
-    """Refuse listeners that are not served. Raises ValueError."""
-    for one in listeners:
-        if one.protocol in WITH_TLS:
-            raise ValueError(
-                f"listener {one.name} has the security protocol {one.protocol}, but only PLAINTEXT and SASL_PLAINTEXT "
-                "are served"
-            )
 
 
 def check_era(path: Path, properties: dict[str, str], protocol: str | None) -> None:

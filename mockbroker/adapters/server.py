@@ -22,12 +22,14 @@ from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.numbered import RACK_LISTENER, numbered_brokers, with_free_ports
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.security.protocols import WITH_TLS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.key_file import WatchedFile
+    from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults import Faults
     from mockbroker.state.snapshot import ClusterSnapshot
@@ -131,7 +133,8 @@ class MockCluster(StateCommands):
             self.journal.feed(self.traffic)
         elif traffic:
             self._runtime.engine.path.observers.append(self.traffic)
-        self._nodes = {broker.id: Node(self._runtime, broker) for broker in self.state.brokers.values()}
+        tls = tls_by_broker(self.state)
+        self._nodes = {one.id: Node(self._runtime, one, tls.get(one.id)) for one in self.state.brokers.values()}
         self._is_running = False
         self._faults: Faults | None = None
         self._origin: Origin | None = None
@@ -507,3 +510,15 @@ def open_key_file(path: str) -> WatchedFile:
     from mockbroker.adapters.key_file import WatchedFile
 
     return WatchedFile(path)
+
+
+def tls_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
+    """The listeners with TLS by broker and name, their keys loaded. Raises ValueError: one that cannot be used."""
+    if all(one.protocol not in WITH_TLS for broker in state.brokers.values() for one in broker.listeners):
+        return {}
+    from mockbroker.adapters.tls.contexts import tls_listeners
+
+    found: dict[int, dict[str, TlsListener]] = {}
+    for (broker_id, name), listener in tls_listeners(state).items():
+        found.setdefault(broker_id, {})[name] = listener
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -15,6 +16,7 @@ from mockbroker.state.brokers.broker import Broker, Listener
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap
+    from mockbroker.adapters.tls.contexts import TlsListener
 
 BACKLOG = 1024
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
@@ -39,11 +41,15 @@ class Served(Protocol):
 
 
 class Node:
-    """A broker's sockets and connections."""
+    """A broker's sockets and connections.
 
-    def __init__(self, cluster: Served, broker: Broker) -> None:
-        self.cluster, self.broker = cluster, broker
+    ``tls`` has the listeners with TLS, by name; ``handshakes`` are connections to these that are not clients yet.
+    """
+
+    def __init__(self, cluster: Served, broker: Broker, tls: Mapping[str, TlsListener] | None = None) -> None:
+        self.cluster, self.broker, self._tls = cluster, broker, tls or {}
         self.clients: dict[ClientProtocol, None] = {}
+        self.handshakes: dict[ClientProtocol, None] = {}
         self.quotas = ConnectionQuotas(cluster.engine.cluster, broker.id)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
@@ -73,15 +79,28 @@ class Node:
             self.bind()
         bound, self._bound = self._bound, []
         for listener, sock in bound:
-            factory = partial(ClientProtocol, self, listener)
+            factory = self._protocol_factory(listener)
             self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
 
+    def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
+        tls = self._tls.get(listener.name)
+        if tls is None:
+            return partial(ClientProtocol, self, listener)
+        from mockbroker.adapters.tls.clients import TlsClientProtocol
+
+        return partial(TlsClientProtocol, self, listener, tls)
+
     def refuse(self) -> None:
-        """Refuse new connections. The ports stay ours, for the next start."""
+        """Refuse new connections, and break off those to come. The ports stay ours, for the next start."""
         for server in self._servers:
             server.close()
         self._servers.clear()
+        self._end_handshakes()
         self.bind()
+
+    def _end_handshakes(self) -> None:
+        for client in list(self.handshakes):
+            client.transport.abort()
 
     def close(self) -> None:
         """Refuse new connections, give the ports back and end the connections that are there."""
@@ -91,6 +110,7 @@ class Node:
         for _, sock in self._bound:
             sock.close()
         self._bound.clear()
+        self._end_handshakes()
         for client in list(self.clients):
             client.stop()
             client.close(linger=False)
@@ -100,6 +120,7 @@ class ClientProtocol(asyncio.Protocol):
     """One client's socket, in front of its ``Connection``."""
 
     __slots__ = (
+        "address",
         "cluster",
         "connection",
         "node",
@@ -124,28 +145,38 @@ class ClientProtocol(asyncio.Protocol):
         self._ends = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._admit(transport):
+            self._begin()
+
+    def _admit(self, transport: asyncio.BaseTransport) -> bool:
+        """Whether the connection may stay."""
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
         peer = transport.get_extra_info("peername")
-        self._is_taken = self.node.quotas.admit(peer[0] if peer else "")
+        self.address = peer[0] if peer else ""
+        self._is_taken = self.node.quotas.admit(self.address)
         if not self._is_taken:
             self.transport.abort()
-            return
+        return self._is_taken
+
+    def _begin(self, principal: str | None = None) -> None:
+        """Begin to take requests, of somebody who has shown who it is where ``principal`` says so."""
         number = self.cluster.next_connection_number()
         engine = self.cluster.engine
         session = engine.session(
             self.node.broker,
-            address=peer[0] if peer else "",
+            address=self.address,
             connection=number,
             listener=self._listener.name,
             listener_rack=self._listener.rack,
+            principal=principal,
         )
         self.connection = Connection(engine.path, session, on_output=self.flush)
         self.connection.now_ms = self.cluster.now_ms()
         self.node.clients[self] = None
         capture = self.cluster.capture
         if capture is not None:
-            here = transport.get_extra_info("sockname")
-            address, server = (f"{end[0]}:{end[1]}" if end else "" for end in (peer, here))
+            ends = (self.transport.get_extra_info(name) for name in ("peername", "sockname"))
+            address, server = (f"{end[0]}:{end[1]}" if end else "" for end in ends)
             self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address, server)
 
     def data_received(self, data: bytes) -> None:
@@ -165,16 +196,19 @@ class ClientProtocol(asyncio.Protocol):
         connection = self.connection
         if not self._unwritten:
             for piece in connection.take_output():
-                self.transport.write(piece)
+                self._write(piece)
             if connection.is_held and not self._unwritten:
                 asyncio.get_running_loop().call_soon(self._go_on)
         if self._leaving:
             return  # what the client still sends is read and dropped: closing over it would reset the connection
         if connection.closed is not None:
-            self.transport.close()
+            self.close(linger=False)
         elif connection.is_full != self._full:
             self._full = not self._full
             self._read_or_not()
+
+    def _write(self, data: bytes) -> None:
+        self.transport.write(data)
 
     def _go_on(self) -> None:
         if self.connection.is_held and not self._unwritten:
@@ -195,7 +229,7 @@ class ClientProtocol(asyncio.Protocol):
     def stop(self) -> None:
         """Write the last answers; what comes from the client from now on is not read as requests."""
         for piece in self.connection.take_output():
-            self.transport.write(piece)
+            self._write(piece)
         self.connection.stopped()
         self._leaving = True
 
@@ -247,7 +281,7 @@ class ClientProtocol(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_taken:
             return
-        self.node.quotas.left(self.connection.session.address)
+        self.node.quotas.left(self.address)
         self.connection.stopped()
         self.cluster.unsent.hold(self, 0, 0)
         self.cluster.unfinished.hold(self, 0, 0)

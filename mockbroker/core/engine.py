@@ -34,14 +34,17 @@ class Engine:
         connection: int = 0,
         listener: str = DEFAULT_LISTENER,
         listener_rack: str | None = None,
+        principal: str | None = None,
     ) -> Session:
-        """The session of a connection that a broker has accepted."""
+        """The session of a connection that a broker has accepted; ``principal`` is who a certificate says it is."""
         served = served_here(self.cluster.support.served_versions(broker.id))
         racks = self.cluster.liveness.known_racks
         session = Session(broker, address, connection, listener, listener_rack, served, racks=racks)
         session.authenticator = self.cluster.security.authenticator(
             self.cluster, broker.listener(listener), self.entropy
         )
+        if principal is not None:
+            session.authenticated(principal)
         return session
 
     def advance(self, now_ms: int) -> None:

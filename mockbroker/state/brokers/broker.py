@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,8 @@ class Broker:
     """One broker: what its process was given, and the registration that the image has of it once it has started.
 
     ``release`` and ``protocol`` are what it is to emulate and its ``inter.broker.protocol.version`` where they differ
-    from the cluster's; see ``mockbroker.state.releases``.
+    from the cluster's; see ``mockbroker.state.releases``. ``settings`` are those of TLS, under Kafka's names, that it
+    does not share with the other brokers.
     """
 
     id: int
@@ -42,6 +44,7 @@ class Broker:
     listeners: list[Listener] = field(default_factory=lambda: [Listener()])
     release: str | None = None
     protocol: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     registration: BrokerRegistration | None = None
     is_running: bool = True
     """Whether its process is up; one that is cut off from the controller runs but is not online."""

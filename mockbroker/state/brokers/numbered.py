@@ -92,7 +92,7 @@ def moved(listener: Listener, by: int) -> Listener:
 def with_free_ports(broker: Broker) -> Broker:
     """A broker like this one, whose listeners take any port that is free."""
     listeners = [replace(one, port=0, bind_port=None if one.bind_port is None else 0) for one in broker.listeners]
-    return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol)
+    return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol, broker.settings)
 
 
 def listener_at(

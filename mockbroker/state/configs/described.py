@@ -201,6 +201,7 @@ def started_with(configs: ClusterConfigs, broker: Broker) -> dict[str, str]:
     """What a broker was started with: the cluster's settings, and what is its own."""
     settings = configs.cluster.settings
     found = {name: text for name in sorted(settings) if (text := configs.static(name)) is not None}
+    found.update(broker.settings)
     found["node.id"] = found["broker.id"] = str(broker.id)
     if broker.rack is not None:
         found["broker.rack"] = broker.rack

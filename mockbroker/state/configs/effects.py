@@ -182,6 +182,27 @@ OF_LISTENERS = frozenset(
     }
 )
 """Those that have an effect behind ``listener.name.LISTENER.``, or behind that and a mechanism's name."""
+OF_TLS = frozenset(
+    {
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.principal.mapping.rules",
+        "ssl.protocol",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+"""Those of listeners with TLS, which have an effect for all of them or behind ``listener.name.LISTENER.``, and which
+brokers need not share."""
 LISTENER_PREFIX = "listener.name."
 
 
@@ -194,7 +215,18 @@ def is_of_a_listener(name: str) -> bool:
     if not name.startswith(LISTENER_PREFIX):
         return False
     _, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
-    return rest in OF_LISTENERS or rest.partition(".")[2] in OF_LISTENERS
+    return rest in OF_LISTENERS or rest in OF_TLS or rest.partition(".")[2] in OF_LISTENERS
+
+
+def is_of_tls(name: str) -> bool:
+    """Whether a setting of TLS has an effect, for all listeners or for one.
+
+    >>> is_of_tls("ssl.keystore.location"), is_of_tls("listener.name.outside.ssl.client.auth")
+    (True, True)
+    """
+    if name.startswith(LISTENER_PREFIX):
+        name = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
+    return name in OF_TLS
 
 
 def with_effect(kind: str) -> frozenset[str]:
@@ -202,7 +234,7 @@ def with_effect(kind: str) -> frozenset[str]:
     if kind != BROKER:
         return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: CLIENTS}[kind]
     of_topics = {synonym for name in TOPICS for synonym, _ in topic_synonyms(name)}
-    return frozenset(DEFAULTS) | of_topics | BROKERS
+    return frozenset(DEFAULTS) | of_topics | BROKERS | OF_TLS
 
 
 def without_effect(kind: str) -> tuple[str, ...]:

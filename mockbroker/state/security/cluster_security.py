@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.state.security.protocols import PLAINTEXT, SASL_PLAINTEXT, WITH_SASL, WITH_TLS
+from mockbroker.state.security.protocols import PLAINTEXT, WITH_SASL, WITH_TLS
 
 if TYPE_CHECKING:
-    from mockbroker.state.brokers.broker import Listener
+    from mockbroker.state.brokers.broker import Broker, Listener
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.security.authentication import Authenticator
     from mockbroker.state.security.listeners import ListenerSecurity
     from mockbroker.state.security.mechanisms import SaslMechanism
     from mockbroker.state.security.signed_tokens import KeyFile
+    from mockbroker.state.security.tls import ListenerTls
 
 SALT_BYTES = 16
 
@@ -58,11 +59,6 @@ class ClusterSecurity:
         """Raises ValueError: what is set for a listener contradicts itself, or is not served."""
         for broker in cluster.brokers.values():
             for listener in broker.listeners:
-                if listener.protocol in WITH_TLS:
-                    raise ValueError(
-                        f"listener {listener.name}: expected {PLAINTEXT} or {SASL_PLAINTEXT}, got {listener.protocol}, "
-                        "which is not served yet"
-                    )
                 if listener.protocol != PLAINTEXT and cluster.zookeeper is not None:
                     raise ValueError(
                         f"listener {listener.name}: expected {PLAINTEXT}, the one security protocol in ZooKeeper mode, "
@@ -70,6 +66,14 @@ class ClusterSecurity:
                     )
                 if listener.protocol in WITH_SASL:
                     self._security_of(cluster, listener)
+                if listener.protocol in WITH_TLS:
+                    self.tls_of(cluster, broker, listener)
+
+    def tls_of(self, cluster: Cluster, broker: Broker, listener: Listener) -> ListenerTls:
+        """What is set for a broker's listener with TLS. Raises ValueError."""
+        from mockbroker.state.security.tls import BrokerSettings, tls_of
+
+        return tls_of(BrokerSettings(broker.settings, cluster.settings), listener.name, listener.protocol)
 
     def authenticator(
         self, cluster: Cluster, listener: Listener, entropy: Callable[[int], bytes]

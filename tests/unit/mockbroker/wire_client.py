@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,13 +14,14 @@ from tests.progress import while_it_works
 class WireClient:
     """One connection; ``ask`` sends a request and reads its answer."""
 
-    def __init__(self, address: str, *, client_id: str | None = "test") -> None:
+    def __init__(self, address: str, *, client_id: str | None = "test", tls: ssl.SSLContext | None = None) -> None:
         self.host, port = address.rsplit(":", 1)
+        self._tls = tls
         self.port, self.client_id = int(port), client_id
         self._correlation_id = 0
 
     async def __aenter__(self) -> Self:
-        self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+        self.reader, self.writer = await asyncio.open_connection(self.host, self.port, ssl=self._tls)
         return self
 
     async def __aexit__(

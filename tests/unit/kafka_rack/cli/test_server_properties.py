@@ -83,7 +83,6 @@ def test_the_forms_of_a_properties_file_are_read(write):
             ("=PLAINTEXT://localhost", "=OTHER://localhost"),
             "advertised.listeners names OTHER, which is not among listeners",
         ),
-        (("PLAINTEXT:PLAINTEXT", "PLAINTEXT:SSL"), "listener PLAINTEXT has the security protocol SSL"),
         (("PLAINTEXT:PLAINTEXT", "PLAINTEXT:TLS"), "expected PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, got TLS"),
         (("PLAINTEXT:PLAINTEXT", "PLAINTEXT"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
         (("process.roles=broker,controller", "process.roles=controller"), "describes no broker"),
@@ -151,3 +150,19 @@ def test_secrets_that_disagree_are_refused_and_not_repeated(write):
     assert "hunter" not in str(refused.value)
     twice = write("3.properties", f"{BROKER}{JAAS}hunter;\n{JAAS}hunter2;\n")
     assert "hunter" not in problem(twice)
+
+
+def test_each_broker_has_its_own_settings_of_tls_unless_the_command_line_says_another(write):
+    own = BROKER + "ssl.keystore.location=one.p12\nlistener.name.outside.ssl.keystore.password=hush\n"
+    other = own.replace("node.id=1", "node.id=2").replace("19092", "19192").replace("one.p12", "two.p12")
+    paths = [write("1.properties", own), write("2.properties", other)]
+    brokers, settings = brokers_from_files(paths)
+    password = {"listener.name.outside.ssl.keystore.password": "hush"}
+    assert [one.settings for one in brokers] == [
+        {"ssl.keystore.location": "one.p12", **password},
+        {"ssl.keystore.location": "two.p12", **password},
+    ]
+    assert not [name for name in settings if "ssl" in name]
+    brokers, _ = brokers_from_files(paths, {"ssl.keystore.location": "all.p12"})
+    assert [one.settings for one in brokers] == [password, password]
+    assert "hush" not in repr(brokers)

@@ -105,12 +105,6 @@ def test_listeners_that_cannot_be_are_refused(settings):
         MockCluster(1, settings=settings)
 
 
-def test_tls_is_refused_until_it_is_served():
-    settings = {"listeners": "SSL://127.0.0.1:0"}
-    with pytest.raises(ValueError, match="listener SSL: expected PLAINTEXT or SASL_PLAINTEXT, got SSL"):
-        MockCluster(1, settings=settings)
-
-
 def test_zookeeper_mode_has_no_logins():
     with pytest.raises(ValueError, match="in ZooKeeper mode, got SASL_PLAINTEXT"):
         MockCluster(1, users={"alice": SECRET}, settings={"inter.broker.protocol.version": "2.4"})

@@ -1,0 +1,163 @@
+"""Connections to listeners with TLS: a handshake in bounded time, then what every other connection does.
+
+A connection counts against its broker's bounds from its first byte on. Nobody else notices a handshake that fails: the
+client is told by an alert, and the log by one line.
+Source: SslTransportLayer, Apache Kafka 4.4, which has no other limit than connections.max.idle.ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+
+from mockbroker.adapters.sockets import ClientProtocol, Node
+from mockbroker.adapters.tls.contexts import TlsListener, reason_of
+from mockbroker.adapters.tls.stream import PlainBytesError, TlsStream
+from mockbroker.state.brokers.broker import Listener
+
+HANDSHAKE_S = 30.0
+SEALED_BYTES = 1 << 18
+"""What is sealed at once: of a larger answer the rest waits until the client has read that."""
+log = logging.getLogger("mockbroker")
+
+
+class TlsClientProtocol(ClientProtocol):
+    """One client's socket with TLS over it."""
+
+    __slots__ = ("_handshake_end", "_is_begun", "_stream", "_tls", "_unsealed")
+
+    def __init__(self, node: Node, listener: Listener, tls: TlsListener) -> None:
+        super().__init__(node, listener)
+        self._tls = tls
+        self._stream = TlsStream(tls.context)
+        self._is_begun = False
+        self._unsealed: deque[memoryview] = deque()  # empty unless the client does not read
+        self._handshake_end: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._admit(transport):
+            self.node.handshakes[self] = None
+            self._handshake_end = asyncio.get_running_loop().call_later(HANDSHAKE_S, self._handshake_late)
+
+    def data_received(self, data: bytes) -> None:
+        if self._leaving:
+            return  # read and dropped, so that the client reads what it was told last
+        try:
+            opened = self._stream.take_in(data)
+        except PlainBytesError:
+            log.warning(
+                "broker %d: %s does not speak TLS, which listener %s expects: its security.protocol should be %s",
+                self.node.broker.id,
+                self.address,
+                self._listener.name,
+                self._listener.protocol,
+            )
+            self.transport.abort()
+            return
+        except ssl.SSLError as error:
+            self._failed(reason_of(error))
+            return
+        outgoing = self._stream.take_outgoing()
+        if outgoing:
+            self.transport.write(outgoing)
+        if not self._is_begun and self._stream.is_open and not self._begin_as_client():
+            return
+        if opened:
+            super().data_received(opened)
+
+    def stop(self) -> None:
+        super().stop()
+        self._seal_rest()
+
+    def close(self, *, linger: bool) -> None:
+        if not self.transport.is_closing():
+            self._seal_rest()
+            self.transport.write(self._stream.end())
+        super().close(linger=linger)
+
+    def resume_writing(self) -> None:
+        self._unwritten = False
+        self._seal_some()
+        if not self._unwritten:
+            super().resume_writing()
+
+    def unsent_bytes(self) -> int:
+        return super().unsent_bytes() + sum(map(len, self._unsealed))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._unsealed.clear()
+        if self._is_begun:
+            super().connection_lost(error)
+        elif self._is_taken:
+            self._stop_timer()
+            self.node.handshakes.pop(self, None)
+            self.node.quotas.left(self.address)
+
+    def _begin_as_client(self) -> bool:
+        """The handshake is over: take requests, unless nobody knows who the client is."""
+        self._stop_timer()
+        self.node.handshakes.pop(self, None)
+        try:
+            principal = self._tls.principal_of(self._stream.certificate)
+        except ValueError as error:
+            self._failed(str(error))
+            return False
+        self._is_begun = True
+        self._begin(principal)
+        return True
+
+    def _failed(self, reason: str) -> None:
+        """End the connection for what TLS makes of its bytes; the client is told by an alert."""
+        self._stop_timer()
+        log.warning(
+            "broker %d closes the connection of %s to listener %s: TLS: %s",
+            self.node.broker.id,
+            self.address,
+            self._listener.name,
+            reason,
+        )
+        if self._is_begun:
+            self.connection.stopped()
+        self._leaving = True
+        self._unsealed.clear()
+        self.transport.write(self._stream.take_outgoing())
+        super().close(linger=True)
+
+    def _stop_timer(self) -> None:
+        if self._handshake_end is not None:
+            self._handshake_end.cancel()
+            self._handshake_end = None
+
+    def _handshake_late(self) -> None:
+        self._handshake_end = None
+        log.warning(
+            "broker %d closes the connection of %s to listener %s: no TLS handshake within %d s",
+            self.node.broker.id,
+            self.address,
+            self._listener.name,
+            HANDSHAKE_S,
+        )
+        self.transport.abort()
+
+    def _note_unsent(self) -> None:
+        if self._is_begun:
+            super()._note_unsent()
+
+    def _write(self, data: bytes) -> None:
+        self._unsealed.append(memoryview(data))
+        self._seal_some()
+
+    def _seal_some(self) -> None:
+        """Send what waits, until the client does not read."""
+        while self._unsealed and not self._unwritten:
+            piece = self._unsealed.popleft()
+            if len(piece) > SEALED_BYTES:
+                self._unsealed.appendleft(piece[SEALED_BYTES:])
+            self.transport.write(self._stream.seal(piece[:SEALED_BYTES]))
+
+    def _seal_rest(self) -> None:
+        """Send all that waits: nothing comes behind it."""
+        while self._unsealed:
+            self.transport.write(self._stream.seal(self._unsealed.popleft()))

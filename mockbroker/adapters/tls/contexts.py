@@ -1,0 +1,178 @@
+"""What Python's ``ssl`` needs to know of a listener: its key, whom it trusts, versions and cipher suites."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mockbroker.adapters.tls.stores import ServerKey, StoreError, load_key, load_trusted
+from mockbroker.state.security.principal_mapping import NoMatchingRuleError
+from mockbroker.state.security.protocols import SSL, WITH_TLS
+from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+OF_TLS_13 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
+"""The suites of TLS 1.3 that OpenSSL has turned on; ``ssl`` cannot choose among them."""
+SUITE = re.compile(r"(?:TLS|SSL)_(?:(?P<exchange>\w+?)_)?WITH_(?P<cipher>\w+)_(?P<hash>SHA\d*|MD5|CCM(?:_8)?)")
+
+
+@dataclass(slots=True, frozen=True)
+class TlsListener:
+    """A listener's context, and how clients are called who show a certificate."""
+
+    context: ssl.SSLContext
+    settings: ListenerTls
+    is_sasl: bool
+
+    def principal_of(self, certificate: bytes | None) -> str | None:
+        """Who showed this certificate, in DER; None where nobody did, or where a login says who it is.
+
+        Raises ValueError: no rule applies to the name, or it cannot be read.
+        """
+        if certificate is None or self.is_sasl:
+            return None
+        from mockbroker.state.security.distinguished_names import subject_of
+
+        try:
+            return "User:" + self.settings.mapping.name(subject_of(certificate))
+        except NoMatchingRuleError as error:
+            raise ValueError(str(error)) from None
+
+
+def tls_listeners(cluster: Cluster) -> dict[tuple[int, str], TlsListener]:
+    """The listeners with TLS by broker and name; brokers that are set alike share a context. Raises ValueError."""
+    made: dict[ListenerTls, ssl.SSLContext] = {}
+    found = {}
+    for broker in cluster.brokers.values():
+        for listener in broker.listeners:
+            if listener.protocol not in WITH_TLS:
+                continue
+            settings = cluster.security.tls_of(cluster, broker, listener)
+            if settings not in made:
+                try:
+                    made[settings] = context_of(settings)
+                except StoreError as error:
+                    raise ValueError(f"listener {listener.name}: {error}") from None
+            is_sasl = listener.protocol != SSL
+            found[broker.id, listener.name] = TlsListener(made[settings], settings, is_sasl)
+    return found
+
+
+def context_of(settings: ListenerTls) -> ssl.SSLContext:
+    """What a listener's connections are made with. Raises StoreError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    versions = choose_suites(context, settings)
+    context.minimum_version, context.maximum_version = VERSIONS[versions[0]], VERSIONS[versions[-1]]
+    put_key(context, load_key(settings.key_store))
+    if settings.client_auth != NONE:
+        context.verify_mode = ssl.CERT_REQUIRED if settings.client_auth == REQUIRED else ssl.CERT_OPTIONAL
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # in Java whatever is in a trust store is trusted
+        if settings.trust_store is None:
+            context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    if settings.trust_store is not None:
+        try:
+            context.load_verify_locations(cadata=load_trusted(settings.trust_store))
+        except ssl.SSLError as error:
+            raise StoreError(f"ssl.truststore: {reason_of(error)}") from None
+    return context
+
+
+def put_key(context: ssl.SSLContext, own: ServerKey) -> None:
+    """Give a context its key. ``ssl`` reads it from a file, which is here for as long as that takes."""
+
+    def password() -> str:
+        return own.password or ""  # OpenSSL would otherwise ask the terminal
+
+    with passing_file(own.key + own.chain) as name:
+        try:
+            context.load_cert_chain(name, password=password)
+        except ssl.SSLError as error:
+            reason = reason_of(error)
+            if own.password is not None and "mismatch" not in reason:
+                reason = f"ssl.key.password is not its password, or the key is damaged ({reason})"
+            raise StoreError(f"the key and its certificates cannot be used: {reason}") from None
+
+
+@contextmanager
+def passing_file(text: str) -> Iterator[str]:
+    """The name of a file with this text that nobody else can read: in memory where the system has that."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("key")
+        name = f"/proc/self/fd/{descriptor}"
+    else:
+        descriptor, name = tempfile.mkstemp(prefix="kafka-rack-")
+    try:
+        with os.fdopen(descriptor, "w", closefd=False) as file:
+            file.write(text)
+        yield name
+    finally:
+        os.close(descriptor)
+        if not name.startswith("/proc/"):
+            with suppress(OSError):
+                Path(name).unlink()
+
+
+def choose_suites(context: ssl.SSLContext, settings: ListenerTls) -> tuple[str, ...]:
+    """Let a context use the cipher suites that are set; gives the versions that have any. Raises StoreError."""
+    if not settings.cipher_suites:
+        return settings.versions
+    of_13 = [one for one in settings.cipher_suites if one in OF_TLS_13]
+    older = [one for one in settings.cipher_suites if one not in OF_TLS_13]
+    versions = [one for one in settings.versions if (of_13 if one == "TLSv1.3" else older)]
+    if not versions:
+        raise StoreError(f"ssl.cipher.suites: none is for {' or '.join(settings.versions)}")
+    if "TLSv1.3" in versions and len(of_13) < len(OF_TLS_13):
+        left_out = ", ".join(one for one in OF_TLS_13 if one not in of_13)
+        raise StoreError(
+            f"ssl.cipher.suites: expected all suites of TLSv1.3 or none, got a list without {left_out}; "
+            "Python's ssl cannot choose among them"
+        )
+    if older:
+        try:
+            context.set_ciphers(":".join(openssl_name(one) for one in older))
+        except ssl.SSLError:
+            raise StoreError(f"ssl.cipher.suites: OpenSSL has none of {', '.join(older)}") from None
+        there = {one["name"] for one in context.get_ciphers()}
+        missing = [one for one in older if openssl_name(one) not in there]
+        if missing:
+            raise StoreError(f"ssl.cipher.suites: Unsupported CipherSuite: {missing[0]}")
+    return tuple(versions)
+
+
+def openssl_name(suite: str) -> str:
+    """OpenSSL's name of a suite of TLS 1.2.
+
+    >>> openssl_name("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"), openssl_name("TLS_RSA_WITH_AES_256_CBC_SHA")
+    ('ECDHE-RSA-AES128-GCM-SHA256', 'AES256-SHA')
+    """
+    found = SUITE.fullmatch(suite)
+    if found is None:
+        return suite
+    cipher = re.sub(r"^AES_(\d+)", r"AES\1", found["cipher"].removesuffix("_CBC"))
+    hash_ = "" if cipher == "CHACHA20_POLY1305" else found["hash"]
+    hash_ = hash_.replace("_", "")  # CCM_8
+    exchange = "" if found["exchange"] == "RSA" else found["exchange"]
+    return "-".join(part.replace("_", "-") for part in (exchange, cipher, hash_) if part)
+
+
+def reason_of(error: ssl.SSLError) -> str:
+    """What went wrong, in OpenSSL's words without its places in the code.
+
+    >>> reason_of(ssl.SSLError(1, "[SSL: NO_SHARED_CIPHER] no shared cipher (_ssl.c:1016)"))
+    'no shared cipher'
+    """
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
+        return f"certificate verify failed: {error.verify_message}"
+    text = str(error.args[1]) if len(error.args) > 1 else str(error)
+    return re.sub(r"^\[[^\]]*\] | \(_ssl\.c:\d+\)$", "", text)

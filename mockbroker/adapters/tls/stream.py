@@ -1,0 +1,74 @@
+"""TLS over a stream of bytes, without a socket: what comes in is opened, what goes out is sealed."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import suppress
+
+HANDSHAKE_RECORD = 0x16
+READ_BYTES = 1 << 16
+
+
+class PlainBytesError(Exception):
+    """The other side does not speak TLS."""
+
+
+class TlsStream:
+    """The server's end of a connection.
+
+    What there is to send, of the handshake too, waits for ``take_outgoing``. Methods raise ssl.SSLError where the
+    other side breaks TLS's rules or does not get in; an alert that tells it so is then among what is to be sent.
+    """
+
+    __slots__ = ("is_open", "_incoming", "_is_begun", "_outgoing", "_tls")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._is_begun = False
+        self.is_open = False
+
+    def take_in(self, data: bytes) -> bytes:
+        """Take bytes that came; gives what they say, which is nothing before the handshake is over.
+
+        Raises: PlainBytesError: the first byte is not one of TLS.
+        """
+        if not self._is_begun:
+            if data[0] != HANDSHAKE_RECORD:
+                raise PlainBytesError
+            self._is_begun = True
+        self._incoming.write(data)
+        if not self.is_open:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                return b""
+            self.is_open = True
+        return self._opened()
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The certificate that the other side has shown, in DER."""
+        return self._tls.getpeercert(binary_form=True)
+
+    def seal(self, data: bytes | memoryview) -> bytes:
+        """What to send for this to arrive."""
+        self._tls.write(data)
+        return self._outgoing.read()
+
+    def end(self) -> bytes:
+        """What to send before the end, so that the other side knows that nothing was cut off."""
+        with suppress(ssl.SSLError):
+            self._tls.unwrap()
+        return self._outgoing.read()
+
+    def take_outgoing(self) -> bytes:
+        """What TLS itself has to say."""
+        return self._outgoing.read()
+
+    def _opened(self) -> bytes:
+        pieces = []
+        with suppress(ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            while piece := self._tls.read(READ_BYTES):
+                pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -1,0 +1,168 @@
+"""What is set for a listener with TLS, under Kafka's names, checked as Kafka checks it; nothing is read from files.
+
+A setting of one listener is ``listener.name.LISTENER.ssl...``; else the setting by its plain name counts, that of the
+broker's own settings first. ``ssl.client.auth`` by its plain name counts for SSL alone, not for SASL_SSL (KIP-684).
+Source: SslConfigs, DefaultSslEngineFactory and ChannelBuilders, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockbroker.state.security.listeners import ListenerSettings
+from mockbroker.state.security.principal_mapping import PrincipalMapping, parse_rules
+from mockbroker.state.security.protocols import SASL_SSL
+
+PEM = "PEM"
+NONE, REQUESTED, REQUIRED = "none", "requested", "required"
+TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
+CONTEXTS = ("TLS", "TLSv1.2", "TLSv1.3")
+"""What ``ssl.protocol`` may be: which versions are spoken is said by ``ssl.enabled.protocols``, as in Kafka."""
+CLIENT_AUTH = "ssl.client.auth"
+
+
+@dataclass(slots=True, frozen=True)
+class KeyStore:
+    """Where a listener's private key and certificates are: in a file, or in the settings themselves, as PEM."""
+
+    type: str
+    location: str | None
+    password: str | None = field(repr=False)
+    key_password: str | None = field(repr=False)
+    key: str | None = field(repr=False)
+    certificate_chain: str | None = field(repr=False)
+
+
+@dataclass(slots=True, frozen=True)
+class TrustStore:
+    """Where the certificates are by which clients' own are judged."""
+
+    type: str
+    location: str | None
+    password: str | None = field(repr=False)
+    certificates: str | None = field(repr=False)
+
+
+@dataclass(slots=True, frozen=True)
+class ListenerTls:
+    """What is set for one listener of one broker."""
+
+    listener: str
+    key_store: KeyStore
+    trust_store: TrustStore | None
+    versions: tuple[str, ...]
+    cipher_suites: tuple[str, ...]
+    client_auth: str
+    mapping: PrincipalMapping
+
+
+class BrokerSettings(Mapping[str, Any]):
+    """A broker's own settings, and those of the cluster behind them."""
+
+    __slots__ = ("_own", "_shared")
+
+    def __init__(self, own: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
+        self._own, self._shared = own, shared
+
+    def __getitem__(self, name: str) -> Any:
+        return self._own[name] if name in self._own else self._shared[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._own, *self._shared]))
+
+    def __len__(self) -> int:
+        return len({*self._own, *self._shared})
+
+
+def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> ListenerTls:
+    """What is set for a listener with TLS. Raises ValueError, which repeats no secret."""
+    own = ListenerSettings(settings, listener)
+    try:
+        return ListenerTls(
+            listener,
+            key_store(own),
+            trust_store(own),
+            versions(own),
+            own.value("ssl.cipher.suites"),
+            client_auth(own, protocol),
+            parse_rules(own.value("ssl.principal.mapping.rules") or "DEFAULT"),
+        )
+    except ValueError as error:
+        raise ValueError(f"listener {listener}: {error}") from None
+
+
+def key_store(own: ListenerSettings) -> KeyStore:
+    """The key store that is set, as far as it can be one."""
+    found = KeyStore(
+        own.value("ssl.keystore.type") or "",
+        own.value("ssl.keystore.location"),
+        own.value("ssl.keystore.password"),
+        own.value("ssl.key.password"),
+        own.value("ssl.keystore.key"),
+        own.value("ssl.keystore.certificate.chain"),
+    )
+    if found.key is not None:
+        if found.type != PEM:
+            raise ValueError(f"SSL private key can be specified only for PEM, but key store type is {found.type}.")
+        if found.certificate_chain is None:
+            raise ValueError("SSL private key is specified, but certificate chain is not specified.")
+        if found.location is not None:
+            raise ValueError("Both SSL key store location and separate private key are specified.")
+    elif found.certificate_chain is not None:
+        raise ValueError("SSL certificate chain is specified, but private key is not specified")
+    if found.type == PEM and found.password is not None and (found.key is not None or found.location is not None):
+        raise ValueError(
+            "SSL key store password cannot be specified with PEM format, only key password may be specified"
+        )
+    if found.key is None and found.location is None:
+        if found.password is not None:
+            raise ValueError("SSL key store is not specified, but key store password is specified.")
+        raise ValueError("expected a key store in ssl.keystore.location or ssl.keystore.key, got none")
+    if found.location is not None and found.password is None and found.type != PEM:
+        raise ValueError("SSL key store is specified, but key store password is not specified.")
+    return found
+
+
+def trust_store(own: ListenerSettings) -> TrustStore | None:
+    """The trust store that is set, as far as it can be one; None stands for the system's certificates."""
+    found = TrustStore(
+        own.value("ssl.truststore.type") or "",
+        own.value("ssl.truststore.location"),
+        own.value("ssl.truststore.password"),
+        own.value("ssl.truststore.certificates"),
+    )
+    if found.certificates is not None:
+        if found.type != PEM:
+            raise ValueError(
+                f"SSL trust store certs can be specified only for PEM, but trust store type is {found.type}."
+            )
+        if found.location is not None:
+            raise ValueError("Both SSL trust store location and separate trust certificates are specified.")
+    elif found.location is None:
+        if found.password is not None:
+            raise ValueError("SSL trust store is not specified, but trust store password is specified.")
+        return None
+    if found.type == PEM and found.password is not None:
+        raise ValueError("SSL trust store password cannot be specified for PEM format.")
+    return found
+
+
+def versions(own: ListenerSettings) -> tuple[str, ...]:
+    """The versions of TLS that are spoken, lowest first."""
+    context = own.value("ssl.protocol")
+    if context not in CONTEXTS:
+        raise ValueError(f"ssl.protocol: expected {' or '.join(CONTEXTS)}, got {context}")
+    given = own.value("ssl.enabled.protocols") or TLS_VERSIONS
+    strange = [one for one in given if one not in TLS_VERSIONS]
+    if strange:
+        raise ValueError(f"ssl.enabled.protocols: expected some of {', '.join(TLS_VERSIONS)}, got {', '.join(strange)}")
+    return tuple(one for one in TLS_VERSIONS if one in given)
+
+
+def client_auth(own: ListenerSettings, protocol: str) -> str:
+    """Whether clients have to show a certificate."""
+    if protocol == SASL_SSL and own.name_of(CLIENT_AUTH) == CLIENT_AUTH:
+        return NONE
+    return str(own.value(CLIENT_AUTH))
