@@ -308,10 +308,10 @@ class CallPath:
 
     def _check_access(self, call: Call) -> Verdict | None:
         """Refuse what the client may not do."""
-        from mockbroker.core.access import check_access, has_authorizer
+        from mockbroker.core.access import check_access
 
         try:
-            return check_access(call) if has_authorizer(self.cluster) else None
+            return check_access(call)
         except ProtocolError as error:
             return Close(str(error))
 

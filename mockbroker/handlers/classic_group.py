@@ -19,6 +19,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, SyncAnswer
 from mockbroker.state.groups.classic.members import Joining
 from mockbroker.state.groups.coordinator import check_group_id
+from mockbroker.state.security.authorizer import may_see_of
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -57,6 +58,7 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
         protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
         requires_member_id=call.version >= MEMBER_ID_REQUIRED_VERSION,
         skips_assignment=call.version >= SKIP_ASSIGNMENT_VERSION,
+        may_see=may_see_of(call.cluster, call.session.principal, call.session.address),
     )
     member_id = request.member_id
     try:

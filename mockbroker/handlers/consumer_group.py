@@ -20,6 +20,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, check_heartbeat, take_heartbeat
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
+from mockbroker.state.security.authorizer import may_see_of
 from protocol.apis.consumer_group import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -54,6 +55,7 @@ def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest)
         owned=None if owned is None else [(one.topic_id, one.partitions) for one in owned],
         client_id=call.session.client_id or "",
         client_host=f"/{call.session.address}",
+        may_see=may_see_of(call.cluster, call.session.principal, call.session.address),
     )
     check_enabled(call)
     try:

@@ -160,7 +160,7 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
         group.delete()  # refuses where there are members
     except ApiError as error:
         return DeleteShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
-    if not any(group.partitions):
+    if not group.has_partitions_record:
         return DeleteShareGroupOffsetsResponse()
     failed: list[DeletedTopic] = []
     deleted: dict[bytes, DeletedTopic] = {}

@@ -30,6 +30,8 @@ from mockbroker.state.groups.streams.heartbeat import (
 from mockbroker.state.groups.streams.members import StreamsMember
 from mockbroker.state.groups.streams.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
 from mockbroker.state.groups.streams.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
+from mockbroker.state.security.acls import CREATE
+from mockbroker.state.security.authorizer import access_of
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from protocol.apis.streams_group import (
     KeyValue,
@@ -102,8 +104,12 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
         return StreamsGroupHeartbeatResponse(error_code=error.code, error_message=message)
     response = heartbeat_response(answer, call.version)
     if answer.to_make:
-        tell_why_not(call, group, answer, response)
-        make_topics(call, group, answer.to_make.values(), 2 * answer.interval_ms)
+        prohibited = topics_not_to_make(call, answer.to_make)
+        if prohibited:
+            tell_prohibited(response, prohibited)
+        else:
+            tell_why_not(call, group, answer, response)
+            make_topics(call, group, answer.to_make.values(), 2 * answer.interval_ms)
     return response
 
 
@@ -239,6 +245,25 @@ def tell_why_not(
     for status in response.status or ():
         if told and status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
             status.status_detail += f"; Creation failed: {told}."
+
+
+def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
+    """Those of these topics that the member may not create."""
+    access = access_of(call.cluster, call.session.principal, call.session.address)
+    if access is None or access.may_cluster(CREATE):
+        return []
+    return [name for name in names if not access.may_topic(CREATE, name)]
+
+
+def tell_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str]) -> None:
+    """Say that none of the missing topics is made, as the member may not create these."""
+    why = f"Unauthorized to CREATE on topics {','.join(names)}."
+    missing = [one for one in response.status or () if one.status_code == StatusCode.MISSING_INTERNAL_TOPICS]
+    if missing:
+        missing[0].status_detail += f"; Creation failed: {why}"
+    else:
+        code = StatusCode.MISSING_INTERNAL_TOPICS
+        response.status = [*(response.status or ()), type(response).Status(status_code=code, status_detail=why)]
 
 
 def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic], remembered_ms: int) -> None:

@@ -1,7 +1,8 @@
 """Who answers a scenario's frames: three real brokers of Kafka by sockets, or ours in a simulation.
 
-Both keep a connection by the name that a scenario gives it, to each broker one, until it is closed. A frame that was
-sent is known by its correlation id; ``received`` gives the answer's frame, CLOSED, or None where there is none yet.
+Both keep a connection by the name that a scenario gives it, to each broker one, until it is closed; one that is named
+``as ann`` is that of the user ann, who has logged in. A frame that was sent is known by its correlation id;
+``received`` gives the answer's frame, CLOSED, or None where there is none yet.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from mockbroker.core.connection import Connection
 from mockbroker.core.simulation import Simulation
+from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from protocol.headers import read_response, request_frame
 from tests.interop.java_brokers import RunningKafka
 
 CLOSED: Final = b""
@@ -22,6 +25,10 @@ SIZE = struct.Struct(">i")
 BEGUN_MS = 1_780_000_000_000
 """When a simulation begins, in ms since 1970."""
 RACKS = "abc"
+AS = "as "
+LOGIN = "LOGIN"
+"""The listener of a real cluster where the users of a family log in."""
+LOGIN_KEY, LOGIN_MS = 7, 60_000
 
 
 class Driver(Protocol):
@@ -66,6 +73,8 @@ class SimulatedCluster:
             number = self.sim.next_ticket
             self.sim.next_ticket += 1
             session = self.sim.engine.session(self.sim.cluster.brokers[broker], address="127.0.0.1", connection=number)
+            if name.startswith(AS):
+                session.authenticated(f"User:{name.removeprefix(AS)}")
             connection = Connection(self.sim.engine.path, session)
             self.connections[broker, name] = connection
             self.answers[broker, name] = {}
@@ -121,10 +130,24 @@ class RealKafka:
     def send(self, broker: int, name: str, frame: bytes) -> None:
         key = broker, name
         if key not in self.sockets:
-            host, port = self.kafka.addresses[broker].split(":")
+            addresses = self.kafka.others[LOGIN] if name.startswith(AS) else self.kafka.addresses
+            host, port = addresses[broker].split(":")
             self.sockets[key] = socket.create_connection((host, int(port)))
             self.answers[key], self.unread[key] = {}, b""
+            if name.startswith(AS):
+                self.log_in(broker, name)
         self.sockets[key].sendall(SIZE.pack(len(frame)) + frame)
+
+    def log_in(self, broker: int, name: str) -> None:
+        """By PLAIN, with the user's name as the password."""
+        user = name.removeprefix(AS)
+        token = SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{user}".encode())
+        for request in (SaslHandshakeRequest(mechanism="PLAIN"), token):
+            self.sockets[broker, name].sendall(request_frame(request, 1, correlation_id=LOGIN_KEY, client_id="answers"))
+            answer = self.received(broker, name, LOGIN_KEY, LOGIN_MS)
+            assert answer, f"{name} was kept out"
+            code = read_response(answer, type(request).api_key, 1)[1].error_code
+            assert code == 0, f"{name} was kept out: {code}"
 
     def received(self, broker: int, name: str, correlation_id: int, wait_ms: int) -> bytes | None:
         key = broker, name
@@ -180,6 +203,17 @@ def frames_of(data: bytes) -> list[bytes]:
         frames.append(data[start + 4 : start + 4 + size])
         start += 4 + size
     return frames
+
+
+def of_logins(users: Iterable[str]) -> dict[str, str]:
+    """Settings of a real cluster's listener where these users log in, each with its name as the password."""
+    known = " ".join(f'user_{user}="{user}"' for user in users)
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    listener = f"listener.name.{LOGIN.lower()}"
+    return {
+        f"{listener}.sasl.enabled.mechanisms": "PLAIN",
+        f"{listener}.plain.sasl.jaas.config": f"{module} required {known};",
+    }
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, str]:

@@ -24,17 +24,15 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.image.acl_entries import AclEntries
+
 if TYPE_CHECKING:
     from mockbroker.state.image.brokers import BrokerRegistration
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from mockbroker.state.image.share_states import SharePartitionKey, ShareState
     from mockbroker.state.image.topics import TopicImage
     from protocol.embedded.group_log import GroupMetadataValue, OffsetCommitValue
-    from protocol.embedded.metadata_security import (
-        AccessControlEntryRecord,
-        DelegationTokenRecord,
-        UserScramCredentialRecord,
-    )
+    from protocol.embedded.metadata_security import DelegationTokenRecord, UserScramCredentialRecord
     from protocol.embedded.transaction_log import TransactionLogValue
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
@@ -94,7 +92,7 @@ class Image:
 
     # security
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(default_factory=dict)  # user, mechanism
-    acls: dict[bytes, AccessControlEntryRecord] = field(default_factory=dict)  # by the entry's id
+    acls: AclEntries = field(default_factory=AclEntries)
     delegation_tokens: dict[str, DelegationTokenRecord] = field(default_factory=dict)  # by token id
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)  # limit by key
 
@@ -117,7 +115,7 @@ class Image:
             self.next_producer_id,
             dict(self.transactions),
             dict(self.scram_credentials),
-            dict(self.acls),
+            AclEntries(self.acls),
             dict(self.delegation_tokens),
             {entity: dict(limits) for entity, limits in self.client_quotas.items()},
         )

@@ -29,11 +29,11 @@ def remove_credential(image: Image, record: RemoveUserScramCredentialRecord) -> 
 
 
 def add_acl(image: Image, record: AccessControlEntryRecord) -> None:
-    image.acls[record.id] = record
+    image.acls.put(record)
 
 
 def remove_acl(image: Image, record: RemoveAccessControlEntryRecord) -> None:
-    image.acls.pop(record.id, None)
+    image.acls.drop(record.id)
 
 
 def set_token(image: Image, record: DelegationTokenRecord) -> None:

@@ -9,7 +9,7 @@ AccessControlEntryFilter and CidrUtils, Apache Kafka 4.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from ipaddress import ip_address, ip_network
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -128,13 +128,11 @@ def is_allowed(
     action: Action,
     *,
     default: bool = False,
-    super_users: Collection[str] = (),
 ) -> bool:
     """Whether somebody may do something: no entry denies it, and one allows it.
 
     Args:
         default: the answer where no entry concerns the resource, ``allow.everyone.if.no.acl.found``.
-        super_users: who may do everything.
 
     >>> read = Acl(TOPIC, "orders", LITERAL, "User:a", "*", READ, ALLOW)
     >>> is_allowed([read], "User:a", "10.0.0.1", Action(DESCRIBE, TOPIC, "orders"))
@@ -142,8 +140,6 @@ def is_allowed(
     >>> is_allowed([read], "User:a", "10.0.0.1", Action(WRITE, TOPIC, "orders"), default=True)
     False
     """
-    if principal in super_users:
-        return True
     found = allowed = False
     for acl in acls:
         if acl.resource_type != action.resource_type or not concerns(acl, action.resource_name):

@@ -35,6 +35,7 @@ same function runs against Kafka and against ours, so it never knows an answer: 
 - Brokers 0, 1, 2 are in racks a, b, c. `story.stop(2)` and `story.start(2)` need a family of their own, since all
   scenarios of a family share one real cluster.
 - A module may have `SETTINGS = {"group.max.size": "2"}`: broker settings of the family, beside those of `BASE`.
+- A module may have `USERS = ["ann"]`: `story.ask(..., on="as ann")` asks as User:ann, who has logged in.
 - Random values and times get names by the field's name (tests/answers/normal.py): add your API's there.
 - `story.until(lambda: ...)` looks until something holds; `story.settle()` waits for the metadata at all brokers.
 
@@ -136,6 +137,12 @@ def settings_of(family: str) -> dict[str, str]:
     """The broker settings that a family is recorded with."""
     module = importlib.import_module(f"{__name__}.{family}")
     return BASE | getattr(module, "SETTINGS", {})
+
+
+def users_of(family: str) -> list[str]:
+    """Who logs in in a family's scenarios, ``on="as ann"``; nobody unless the module has ``USERS``."""
+    module = importlib.import_module(f"{__name__}.{family}")
+    return list(getattr(module, "USERS", ()))
 
 
 def all_scenarios() -> Iterator[Scenario]:

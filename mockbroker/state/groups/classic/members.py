@@ -6,7 +6,7 @@ Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from random import Random
 from uuid import UUID
@@ -25,6 +25,7 @@ class Joining:
 
     ``member_id`` is empty for a member that has none yet. ``requires_member_id``: the client can be sent away with an
     id to join again with (v4 and later); ``skips_assignment``: it understands that flag (v9 and later).
+    ``may_see`` is whether the client may describe a topic, None where everybody may.
     """
 
     member_id: str
@@ -37,6 +38,7 @@ class Joining:
     protocols: Protocols
     requires_member_id: bool = True
     skips_assignment: bool = True
+    may_see: Callable[[str], bool] | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -93,7 +93,7 @@ def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> Pe
         update.write(after)
         group.put_off_session(after.id, now_ms, joining.session_timeout_ms)
         group.set_timer(MemberTimer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
-        update.refresh_expressions()
+        update.refresh_expressions(joining.may_see)
     return PendingAnswer(
         JoinAnswer(
             after.id,

@@ -7,7 +7,7 @@ matched in the background; here that is done when the heartbeat has its answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -56,11 +56,14 @@ def change_of(
     return ExpressionChange.CHANGED
 
 
-def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int) -> None:
+def refresh(
+    group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, may_see: Callable[[str], bool] | None = None
+) -> None:
     """Match the group's expressions again, if that may bring something new; the group's epoch grows if it does.
 
     Args:
         last: what one of them matched before the heartbeat after which this is done.
+        may_see: whether who sent it may see a topic; None: all of them.
     """
     if not group.expressions:
         return
@@ -75,11 +78,11 @@ def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int) 
             and wall_ms <= last.wall_ms + refresh_ms
         ):
             return
-    resolve(group, wall_ms)
+    resolve(group, wall_ms, may_see)
 
 
-def resolve(group: ConsumerGroup, wall_ms: int) -> None:
-    """Match all expressions of the group against the topics that there are."""
+def resolve(group: ConsumerGroup, wall_ms: int, may_see: Callable[[str], bool] | None = None) -> None:
+    """Match all expressions of the group against the topics that there are, and that may be seen."""
     topics = group.context.topics
     counts = dict(group.counts)
     version = topics.version()
@@ -88,6 +91,8 @@ def resolve(group: ConsumerGroup, wall_ms: int) -> None:
     for text in sorted(group.expressions):
         old = group.resolved[text].topics if text in group.resolved else frozenset()
         new = matching(text, topics.by_name)
+        if may_see is not None:
+            new = frozenset(filter(may_see, new))
         if old != new:
             changed = True
             count_matches(counts, old, -1)

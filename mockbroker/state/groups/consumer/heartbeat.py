@@ -9,7 +9,7 @@ Source: GroupMetadataManager.consumerGroupHeartbeat and GroupCoordinatorService,
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -44,7 +44,10 @@ MEMBER_MAKES_ID_VERSION = 1  # of ConsumerGroupHeartbeat (KIP-1082)
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ConsumerHeartbeat:
-    """What a ConsumerGroupHeartbeat says; None, and -1 for the time-out, where it is as it was last time."""
+    """What a ConsumerGroupHeartbeat says; None, and -1 for the time-out, where it is as it was last time.
+
+    ``may_see`` is whether the member may describe a topic, None where everybody may.
+    """
 
     group_id: str
     member_id: str
@@ -58,6 +61,7 @@ class ConsumerHeartbeat:
     owned: Owned | None = None
     client_id: str = ""
     client_host: str = ""
+    may_see: Callable[[str], bool] | None = None
 
     @property
     def is_full(self) -> bool:
@@ -151,7 +155,7 @@ def take_heartbeat(groups: Groups, beat: ConsumerHeartbeat, now_ms: int, rng: Ra
     if is_upgrade:
         migration.start_sessions(group, now_ms)
     group.put_off_session(after.id, now_ms)
-    update.refresh_expressions()
+    update.refresh_expressions(beat.may_see)
     tell = beat.epoch == JOIN_EPOCH or beat.is_full or member.assigned != after.assigned
     interval_ms = group.context.configs.group(group.id, "consumer.heartbeat.interval.ms")
     return ConsumerHeartbeatAnswer(after.id, after.epoch, interval_ms, after.assigned if tell else None)
@@ -260,9 +264,9 @@ class MemberUpdate:
         else:
             group.cancel_timer(MemberTimer.REBALANCE, reached.id)
 
-    def refresh_expressions(self) -> None:
-        """Match expressions, once the member has its answer."""
-        refresh(self.group, self._last_resolved, self.now_ms)
+    def refresh_expressions(self, may_see: Callable[[str], bool] | None) -> None:
+        """Match expressions, once the member has its answer, with the topics that it may see."""
+        refresh(self.group, self._last_resolved, self.now_ms, may_see)
 
 
 def moved(before: ConsumerMember, after: ConsumerMember) -> bool:

@@ -28,7 +28,7 @@ from protocol.embedded.share_group_log import (
 
 @dataclass(slots=True, eq=False)
 class ShareGroup(ModernGroup[ShareMember]):
-    """A group of KIP-932. ``partitions`` are its share partitions."""
+    """A group of KIP-932. ``partitions`` are its share partitions, once there is a record of any."""
 
     kind: ClassVar[str] = "share"
     member_class: ClassVar[type[ShareMember]] = ShareMember
@@ -36,6 +36,7 @@ class ShareGroup(ModernGroup[ShareMember]):
     expires_without_offsets: ClassVar[bool] = False
     protocol_type: ClassVar[str | None] = "share"
     partitions: StatePartitions = field(default_factory=StatePartitions)
+    has_partitions_record: bool = False
 
     # records
 
@@ -91,6 +92,7 @@ class ShareGroup(ModernGroup[ShareMember]):
 
 def _set_partitions(group: ShareGroup, record: CoordinatorRecord) -> None:
     group.partitions = records.recorded_partitions(record.value)
+    group.has_partitions_record = record.value is not None
 
 
 APPLY: dict[type, Callable[[ShareGroup, CoordinatorRecord], None]] = {

@@ -1,0 +1,104 @@
+"""How a client is refused what it may not do: all of a call, or a part of it, with the errors of each API.
+
+The errors get their places as those of faults do (``core/faults/errors.py``).
+Source: KafkaApis, ControllerApis and AuthHelper, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mockbroker.call import Call
+from mockbroker.core.faults.errors import hand_over, inject_error, injected_into
+from mockbroker.core.faults.matching import Hit
+from mockbroker.core.path import Close, Respond, Verdict
+from mockbroker.core.subjects import subjects_of
+from mockbroker.handlers.error_responses import error_response
+from mockbroker.state.errors import ApiError
+from mockbroker.state.security.acls import GROUP, TRANSACTIONAL_ID, WRITE
+from mockbroker.state.security.authorizer import Access
+from protocol.error_codes import ErrorCode
+from protocol.registry import message_class
+
+OF_ONE_GROUP = frozenset({8, 28, 47, 78, 79})
+"""The APIs of one group that could refuse a part of what they name."""
+WITH_WORDS = frozenset({29, 30, 31, 43, 45, 46, 51, 57})
+"""The APIs that say in words which operation on the cluster is missing."""
+TOPIC_FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+CLUSTER_FAILED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+ID_FAILED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def response_class(call: Call) -> Any:
+    """The message that answers a call."""
+    return message_class(call.api_key, "response")
+
+
+def amend(call: Call, change: Any) -> None:
+    """Have an answer changed before it is written."""
+    injected_into(call).amend.append(change)
+
+
+def refuse_all(call: Call, code: ErrorCode, message: str | None = None) -> Verdict:
+    """Answer a whole call with an error; where its answer has no place for one, the connection ends."""
+    response = error_response(call.request, call.version, ApiError(code, message))
+    return Close(code.meaning) if response is None else Respond(response)
+
+
+def check_cluster(call: Call, access: Access, *operations: int) -> Verdict | None:
+    """Refuse who may do none of these with the cluster."""
+    if any(map(access.may_cluster, operations)):
+        return None
+    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if call.api_key in WITH_WORDS else None)
+
+
+def check_transactional_id(call: Call, access: Access, name: str | None, operation: int = WRITE) -> Verdict | None:
+    """Refuse who may not do this with a transactional id."""
+    if access.may(operation, TRANSACTIONAL_ID, name or ""):
+        return None
+    return refuse_all(call, ID_FAILED)
+
+
+def check_groups(call: Call, access: Access, operation: int) -> Verdict | None:
+    """Refuse the groups that the client may not do this with."""
+    denied = tuple(name for name in subjects_of(call).groups if not access.may(operation, GROUP, name))
+    if not denied:
+        return None
+    return (
+        refuse_all(call, GROUP_FAILED)
+        if call.api_key in OF_ONE_GROUP
+        else refuse_part(call, GROUP_FAILED, Hit(groups=denied))
+    )
+
+
+def check_topics(call: Call, access: Access, operation: int) -> Verdict | None:
+    """Refuse the topics that the client may not do this with."""
+    denied = denied_topics(access, operation, subjects_of(call).topics)
+    return refuse_part(call, TOPIC_FAILED, Hit(topics=dict.fromkeys(denied))) if denied else None
+
+
+def denied_topics(access: Access, operation: int, names: Iterable[str]) -> list[str]:
+    """Those of these topics that the client may not do this with."""
+    return [name for name in names if not access.may_topic(operation, name)]
+
+
+def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
+    """Have what is meant of a call answered with an error."""
+    injected = inject_error(call, code, hit)
+    return None if injected is None else injected.verdict
+
+
+def split(call: Call, field: str, rest: list[Any], failed: list[Any], answers: str) -> Verdict | None:
+    """Have the handler answer for the rest of a request's list, behind which the failed entries of the answer go.
+
+    Without a rest the answer has the failed entries alone.
+    """
+    if not failed:
+        return None
+    if not rest:
+        return Respond(response_class(call)(**{answers: failed}))
+    hand_over(call, field, rest)
+    amend(call, lambda response: getattr(response, answers).extend(failed))
+    return None

@@ -1,0 +1,160 @@
+"""The authorizer: entries of access control by what they speak of, and what one principal may do.
+
+Source: KIP-11, KIP-679, KIP-801; StandardAuthorizer and Authorizer.authorizeByResourceType, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from mockbroker.state.security.acls import ALL as EVERY_OPERATION
+from mockbroker.state.security.acls import (
+    CLUSTER,
+    CLUSTER_NAME,
+    DENY,
+    DESCRIBE,
+    LITERAL,
+    PREFIXED,
+    TOPIC,
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    Acl,
+    Action,
+    acl_of,
+    is_allowed,
+    is_from,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.image.acl_entries import AclEntries
+
+AUTHORIZER: Final = "authorizer.class.name"
+ANY_NAME: Final = "hardcode"
+"""The name of the resource that is asked about first, where any will do."""
+
+
+class AclIndex:
+    """Entries by resource type and pattern, so that few are looked at for one resource.
+
+    >>> index = AclIndex(
+    ...     [Acl(TOPIC, "ord", PREFIXED, "User:a", "*", 3, 3), Acl(TOPIC, "x", LITERAL, "User:a", "*", 3, 3)]
+    ... )
+    >>> [acl.resource_name for acl in index.concerning(TOPIC, "orders")]
+    ['ord']
+    """
+
+    __slots__ = ("_by_pattern", "_longest")
+
+    def __init__(self, acls: Iterable[Acl]) -> None:
+        self._by_pattern: dict[tuple[int, int, str], list[Acl]] = {}
+        self._longest = 0
+        for acl in acls:
+            self._by_pattern.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
+            if acl.pattern_type == PREFIXED:
+                self._longest = max(self._longest, len(acl.resource_name))
+
+    def concerning(self, resource_type: int, name: str) -> Iterator[Acl]:
+        """The entries whose patterns cover a resource."""
+        found = self._by_pattern
+        yield from found.get((resource_type, LITERAL, name), ())
+        if name != WILDCARD:
+            yield from found.get((resource_type, LITERAL, WILDCARD), ())
+        for length in range(1, min(len(name), self._longest) + 1):
+            yield from found.get((resource_type, PREFIXED, name[:length]), ())
+
+    def of_type(self, resource_type: int) -> Iterator[Acl]:
+        """The entries of one type."""
+        for (kind, _, _), acls in self._by_pattern.items():
+            if kind == resource_type:
+                yield from acls
+
+
+def index_of(entries: AclEntries) -> AclIndex:
+    """The index of the image's entries; made when it is first needed after a change."""
+    if entries.index is None:
+        entries.index = AclIndex(map(acl_of, entries.values()))
+    index: AclIndex = entries.index
+    return index
+
+
+class Access:
+    """What one principal may do from one address."""
+
+    __slots__ = ("address", "default", "index", "is_super", "principal")
+
+    def __init__(self, cluster: Cluster, principal: str, address: str) -> None:
+        self.index = index_of(cluster.image.acls)
+        self.principal, self.address = principal, address
+        self.default = bool(cluster.settings["allow.everyone.if.no.acl.found"])
+        self.is_super = principal in {one.strip() for one in cluster.settings["super.users"].split(";")}
+
+    def may(self, operation: int, resource_type: int, name: str) -> bool:
+        """Whether it may do something with a resource."""
+        if self.is_super:
+            return True
+        acls = self.index.concerning(resource_type, name)
+        action = Action(operation, resource_type, name)
+        return is_allowed(acls, self.principal, self.address, action, default=self.default)
+
+    def may_cluster(self, operation: int) -> bool:
+        """Whether it may do something with the cluster."""
+        return self.may(operation, CLUSTER, CLUSTER_NAME)
+
+    def may_topic(self, operation: int, name: str | None) -> bool:
+        """Whether it may do something with a topic."""
+        return self.may(operation, TOPIC, name or "")
+
+    def may_any(self, operation: int, resource_type: int) -> bool:
+        """Whether it may do something with at least one resource that could be (KIP-679)."""
+        if self.may(operation, resource_type, ANY_NAME):
+            return True
+        allowed: list[Acl] = []
+        denied: set[tuple[int, str]] = set()
+        for acl in self.index.of_type(resource_type):
+            if (
+                acl.principal not in (self.principal, WILDCARD_PRINCIPAL)
+                or acl.operation not in (operation, EVERY_OPERATION)
+                or not is_from(self.address, acl.host)
+            ):
+                continue
+            if acl.permission_type == DENY:
+                denied.add((acl.pattern_type, acl.resource_name))
+            else:
+                allowed.append(acl)
+        if (LITERAL, WILDCARD) in denied:
+            return False
+        return any(
+            (acl.pattern_type, acl.resource_name) == (LITERAL, WILDCARD) or not is_dominated(acl, denied)
+            for acl in allowed
+        )
+
+    def operations(self, among: Iterable[int], resource_type: int, name: str) -> int:
+        """What it may do with a resource, as bits."""
+        return sum(1 << one for one in among if self.may(one, resource_type, name))
+
+
+def is_dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
+    """Whether all that an entry allows is denied by another: of the same name, or of a prefix of it."""
+    name = acl.resource_name
+    if acl.pattern_type == LITERAL and (LITERAL, name) in denied:
+        return True
+    return any((PREFIXED, name[:length]) in denied for length in range(1, len(name) + 1))
+
+
+def has_authorizer(cluster: Cluster) -> bool:
+    """Whether anybody may be refused anything."""
+    return AUTHORIZER in cluster.settings.given_names and bool(cluster.configs.broker(None, AUTHORIZER))
+
+
+def may_see_of(cluster: Cluster, principal: str, address: str) -> Callable[[str], bool] | None:
+    """Whether a principal may describe a topic; None where everybody may."""
+    access = access_of(cluster, principal, address)
+    return None if access is None else partial(access.may_topic, DESCRIBE)
+
+
+def access_of(cluster: Cluster, principal: str, address: str) -> Access | None:
+    """What a principal may do; None where everybody may do everything."""
+    return Access(cluster, principal, address) if has_authorizer(cluster) else None

@@ -1,0 +1,95 @@
+"""The authorizer: which entries it looks at, whom settings let in, what a change changes."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockbroker.core.simulation import Simulation
+from mockbroker.state.security.acls import (
+    ALLOW,
+    ALTER,
+    CLUSTER,
+    CLUSTER_NAME,
+    DESCRIBE,
+    GROUP,
+    LITERAL,
+    PREFIXED,
+    READ,
+    TOPIC,
+    WRITE,
+    Acl,
+    AclFilter,
+    concerns,
+    create_acls,
+    delete_acls,
+)
+from mockbroker.state.security.authorizer import Access, AclIndex, access_of
+
+AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+NAMES = st.text("ab*", min_size=1, max_size=4)
+ACLS = st.builds(
+    Acl,
+    st.sampled_from((TOPIC, GROUP)),
+    NAMES,
+    st.sampled_from((LITERAL, PREFIXED)),
+    st.just("User:ann"),
+    st.just("*"),
+    st.just(READ),
+    st.just(ALLOW),
+)
+
+
+def cluster_with(**settings: str) -> Simulation:
+    return Simulation(settings=AUTHORIZER | settings)
+
+
+def may_read(sim: Simulation, user: str = "User:ann", name: str = "orders") -> bool:
+    return Access(sim.cluster, user, "127.0.0.1").may(READ, TOPIC, name)
+
+
+@given(st.lists(ACLS), NAMES)
+def test_the_index_finds_the_entries_whose_pattern_covers_a_name(acls: list[Acl], name: str):
+    found = list(AclIndex(acls).concerning(TOPIC, name))
+    assert sorted(found) == sorted(one for one in acls if one.resource_type == TOPIC and concerns(one, name))
+
+
+def test_an_entry_counts_from_the_next_request_on_and_no_longer_once_it_is_gone():
+    sim = cluster_with()
+    assert not may_read(sim)
+    create_acls(sim.cluster.writer, sim.cluster.rng, [Acl(TOPIC, "orders", LITERAL, "User:ann", "*", READ, ALLOW)])
+    assert may_read(sim)
+    delete_acls(sim.cluster.writer, [AclFilter()])
+    assert not may_read(sim)
+
+
+def test_super_users_may_do_everything_and_nobody_else():
+    sim = cluster_with(**{"super.users": "User:root; User:ann"})
+    assert [may_read(sim, user) for user in ("User:ann", "User:root", "User:bob", "User:")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_without_an_authorizer_nobody_is_asked():
+    assert access_of(Simulation().cluster, "User:ann", "127.0.0.1") is None
+
+
+def test_what_no_entry_speaks_of_is_free_where_that_is_set():
+    sim = cluster_with(**{"allow.everyone.if.no.acl.found": "true"})
+    assert may_read(sim)
+    create_acls(sim.cluster.writer, sim.cluster.rng, [Acl(TOPIC, "orders", LITERAL, "User:bob", "*", WRITE, ALLOW)])
+    assert not may_read(sim)
+    assert may_read(sim, name="others")
+
+
+def test_what_may_be_done_with_the_cluster_goes_by_its_own_entries():
+    sim = cluster_with()
+    create_acls(
+        sim.cluster.writer, sim.cluster.rng, [Acl(CLUSTER, CLUSTER_NAME, LITERAL, "User:ann", "*", ALTER, ALLOW)]
+    )
+    access = Access(sim.cluster, "User:ann", "127.0.0.1")
+    assert [access.may_cluster(one) for one in (ALTER, DESCRIBE, READ)] == [True, True, False]
+    assert not access.may_topic(ALTER, CLUSTER_NAME)
