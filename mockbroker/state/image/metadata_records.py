@@ -13,7 +13,7 @@ Source: MetadataImage.write and its parts, BatchAccumulator, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
@@ -23,6 +23,8 @@ from protocol.records import Record, build_batch, iter_records
 
 METADATA_VERSION = "metadata.version"
 NO_BROKER = -1
+PASSED_OVER = frozenset({"RegisterControllerRecord", "UnregisterControllerRecord", "ZkMigrationStateRecord"})
+"""Records about controllers, of which there is one here."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,13 +60,57 @@ class MetadataBatches:
             self.end_offset = end_offset
 
 
+@dataclass(slots=True, eq=False)
+class MetadataReplay:
+    """Brings the records of a metadata log into an image; what a transaction there has (KIP-868) once that ends.
+
+    ``count`` is how many records came. Those that say nothing about brokers and their clients are passed over.
+    """
+
+    image: Image = field(default_factory=Image)
+    count: int = 0
+    _pending: list[Any] | None = None
+
+    def take(self, record: Any) -> None:
+        """Raises TypeError: the image has no subject for the record."""
+        self.count += 1
+        kind = type(record).__name__
+        if kind == "BeginTransactionRecord":
+            self._pending = []
+        elif kind in ("EndTransactionRecord", "AbortTransactionRecord"):
+            pending, self._pending = self._pending or [], None
+            for one in pending if kind == "EndTransactionRecord" else ():
+                self.image.apply(one)
+        elif kind in PASSED_OVER:
+            pass
+        elif self._pending is not None:
+            self._pending.append(record)
+        else:
+            self.image.apply(record)
+
+
 def image_of(batches: Iterable[bytes]) -> Image:
     """The image that the batches of a metadata log give. Raises: see ``records_in``."""
-    image = Image()
+    replay = MetadataReplay()
     for batch in batches:
         for record in records_in(batch):
-            image.apply(record)
-    return image
+            replay.take(record)
+    return replay.image
+
+
+def copy_of_metadata(image: Image) -> Image:
+    """An image with the metadata of this one, which changes by itself."""
+    return Image(
+        features=dict(image.features),
+        brokers={broker_id: broker.copy() for broker_id, broker in image.brokers.items()},
+        topics={topic_id: topic.copy() for topic_id, topic in image.topics.items()},
+        configs={resource: dict(values) for resource, values in image.configs.items()},
+        next_producer_id=image.next_producer_id,
+        scram_credentials=dict(image.scram_credentials),
+        acls=dict(image.acls),
+        delegation_tokens=dict(image.delegation_tokens),
+        client_quotas={entity: dict(limits) for entity, limits in image.client_quotas.items()},
+    )
 
 
 def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *, timestamp_ms: int) -> bytes:

@@ -16,7 +16,13 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.coordinator_log import value_bytes, value_versions, version_of
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
-from mockbroker.state.image.metadata_records import MetadataBatches, commit_batch, image_of, metadata_records
+from mockbroker.state.image.metadata_records import (
+    MetadataBatches,
+    commit_batch,
+    copy_of_metadata,
+    image_of,
+    metadata_records,
+)
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.coordinator_loading import load_coordinators
@@ -77,30 +83,29 @@ class DurableImageLife(ImageLife):
                 )
         self.cluster.groups.end_transaction(1000 + index, committed=committed)
 
+    @rule()
+    def restart(self) -> None:
+        self.check()
+        super().restart()
+
+    def teardown(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Bytes give the image again, and so does a snapshot its metadata."""
+        image = self.cluster.image
+        if self.has_coordinators():
+            assert in_logs_form(self.kept_image(), {}) == in_logs_form(image, value_versions(self.cluster))
+        data = commit_batch(metadata_records(image), 0, 1, timestamp_ms=0)
+        assert image_of([data]) == copy_of_metadata(image)
+
     @invariant()
     def replaying_the_records_gives_the_image_again(self) -> None:
-        if self.has_coordinators():
-            assert in_logs_form(self.kept_image(), {}) == in_logs_form(self.cluster.image, value_versions(self.cluster))
+        """That is asked where a life ends: each time it reads all logs."""
 
     def has_coordinators(self) -> bool:
         """Whether all of them have a leader, and what they kept is in its log."""
         return all(one.leader >= 0 for one in self.cluster.partitions() if one.topic.is_internal)
-
-    @invariant()
-    def a_snapshot_gives_the_metadata_again(self) -> None:
-        image = self.cluster.image
-        data = commit_batch(metadata_records(image), 0, 1, timestamp_ms=0)
-        assert image_of([data]) == metadata_of(image)
-
-
-def metadata_of(image: Image) -> Image:
-    """What the metadata log has of an image."""
-    empty = Image()
-    kept = image.copy()
-    for name in ("groups", "modern_groups", "offsets", "pending_offsets", "commit_numbers", "share_states"):
-        setattr(kept, name, getattr(empty, name))
-    kept.transactions = empty.transactions
-    return kept
 
 
 def in_logs_form(image: Image, versions: dict[str, int]) -> Image:
