@@ -140,7 +140,7 @@ class Cluster:
             record_log: who keeps the records that change the image; nobody unless given.
             cluster_id: drawn unless given.
             is_durable: ``record_log`` and ``log_store`` outlive the process. What coordinators keep is read from the
-                logs of their topics then, by ``coordinator_loading``.
+                logs of their topics then, so that the image has nothing of it.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
             ValueError: versions that are unknown, contradict each other, or are older than the image.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.topics.coordinator_loading import load_coordinators
 from mockbroker.state.topics.topic import NO_LEADER
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def check_features(levels: dict[str, int], release: str | None) -> None:
 def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
     """Go on from the cluster's image: fence the brokers that are gone, run its topics, groups and transactions."""
     cluster.now_ms = now_ms
+    if cluster.is_durable:
+        load_coordinators(cluster.image, cluster.log_store)
     image, control = cluster.image, cluster.replication_control
     gone = [one.id for one in image.brokers.values() if one.id not in cluster.brokers and not one.fenced]
     cluster.cluster_control.fence(gone, fenced=True)

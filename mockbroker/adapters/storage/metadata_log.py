@@ -136,7 +136,6 @@ class MetadataLog:
         *,
         rules: MetadataRules | None = None,
         files: Files | None = None,
-        is_clean: bool = False,
         sync: bool = False,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         run: Callable[[Callable[[], None]], Thread | None] = in_thread,
@@ -145,7 +144,6 @@ class MetadataLog:
 
         Args:
             node_id: the controller's, which leads from now on.
-            is_clean: whether its last owner closed it.
 
         Raises: MetadataLogError: it is damaged beyond its end. StorageError, OSError.
         """
@@ -157,7 +155,7 @@ class MetadataLog:
         except CheckpointError as error:
             log.warning("%s is passed over", error)
             recovery_point = 0
-        opened, recovered = LogFiles.open(directory, files=files, clean=is_clean, recovery_point=recovery_point)
+        opened, recovered = LogFiles.open(directory, files=files, recovery_point=recovery_point)
         repairs = [*recovered.faults, *recovered.repairs]
         replay = MetadataReplay()
         kept = snapshots_in(directory)

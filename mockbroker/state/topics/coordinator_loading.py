@@ -41,11 +41,11 @@ def load_coordinators(image: Image, log_store: LogStore) -> int:
     Raises DecodeError, UnsupportedVersionError: a record is of a known type, but cannot be read.
     """
     count = 0
-    for topic in image.topics.values():
-        if topic.name in MODULES:
-            for index in range(len(topic.partitions)):
-                log = log_store.open(topic.id, index)
-                count += load_partition(image, topic.name, log.batches(log.start_offset))
+    for topic_id, index in list(log_store.filled()):
+        topic = image.topics.get(topic_id)
+        if topic is not None and topic.name in MODULES:
+            log = log_store.open(topic_id, index)
+            count += load_partition(image, topic.name, log.batches(log.start_offset))
     return count
 
 

@@ -13,7 +13,6 @@ from mockbroker.core.outcome import Outcome
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.image.metadata_records import MetadataBatches, image_of
-from mockbroker.state.topics.coordinator_loading import load_coordinators
 
 if TYPE_CHECKING:
     from mockbroker.core.faults import Faults
@@ -58,9 +57,7 @@ class SimulatedCluster(StateCommands):
         life = len(self.journals)
         durable: dict[str, Any] = {}
         if before is not None:
-            image = image_of(self.metadata)
-            load_coordinators(image, before.log_store)
-            durable = {"image": image, "log_store": before.log_store}
+            durable = {"image": image_of(self.metadata), "log_store": before.log_store}
         self.state = Cluster.create(
             brokers,
             settings=self.settings,

@@ -94,7 +94,7 @@ def test_a_new_log_has_no_image_and_a_reopened_one_has_that_of_its_commits(tmp_p
     topics = Topics(log, tmp_path / DIRECTORY / LOG, seed=0)
     topics.commit(30)
     log.close()
-    _, found = opened(tmp_path, is_clean=True)
+    _, found = opened(tmp_path)
     assert found.image == topics.writer.image
     assert found.end_offset == log.end_offset
 
