@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mockbroker.state.image.acl_entries import AclEntries
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import FIRST_PRODUCER_ID, Image
 from protocol.embedded.metadata_frame import UnknownMetadataRecordError, read_frame, write_frame
@@ -107,7 +108,7 @@ def copy_of_metadata(image: Image) -> Image:
         configs={resource: dict(values) for resource, values in image.configs.items()},
         next_producer_id=image.next_producer_id,
         scram_credentials=dict(image.scram_credentials),
-        acls=dict(image.acls),
+        acls=AclEntries(image.acls),
         delegation_tokens=dict(image.delegation_tokens),
         client_quotas={entity: dict(limits) for entity, limits in image.client_quotas.items()},
     )
