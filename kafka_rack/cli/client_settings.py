@@ -10,11 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafka_rack.cli import UsageError
+from kafka_rack.cli.client_setting_names import NAMES
 from kafka_rack.cli.login import MECHANISMS, Login, LoginError, login_of
 from kafka_rack.cli.properties_file import PropertiesError, read_properties
 from mockbroker.state.security.jaas import JaasError, parse_jaas
+
+if TYPE_CHECKING:
+    import ssl
 
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENT_ID = "kafka-rack"
@@ -30,8 +35,6 @@ REFUSED = {
 """Settings without which a connection would not be what was asked for, so that they cannot be left alone."""
 LOGIN_HANDLER = "sasl.login.callback.handler.class"
 KAFKA_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler")
-NAMES = frozenset(Path(__file__).with_name("client_setting_names.txt").read_text(encoding="ascii").split())
-"""What AdminClientConfig, ConsumerConfig and ProducerConfig of Kafka 4.4 know, and what older ones knew beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class ClientSettings:
 
     protocol: str = PLAINTEXT
     login: Login | None = None
+    tls: ssl.SSLContext | None = field(default=None, compare=False)
     client_id: str = CLIENT_ID
     timeout_s: float | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -66,11 +70,14 @@ def client_settings_of(properties: Mapping[str, str]) -> ClientSettings:
     protocol = properties.get("security.protocol", PLAINTEXT).upper()
     if protocol not in PROTOCOLS:
         raise ValueError(f"security.protocol: expected {', '.join(PROTOCOLS)}, got {properties['security.protocol']}")
+    tls = None
     if protocol in (SSL, SASL_SSL):
-        raise ValueError(f"security.protocol: {protocol} is not served, but {PLAINTEXT} and {SASL_PLAINTEXT} are")
+        from kafka_rack.cli.client_tls import client_context
+
+        tls = client_context(properties)
     login = login_in(properties) if protocol in (SASL_PLAINTEXT, SASL_SSL) else None
     client_id = properties.get("client.id") or CLIENT_ID
-    return ClientSettings(protocol, login, client_id, timeout_in(properties), notes)
+    return ClientSettings(protocol, login, tls, client_id, timeout_in(properties), notes)
 
 
 def check_names(properties: Mapping[str, str]) -> list[str]:

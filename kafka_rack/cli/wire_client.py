@@ -12,7 +12,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import protocol
 from kafka_rack.cli import CommandError
@@ -24,6 +24,9 @@ from protocol.error_codes import ErrorCode, error_name
 from protocol.framing import MAX_FRAME_BYTES
 from protocol.headers import API_VERSIONS
 from protocol.registry import APIS
+
+if TYPE_CHECKING:
+    import ssl
 
 SOFTWARE = "kafka-rack"
 DEFAULT_TIMEOUT_S = 10.0
@@ -148,7 +151,18 @@ class Connection:
         except EOFError:
             raise HungUp(f"{self.name}: closed the connection at {name}; {self._doubt()}") from None
         except OSError as error:
+            if self.settings.tls is not None:
+                self._raise_tls_trouble(error)
             raise HungUp(f"{self.name}: the connection broke at {name}: {reason_of(error)}; {self._doubt()}") from None
+
+    def _raise_tls_trouble(self, error: OSError) -> None:
+        """Say what TLS has to do with it: a broker may refuse our certificate after the handshake."""
+        import ssl
+
+        from kafka_rack.cli.client_tls import tls_trouble
+
+        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            raise CommandError(f"{self.name}: {tls_trouble(error)}") from None
 
     def _doubt(self) -> str:
         """What may be wrong with a listener that does not answer."""
@@ -205,6 +219,27 @@ class Connection:
             raise Unreachable(f"{self.name}: cannot be reached within {self.timeout_s:g} s") from None
         except (OSError, UnicodeError) as error:
             raise Unreachable(f"{self.name}: cannot be reached: {reason_of(error)}") from None
+        if self.settings.tls is not None:
+            self._socket = self._shake_hands(self._socket, self.settings.tls)
+
+    def _shake_hands(self, plain: socket.socket, tls: ssl.SSLContext) -> socket.socket:
+        """A connection under TLS. Raises: CommandError: whoever listens speaks none, or is not who we look for."""
+        import ssl
+
+        try:
+            return tls.wrap_socket(plain, server_hostname=self.address[0])
+        except TimeoutError:
+            reason = f"no answer to the TLS handshake within {self.timeout_s:g} s; {self._doubt()}"
+        except (ssl.SSLEOFError, ConnectionError):
+            reason = f"closed the connection at the TLS handshake; {self._doubt()}"
+        except ssl.SSLError as error:
+            from kafka_rack.cli.client_tls import tls_trouble
+
+            reason = tls_trouble(error)
+        except OSError as error:
+            reason = f"the connection broke at the TLS handshake: {reason_of(error)}"
+        plain.close()
+        raise CommandError(f"{self.name}: {reason}")
 
     def _negotiated(self) -> dict[int, tuple[int, int]]:
         """Ask for the versions, in versions that get older until the broker knows one."""
@@ -246,7 +281,10 @@ class Connection:
         if head == HTTP:
             raise CommandError(f"{self.name}: speaks HTTP, not Kafka")
         if head[0] in (TLS_ALERT, TLS_HANDSHAKE) and head[1] == 3:
-            raise CommandError(f"{self.name}: speaks TLS; give the address of a listener for plaintext")
+            raise CommandError(
+                f"{self.name}: speaks TLS; give the address of a listener for plaintext, "
+                "or set security.protocol to SSL or SASL_SSL in the file of --command-config"
+            )
         if not 0 <= size <= MAX_FRAME_BYTES:
             raise CommandError(f"{self.name}: answered {name} with a length of {size} bytes; it does not speak Kafka")
         return size
