@@ -6,18 +6,18 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MANY_PARTITIONS = 5_000
-"""Partitions in one call from which on the garbage collector is paused."""
+MANY = 5_000
+"""Rows of one call from which on the garbage collector is paused."""
 
 
 @contextmanager
-def collector_paused(num_partitions: int) -> Iterator[None]:
+def collector_paused(count: int) -> Iterator[None]:
     """Keep the garbage collector away while many rows are made.
 
     Rows hold only numbers and names and can be in no cycle, but each few hundred new ones start a walk over those
     before: with 100,000 rows that takes several times as long as making them.
     """
-    if num_partitions < MANY_PARTITIONS or not gc.isenabled():
+    if count < MANY or not gc.isenabled():
         yield
         return
     gc.disable()

@@ -225,6 +225,9 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
     loop.set_exception_handler(report_loop_error)
     written: dict[Path, str] = {}
     end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: unlink_own(written))
+    from mockbroker.adapters.garbage import ShortCollections
+
+    collections = ShortCollections()
     try:
         await cluster.start()
     except OSError as error:
@@ -255,7 +258,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
                 sys.stdout.flush()
         if arguments.ready_fd is not None:
             tell_ready(arguments.ready_fd, cluster, control)
-        gc.freeze()
+        collections.start()
         gc.enable()
         if arguments.end_with_parent:
             watch_parent(loop, parent, ended)
@@ -263,6 +266,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
     finally:
         await asyncio.gather(cluster.finish(), *([control.__aexit__()] if control is not None else []))
         unlink_own(written)
+        collections.stop()
         await cluster.close()
     return DONE
 

@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from kafka_rack.collector import collector_paused
 from mockbroker.core.journal import Entry, Journal
-from mockbroker.core.journal.assertions import CLAIMS, check
+from mockbroker.core.journal.assertions import CLAIMS, check, given_filters
 from mockbroker.core.journal.filters import Filters
+from mockbroker.core.journal.records import CallRecord
 
 ENTRIES_A_PIECE = 100
-ON_THE_LOOP = "consistent"
+CONSISTENT = "consistent"
 """The claim that is about what logs hold now, besides calls."""
 Done = TypeVar("Done")
 
@@ -29,6 +31,7 @@ class ToldCalls(Journal):
         super().__init__()
         self.entries, self._journal_calls = entries, len(journal)
         self._first, self.dropped, self._gone = journal.first_sequence, journal.dropped, journal.first_sequence - 1
+        self.misfits: Callable[[], list[str]] = list
 
     def __len__(self) -> int:
         return self._journal_calls
@@ -42,16 +45,63 @@ class ToldCalls(Journal):
         wanted = Filters.of({**filters, "limit": limit})
         return wanted.limited([one for one in self.since(wanted.since) if wanted.match(one)])
 
+    def anomalies(self, wanted: Filters) -> list[str]:
+        """What does not fit together in them."""
+        del wanted  # those of the claim, for which they were looked at
+        return self.misfits()
+
 
 async def check_beside(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
     """Check a claim by its name, as ``assertions.check`` does. Raises AssertionError, FilterError."""
     claim = str(name).removeprefix("assert_")
-    if claim not in CLAIMS or claim == ON_THE_LOOP:
+    if claim not in CLAIMS:
         check(name, arguments, journal)
         return
+    with collector_paused(len(journal)):  # what is told has gone when it comes back
+        sentence = await judged(claim, arguments, journal)
+    if sentence is not None:
+        raise AssertionError(sentence)
+
+
+async def judged(claim: str, arguments: Mapping[str, Any], journal: Journal) -> str | None:
+    """Why a claim does not hold, None where it does. Raises FilterError."""
     entries = await matching(journal, Filters.of({"since": arguments.get("since")}), None)
     told = ToldCalls(journal, entries)
-    await beside_the_loop(lambda: check(name, arguments, told))
+    if claim == CONSISTENT:
+        told.misfits = await misfits(journal, Filters.of(given_filters(arguments, with_records=True)))
+    return await beside_the_loop(lambda: what_is_wrong(claim, arguments, told))
+
+
+def what_is_wrong(name: str, arguments: Mapping[str, Any], told: ToldCalls) -> str | None:
+    """Why a claim does not hold, None where it does. Raises FilterError."""
+    try:
+        check(name, arguments, told)
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+async def misfits(journal: Journal, wanted: Filters) -> Callable[[], list[str]]:
+    """What gives ``Journal.anomalies``: beside logs calls are held in pieces now, their history is judged later."""
+    from mockbroker.core.journal import consistency, history
+
+    cluster = journal.cluster
+    if cluster is None:
+        return list
+    found: list[str] = []
+    records: list[CallRecord] = []
+    end = journal.mark()
+    for start in range(max(journal.first_sequence, wanted.since + 1), end + 1, ENTRIES_A_PIECE):
+        piece = list(journal.records(wanted, start, min(ENTRIES_A_PIECE, end + 1 - start)))
+        if len(found) < consistency.MAX_ANOMALIES:
+            found += consistency.of_calls(cluster, piece, wanted)
+        records += [record for _, record in piece]
+        await asyncio.sleep(0)
+    if journal.history is not None:
+        report = journal.history.report()
+        return lambda: found + consistency.forbidden(report, wanted)
+    starts = history.log_starts(cluster)
+    return lambda: found + consistency.forbidden(history.check_records(records, starts), wanted)
 
 
 async def matching(journal: Journal, wanted: Filters, limit: int | None) -> list[Entry]:
@@ -89,6 +139,8 @@ async def beside_the_loop(work: Callable[[], Done]) -> Done:
     """What a function gives or raises that runs in a thread, which does not keep the program from ending."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Done] = loop.create_future()
+    works = [work]  # taken out by the thread, so that nothing of it is left when it tells the loop
+    del work
 
     def settle(done: Done | None, error: BaseException | None) -> None:
         if future.done():  # whoever asked has gone
@@ -101,7 +153,7 @@ async def beside_the_loop(work: Callable[[], Done]) -> Done:
     def run() -> None:
         done, error = None, None
         try:
-            done = work()
+            done = works.pop()()
         except Exception as raised:  # noqa: BLE001 - raised where it is waited for
             error = raised
         with suppress(RuntimeError):  # the loop has ended

@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 from mockbroker.adapters.control.access import Access
 from mockbroker.adapters.control.app import control_app
 from mockbroker.adapters.control.events import EventHub
+from mockbroker.adapters.control.long_answers import LongAnswers
 from mockbroker.adapters.server import MockCluster
 
 log = logging.getLogger("mockbroker.control")
@@ -55,6 +56,7 @@ class ControlServer:
         self.cluster, self.host, self.port, self.on_shutdown = cluster, host, port, on_shutdown
         self.access = Access(host, names, token)
         self.events = EventHub(cluster)
+        self.long_answers = LongAnswers()
         self._server: asyncio.Server | None = None
         self._connections = ServerState()
 
@@ -108,7 +110,9 @@ class ControlServer:
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1, which gives up a connection whose request does not come whole within a minute."""
+    """uvicorn's HTTP/1.1, which gives up a connection whose request does not come whole within a minute, or whose
+    answer is not read for as long.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -116,6 +120,8 @@ class PatientProtocol(H11Protocol):
 
     _look: asyncio.TimerHandle | None = None
     _last_cycle: Any = None
+    _resumed = 0  # how often the client has read enough for more to be written
+    _stood_still: int | None = None  # that number where at the last look nothing could be written
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -124,6 +130,10 @@ class PatientProtocol(H11Protocol):
             return
         self._look = self.loop.call_later(IDLE_S, self._give_up)
 
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._resumed += 1
+
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self._look is not None:
@@ -131,6 +141,11 @@ class PatientProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         """Close a connection that is being answered nothing, and has begun no request since this was last asked."""
+        stands_still = self._resumed if self.flow.write_paused else None
+        if stands_still is not None and stands_still == self._stood_still:
+            self.transport.abort()  # nothing of an answer was read since the last look
+            return
+        self._stood_still = stands_still
         cycle: Any = self.cycle  # None before the first request
         if cycle is self._last_cycle and (cycle is None or cycle.response_complete):
             self.transport.close()

@@ -146,10 +146,8 @@ def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
 
 
 def consistent(journal: Journal, arguments: dict[str, Any]) -> None:
-    from mockbroker.core.journal.consistency import anomalies
-
-    selected = select(journal, arguments, with_records="api" not in arguments)
-    found = anomalies(journal, selected.filters)
+    selected = select(journal, arguments, with_records=True)
+    found = journal.anomalies(selected.filters)
     if found:
         more = f"; and {len(found) - MAX_GROUPS} more" if len(found) > MAX_GROUPS else ""
         raise AssertionError(
@@ -173,17 +171,23 @@ CLAIMS: dict[str, Check] = {
 
 def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool = False) -> Selected:
     """The calls that the filters select; without ``api`` those with records, if asked for. Raises FilterError."""
-    if "limit" in arguments:
-        raise FilterError("expected filters without limit: a claim is about all calls that they select")
-    given = dict(arguments)
-    if with_records and given.get("api") is None:
-        given["api"] = list(APIS_WITH_RECORDS)
+    given = given_filters(arguments, with_records=with_records)
     filters = Filters.of(given)
     entries = journal.find(**given)
     subject = subject_of(filters, arguments.get("api") is not None, with_records)
     if not entries:
         raise AssertionError(f"expected {subject}, got none of {calls(len(journal))}{nearest(journal, filters)}")
     return Selected(filters, entries, subject)
+
+
+def given_filters(arguments: Mapping[str, Any], *, with_records: bool) -> dict[str, Any]:
+    """The filters of a claim, as keywords; of one about records it is their calls without ``api``."""
+    if "limit" in arguments:
+        raise FilterError("expected filters without limit: a claim is about all calls that they select")
+    given = dict(arguments)
+    if with_records and given.get("api") is None:
+        given["api"] = list(APIS_WITH_RECORDS)
+    return given
 
 
 def subject_of(filters: Filters, names_api: bool, with_records: bool) -> str:

@@ -15,7 +15,7 @@ Where a consumer reads next is its own wish: that it seeks, or skips what it was
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.call import FetchedPart, ProducedPart
@@ -23,6 +23,7 @@ from mockbroker.core.journal.keys import written_batches
 from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallRecord, Observed, PartitionFacts
 
 if TYPE_CHECKING:
+    from kafka_rack.consistency import Report
     from mockbroker.core.journal.filters import Filters
     from mockbroker.core.journal.journal import Journal
     from mockbroker.state.cluster import Cluster
@@ -36,28 +37,33 @@ MAX_ANOMALIES = 1_000
 
 
 def anomalies(journal: Journal, filters: Filters) -> list[str]:
-    """What does not fit, each as a part of a sentence, in the order of the calls; the first thousand."""
-    found: list[str] = []
+    """What does not fit, each as a part of a sentence, in the order of the calls; the first thousand of them."""
     cluster = journal.cluster
     if cluster is None:
-        return found
-    for sequence, record in journal.records(filters):
+        return []
+    found = of_calls(cluster, journal.records(filters), filters)
+    if journal.history is not None:
+        return found + forbidden(journal.history.report(), filters)
+    from mockbroker.core.journal.history import check_records, log_starts
+
+    return found + forbidden(check_records((one for _, one in journal.records(filters)), log_starts(cluster)), filters)
+
+
+def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: Filters) -> list[str]:
+    """What does not fit in calls by themselves beside what logs hold now; the first thousand or some more."""
+    found: list[str] = []
+    for sequence, record in records:
         if not isinstance(record.facts, Observed):
             found += of_call(cluster, sequence, record, filters)
         if len(found) >= MAX_ANOMALIES:
             break
-    return found + of_history(journal, cluster, filters)
+    return found
 
 
-def of_history(journal: Journal, cluster: Cluster, filters: Filters) -> list[str]:
+def forbidden(report: Report, filters: Filters) -> list[str]:
     """What Kafka does not permit in the history of sends and polls."""
     from kafka_rack.consistency.wire import topic_of
-    from mockbroker.core.journal.history import check_records
 
-    if journal.history is not None:
-        report = journal.history.report()
-    else:
-        report = check_records((record for _, record in journal.records(filters)), cluster)
     return [
         f"{one.kind}: {one.evidence} ({one.reason})"
         for one in report.forbidden

@@ -7,7 +7,7 @@ checksum. Or what the journal has kept anyway: the offsets of each Produce and F
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
 from kafka_rack.consistency.wire import MADE_ANEW, NO_ID, NOT_APPENDED, WIRE_SETTINGS, WireCall, WireHistory
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 MAX_BATCHES = 50_000
 """That are remembered at a time; measured, some 55 MB."""
 MAX_EXAMPLES = 5
+
+
+class PartitionStart(NamedTuple):
+    """Where a log begins."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+    offset: int
 
 
 class ObservedHistory:
@@ -74,11 +83,12 @@ class ObservedHistory:
         return topic.name if topic is not None else None
 
 
-def check_records(records: Iterable[CallRecord], cluster: Cluster) -> Report:
+def check_records(records: Iterable[CallRecord], starts: Iterable[PartitionStart]) -> Report:
     """What the offsets show that a journal has kept: no batches of what was read, and no transactions."""
     labels = TopicLabels()
-    history = [operation for record in records for operation in operations_of(record, labels)]
-    return check([*history, *log_starts(cluster, labels)], settings=WIRE_SETTINGS, max_examples=MAX_EXAMPLES)
+    history: list[Operation] = [operation for record in records for operation in operations_of(record, labels)]
+    history += [LogStart(labels.of(name, topic_id), number, offset, 0) for name, topic_id, number, offset in starts]
+    return check(history, settings=WIRE_SETTINGS, max_examples=MAX_EXAMPLES)
 
 
 def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation]:
@@ -121,13 +131,15 @@ def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation
             )
 
 
-def log_starts(cluster: Cluster, labels: TopicLabels) -> Iterator[LogStart]:
-    for topic in cluster.topics.values():
-        if topic.is_internal:
-            continue
-        for number, partition in enumerate(topic.partitions):
-            if partition.log.start_offset:
-                yield LogStart(labels.of(topic.name, topic.id), number, partition.log.start_offset, 0)
+def log_starts(cluster: Cluster) -> list[PartitionStart]:
+    """Which logs do not begin with their first record any more."""
+    return [
+        PartitionStart(topic.name, topic.id, number, partition.log.start_offset)
+        for topic in cluster.topics.values()
+        if not topic.is_internal
+        for number, partition in enumerate(topic.partitions)
+        if partition.log.start_offset
+    ]
 
 
 class TopicLabels:

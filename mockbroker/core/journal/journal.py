@@ -427,13 +427,27 @@ class Journal(Assertions):
         """The state of the cluster whose calls these are; None before the first."""
         return self._cluster
 
-    def records(self, wanted: Filters) -> Iterator[tuple[int, CallRecord]]:
-        """What is kept of the calls behind the filters' mark that it does not rule out, with their sequences."""
-        start = self._start(wanted.since)
-        for sequence, fields in enumerate(islice(self._records, start, None), self._gone + start + 1):
+    def records(
+        self, wanted: Filters, first: int | None = None, count: int | None = None
+    ) -> Iterator[tuple[int, CallRecord]]:
+        """What is kept of the calls that the filters do not rule out, with their sequences.
+
+        Args:
+            first: the sequence to begin with, without it that behind the filters' mark.
+            count: how many calls to look at, all without it.
+        """
+        start = self._start(wanted.since if first is None else first - 1)
+        end = None if count is None else start + count
+        for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
             record = self._whole(fields)
             if wanted.may_match(record):
                 yield sequence, record
+
+    def anomalies(self, wanted: Filters) -> list[str]:
+        """What does not fit together in the history of those calls, each as a part of a sentence."""
+        from mockbroker.core.journal.consistency import anomalies
+
+        return anomalies(self, wanted)
 
     def _candidates(self, wanted: Filters) -> Iterator[Entry]:
         """The entries that those filters do not rule out."""

@@ -11,7 +11,7 @@ import threading
 import httpx
 import pytest
 
-from mockbroker.adapters.control import ControlServer, bodies, server
+from mockbroker.adapters.control import ControlServer, bodies, long_answers, server
 from mockbroker.adapters.control.cluster_json import PARTITIONS_A_PIECE, encode_cluster
 from tests.progress import end_of, until, while_it_works
 from tests.serve_process import serve_process
@@ -65,6 +65,34 @@ async def test_ipv6_has_its_brackets(cluster):
     async with ControlServer(cluster, host="::1") as control, httpx.AsyncClient(trust_env=False) as http:
         assert control.url == f"http://[::1]:{control.port}"
         assert (await http.get(f"{control.url}/healthz")).status_code == 200
+
+
+def asks_and_does_not_read(port: int) -> socket.socket:
+    """Somebody whose socket takes a few thousand bytes of an answer of some hundred thousand, and no more."""
+    asking = socket.socket()
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    asking.connect(("127.0.0.1", port))
+    asking.sendall(b"GET /topics/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return asking
+
+
+async def test_answers_that_nobody_reads_have_a_bound_and_an_end(cluster, monkeypatch):
+    monkeypatch.setattr(long_answers, "MAX_HELD_BYTES", 1000)
+    cluster.create_topic("large", 40_000)
+    async with ControlServer(cluster) as control, httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+        whole = await http.get("/topics/large")
+        assert len(whole.json()["partitions"]) == 40_000
+        monkeypatch.setattr(server, "IDLE_S", 0.05)
+        with asks_and_does_not_read(control.port):
+            await until(lambda: control.long_answers.held_bytes, "an answer that is not read")
+            refused = await http.get("/topics/large")
+            while refused.status_code == 200:  # the first was given up meanwhile
+                refused = await http.get("/topics/large")
+            await until(lambda: not control.long_answers.held_bytes, "the end of the connection that does not read")
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "1"
+        assert f"this one of {len(whole.content)} bytes has no room" in refused.json()["detail"]
+        assert (await http.get("/topics/large")).content == whole.content
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
