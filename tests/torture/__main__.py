@@ -14,6 +14,8 @@ KINDS = {
     "answers": "answers without end",
     "requests": "one request, seconds of work",
     "growth": "costs that grow",
+    "control": "the control API beside clients",
+    "hostile": "hostile load beside a good client",
 }
 
 

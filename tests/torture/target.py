@@ -138,6 +138,7 @@ class Target:
     addresses: list[str]
     process_id: int
     held: ExitStack
+    control: str | None = None
     clients: list[Client] = field(default_factory=list)
     note: str = ""
 
@@ -150,12 +151,13 @@ class Target:
         self.clients.append(client)
         return client
 
+    def close_clients(self) -> None:
+        """Have the attackers go."""
+        self.held.close()
+
     def memory_mb(self, name: str = "VmRSS") -> float:
         """A line of the process's status in MB: VmRSS what it has now, VmHWM what it had at most."""
-        for line in Path(f"/proc/{self.process_id}/status").read_text(encoding="ascii").splitlines():
-            if line.startswith(name + ":"):
-                return int(line.split()[1]) / 1024
-        raise LookupError(name)
+        return status_mb(self.process_id, name)
 
     def forget_peak(self) -> None:
         """Have VmHWM begin anew."""
@@ -180,12 +182,20 @@ class Target:
         return sum(client.sent_bytes for client in self.clients)
 
 
+def status_mb(process_id: int, name: str = "VmRSS") -> float:
+    """A line of a process's status in MB."""
+    for line in Path(f"/proc/{process_id}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) / 1024
+    raise LookupError(name)
+
+
 @contextmanager
 def target(options: Sequence[str]) -> Iterator[Target]:
     """One broker, which every attack can take for the leader of all."""
     with serve_process("--brokers", "1", *options) as served, ExitStack() as held:
         addresses = served.ready["bootstrap_servers"].split(",")
-        yield Target(addresses, served.process.pid, held)
+        yield Target(addresses, served.process.pid, held, served.ready["control"])
 
 
 @contextmanager
