@@ -100,7 +100,7 @@ async def misfits(journal: Journal, wanted: Filters) -> Callable[[], list[str]]:
     if journal.history is not None:
         report = journal.history.report()
         return lambda: found + consistency.forbidden(report, wanted)
-    starts = history.log_starts(cluster)
+    starts = history.log_starts(cluster, await beside_the_loop(lambda: history.partitions_of(records)))
     return lambda: found + consistency.forbidden(history.check_records(records, starts), wanted)
 
 

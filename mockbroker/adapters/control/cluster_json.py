@@ -251,13 +251,17 @@ async def encode_details(topic: Topic) -> bytes:
 
 
 def partition_of(topic: Topic, partition: Partition) -> PartitionView:
+    leader = None if topic.diskless else partition.leader
+    replicas, isr = list(partition.replicas), list(partition.isr)
+    if not partition.has_log:
+        return PartitionView(partition.index, leader, partition.leader_epoch, replicas, isr, 0, 0, 0, 0, {})
     log = partition.log
     return PartitionView(
         partition.index,
-        None if topic.diskless else partition.leader,
+        leader,
         partition.leader_epoch,
-        list(partition.replicas),
-        list(partition.isr),
+        replicas,
+        isr,
         log.start_offset,
         partition.high_watermark,
         log.end_offset,

@@ -134,6 +134,10 @@ class DiskLogStore(LogOwner):
             logs[partition] = one
         return one
 
+    def has(self, topic_id: bytes, partition: int) -> bool:
+        """Whether there is a log of this partition already, open or as files."""
+        return partition in self._logs.get(topic_id, ()) or partition in self._found.get(topic_id, ())
+
     def filled(self) -> Iterator[tuple[bytes, int]]:
         """Topic id and partition of each log that has records, in one order."""
         places = [

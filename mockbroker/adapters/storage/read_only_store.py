@@ -137,6 +137,9 @@ class ReadOnlyLogStore:
             )
         return found
 
+    def has(self, topic_id: bytes, partition: int) -> bool:
+        return (topic_id, partition) in self.directory.partitions or self._others.has(topic_id, partition)
+
     def filled(self) -> Iterator[tuple[bytes, int]]:
         return iter(())
 

@@ -44,9 +44,10 @@ def anomalies(journal: Journal, filters: Filters) -> list[str]:
     found = of_calls(cluster, journal.records(filters), filters)
     if journal.history is not None:
         return found + forbidden(journal.history.report(), filters)
-    from mockbroker.core.journal.history import check_records, log_starts
+    from mockbroker.core.journal.history import check_records, log_starts, partitions_of
 
-    return found + forbidden(check_records((one for _, one in journal.records(filters)), log_starts(cluster)), filters)
+    records = [record for _, record in journal.records(filters)]
+    return found + forbidden(check_records(records, log_starts(cluster, partitions_of(records))), filters)
 
 
 def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: Filters) -> list[str]:

@@ -131,15 +131,31 @@ def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation
             )
 
 
-def log_starts(cluster: Cluster) -> list[PartitionStart]:
-    """Which logs do not begin with their first record any more."""
-    return [
-        PartitionStart(topic.name, topic.id, number, partition.log.start_offset)
-        for topic in cluster.topics.values()
-        if not topic.is_internal
-        for number, partition in enumerate(topic.partitions)
-        if partition.log.start_offset
-    ]
+def partitions_of(records: Iterable[CallRecord]) -> set[tuple[bytes, int]]:
+    """The topic ids and numbers of the partitions that were written or read."""
+    found = set()
+    for record in records:
+        if isinstance(record.facts, Observed):
+            continue
+        parts = PartitionFacts._make(record.facts).parts
+        if record.api_key == PRODUCE:
+            found |= {(part.topic_id, part.entry.index) for part in map(ProducedPart._make, parts)}
+        elif record.api_key == FETCH:
+            found |= {(part.topic_id, part.partition) for part in map(FetchedPart._make, parts)}
+    return found
+
+
+def log_starts(cluster: Cluster, partitions: Iterable[tuple[bytes, int]]) -> list[PartitionStart]:
+    """Which of these partitions' logs do not begin with their first record any more."""
+    found = []
+    for topic_id, number in sorted(partitions):
+        topic = cluster.topic_by_id.get(topic_id)
+        if topic is None or topic.is_internal or not 0 <= number < len(topic.partitions):
+            continue
+        offset = topic.partitions[number].log.start_offset
+        if offset:
+            found.append(PartitionStart(topic.name, topic_id, number, offset))
+    return found
 
 
 class TopicLabels:

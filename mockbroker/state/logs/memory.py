@@ -42,6 +42,9 @@ class MemoryLogStore:
             log = logs[partition] = Log() if snapshot is None else snapshot.log()
         return log
 
+    def has(self, topic_id: bytes, partition: int) -> bool:
+        return partition in self._logs.get(topic_id, ()) or partition in self._snapshots.get(topic_id, ())
+
     def filled(self) -> Iterator[tuple[bytes, int]]:
         for logs in (self._logs, self._snapshots):
             for topic_id, of_topic in logs.items():

@@ -71,6 +71,10 @@ class LogStore(Protocol):
         """The log of a partition, a new one where there is none."""
         ...
 
+    def has(self, topic_id: bytes, partition: int) -> bool:
+        """Whether there is a log of this partition already."""
+        ...
+
     def filled(self) -> Iterator[tuple[bytes, int]]:
         """Topic id and partition of each log that has records, in one order."""
         ...

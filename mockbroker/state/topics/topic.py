@@ -80,6 +80,11 @@ class Partition:
         return self._log
 
     @property
+    def has_log(self) -> bool:
+        """Whether anything was done with its records yet; a log takes memory from then on, empty or not."""
+        return self._log is not None or self.topic.log_store.has(self.topic.id, self.index)
+
+    @property
     def high_watermark(self) -> int:
         """The offset up to which consumers read: every in-sync replica has what is below."""
         return self.log.end_offset if self.replica_states is None else self.replica_states.high_watermark
