@@ -1,12 +1,13 @@
 """What a handler is given, what it may give back, and the table of handlers.
 
 A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be asked again later,
-or None where the protocol has no answer (Produce with acks=0).
+or None where the protocol has no answer (Produce with acks=0). One whose request may name very many things is a
+generator: where ``call.has_had_its_turn()`` it yields, so that other calls have theirs, and returns what it gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -73,6 +74,15 @@ Handler = Callable[["Call", Any], Any]
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 
 NO_API = -1
+TURN_ITEMS = 2500
+"""How many things one call deals with before it is another's turn: some ms of work."""
+TURN_MS = 1
+CREATED_ITEMS = 100
+"""What making or deleting a topic counts for."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Turns = Generator[None, None, Result]
+"""What a handler is that takes several turns."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,7 +125,8 @@ class Call:
     of an answer, which is how acks=0 learns of errors.
 
     ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
-    ``subjects`` what the request names, once ``core/subjects.py`` was asked.
+    ``subjects`` what the request names, once ``core/subjects.py`` was asked. ``took_turns``: others had theirs between
+    the first thing it dealt with and the last.
     """
 
     cluster: Cluster
@@ -141,6 +152,8 @@ class Call:
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None
     subjects: Any = None
+    took_turns: bool = False
+    _items: int = 0
     _decompression: DecompressionBudget | None = None
     _request: Any = None
 
@@ -176,6 +189,19 @@ class Call:
             self._request, _ = decode(self.frame, self.body_start)
         return self._request
 
+    def add_work(self, items: int) -> None:
+        """Count something that took as long as so many things more."""
+        self._items += items
+
+    def has_had_its_turn(self, items: int = 1) -> bool:
+        """Whether a handler that has dealt with so many things more is to yield."""
+        self._items += items
+        if self._items < TURN_ITEMS:
+            return False
+        self._items = 0
+        self.took_turns = True
+        return True
+
     @property
     def decompression(self) -> DecompressionBudget:
         """What may still come out of compressed records on the call's behalf."""
@@ -198,6 +224,25 @@ class Wait:
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
+
+
+def each(call: Call, items: Iterable[Item], make: Callable[[Item], Result]) -> Turns[list[Result]]:
+    """What ``make`` makes of each, in turns: ``entries = yield from each(call, names, entry_of)``."""
+    made = []
+    for item in items:
+        made.append(make(item))
+        if call.has_had_its_turn():
+            yield
+    return made
+
+
+def next_turn(call: Call, turns: Turns[Any]) -> Any:
+    """Have a handler go on for a turn: what it gives in the end, else a wait for its next one."""
+    try:
+        next(turns)
+    except StopIteration as end:
+        return end.value
+    return Wait(call.now_ms + TURN_MS, (), lambda later: next_turn(later, turns))
 
 
 _handlers: dict[int, Handler] = {}

@@ -3,7 +3,16 @@
 from typing import Any
 
 from . import reference
-from .compiler import Decoder, Encoder, compile_decoder, compile_encoder
+from .compiler import (
+    Decoder,
+    Encoder,
+    TurnsDecoder,
+    TurnsEncoder,
+    compile_decoder,
+    compile_encoder,
+    compile_turns_decoder,
+    compile_turns_encoder,
+)
 from .errors import DecodeError, EncodeError, UnsupportedVersionError
 
 
@@ -15,7 +24,17 @@ class Codec:
         encode: ``message -> bytes``; raises EncodeError.
     """
 
-    __slots__ = ("_brief_decoder", "_decoder", "_encoder", "decode", "encode", "message", "version")
+    __slots__ = (
+        "_brief_decoder",
+        "_decoder",
+        "_encoder",
+        "_turns_decoder",
+        "_turns_encoder",
+        "decode",
+        "encode",
+        "message",
+        "version",
+    )
 
     def __init__(self, message: Any, version: int) -> None:
         if version not in message.valid_versions:
@@ -24,6 +43,8 @@ class Codec:
         self._brief_decoder: Decoder | None = None
         self._decoder: Decoder | None = None
         self._encoder: Encoder | None = None
+        self._turns_decoder: TurnsDecoder | None = None
+        self._turns_encoder: TurnsEncoder | None = None
         self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
         self.encode: Encoder = self._first_encode
 
@@ -47,6 +68,18 @@ class Codec:
         if self._encoder is None:
             self._encoder = self.encode = compile_encoder(self.message, self.version, self._explain_encode)
         return self._encoder
+
+    def turns_decoder(self) -> TurnsDecoder:
+        """As ``brief_decoder`` for large messages: a generator that yields now and then and returns what that gives."""
+        if self._turns_decoder is None:
+            self._turns_decoder = compile_turns_decoder(self.message, self.version, self._refuse_decode)
+        return self._turns_decoder
+
+    def turns_encoder(self) -> TurnsEncoder:
+        """As ``encoder`` for large messages: a generator that yields now and then, and returns what that gives."""
+        if self._turns_encoder is None:
+            self._turns_encoder = compile_turns_encoder(self.message, self.version, self._explain_encode)
+        return self._turns_encoder
 
     def _first_decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
         return self.decoder()(data, start)

@@ -3,6 +3,7 @@
     read_header      whose header is it, and where does the body start
     gate_version     is this API served, and in this version
     open_session     who is asking: client id, rack and where the rack was learned
+    read_body        the request's message where that is large, in turns with other calls
     check_limits     quotas and limits (``limits``)
     inject_faults    what a test has go wrong (``faults``)
     answer_cached    what was answered to the same request before, while that still holds
@@ -18,9 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from struct import Struct
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.call import Call, Wait
+from mockbroker.call import TURN_MS, Call, Turns, Wait, next_turn
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -46,6 +48,7 @@ RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
 MIN_REQUEST_BYTES = REQUEST_START.size
+LARGE_FRAME_BYTES = 1 << 20  # a request from here on is read in turns
 JOINED_BYTES = 1 << 16  # an answer below this goes out in one piece
 _header_tags: dict[tuple[type, int], bytes] = {}
 """What stands between the correlation id and the body, by message and version."""
@@ -75,6 +78,13 @@ class RespondBare(NamedTuple):
     response: Any
 
 
+class RespondEncoded(NamedTuple):
+    """Answer as ``respond`` says; its body was written already, in turns with other calls."""
+
+    body: bytes
+    respond: Respond
+
+
 class Close(NamedTuple):
     """Close the connection, after an answer if there is one; ``error`` is what was raised where our own code failed."""
 
@@ -83,7 +93,7 @@ class Close(NamedTuple):
     response: Any = None
 
 
-Verdict = Respond | RespondBytes | RespondBare | Close | Wait
+Verdict = Respond | RespondBytes | RespondBare | RespondEncoded | Close | Wait
 Stage = Callable[[Call], Verdict | None]
 Finish = Callable[[Outcome], None]
 
@@ -118,6 +128,7 @@ class CallPath:
             self.read_header,
             self.gate_version,
             self.open_session,
+            self.read_body,
             self.check_limits,
             self.inject_faults,
             self.answer_cached,
@@ -264,6 +275,13 @@ class CallPath:
             session.identify(header.client_id)
         return None
 
+    def read_body(self, call: Call) -> Verdict | None:
+        """Read a large request in turns; any other is read once somebody asks for it."""
+        if len(call.frame) < LARGE_FRAME_BYTES:
+            return None
+        decode = codec(message_class(call.api_key, "request"), call.version).turns_decoder()
+        return read_on(call, decode(call.frame, call.body_start))
+
     def check_limits(self, call: Call) -> Verdict | None:
         """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
         if self.cluster.image.client_quotas:
@@ -341,12 +359,12 @@ class CallPath:
             self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
             return
         is_handlers = stage == len(self.stages) - 1
+        verdict: Verdict | None
         try:
             result = wait.then(call)
-        except Exception as error:  # noqa: BLE001 - as in handle
-            verdict: Verdict | None = self._failed(call, error)
-        else:
             verdict = verdict_of(call, result) if is_handlers else result
+        except Exception as error:  # noqa: BLE001 - as in handle
+            verdict = self._failed(call, error)
         self._proceed(call, verdict, stage)
 
     def _proceed(self, call: Call, verdict: Verdict | None, stage: int) -> None:
@@ -368,19 +386,26 @@ class CallPath:
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         """Encode what is to be answered, and end the call."""
+        body = None
+        if type(verdict) is RespondEncoded:
+            body, verdict = verdict
         if type(verdict) is Respond and verdict.response is not None:
             is_amended = False
-            if call.injected is not None:
+            if call.injected is not None and body is None:
                 for amend in call.injected.amend:
                     amend(verdict.response)
                     is_amended = True
             version = call.version if verdict.version is None else verdict.version
             try:
-                output = encoded(call, verdict.response, version)
+                if call.took_turns and body is None:
+                    encode = codec(type(verdict.response), version).turns_encoder()
+                    self._proceed(call, write_on(call, encode(verdict.response), verdict), len(self.stages) - 1)
+                    return
+                output = encoded(call, verdict.response, version, body)
             except ProtocolError as error:
                 verdict = Close(f"the answer cannot be written: {error}", error)
             else:
-                if call.api_key == CACHED_API and verdict.error is None and not is_amended:
+                if call.api_key == CACHED_API and verdict.error is None and not is_amended and not call.took_turns:
                     self.response_cache.keep(call, output)
                 self._end(self._answered(call, output, verdict.response, verdict.error))
                 return
@@ -438,18 +463,42 @@ def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:
 
 
 def verdict_of(call: Call, result: Any) -> Verdict:
-    """What a handler's result means."""
-    if type(result) is Wait:
-        return result
+    """What a handler's result means, after its first turn where it takes several."""
+    if type(result) is GeneratorType:
+        result = next_turn(call, result)
+    if type(result) in (Wait, RespondEncoded):
+        return result  # type: ignore[no-any-return]
     if call.close_reason is not None:
         return Close(call.close_reason, response=result)
     return Respond(result)
 
 
-def encoded(call: Call, response: Any, version: int) -> list[bytes]:
+def read_on(call: Call, decoding: Turns[tuple[Any, int]]) -> Verdict | None:
+    """Read a request for a turn: None once it is read."""
+    try:
+        next(decoding)
+    except StopIteration as end:
+        call.put_request(end.value[0])
+        return None
+    except ProtocolError as error:
+        return Close(str(error))
+    return Wait(call.now_ms + TURN_MS, (), lambda later: read_on(later, decoding))
+
+
+def write_on(call: Call, encoding: Turns[bytes], respond: Respond) -> Verdict:
+    """Write an answer for a turn. Raises EncodeError."""
+    try:
+        next(encoding)
+    except StopIteration as end:
+        return RespondEncoded(end.value, respond)
+    return Wait(call.now_ms + TURN_MS, (), lambda later: write_on(later, encoding, respond))
+
+
+def encoded(call: Call, response: Any, version: int, body: bytes | None = None) -> list[bytes]:
     """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
     message = type(response)
-    body = codec(message, version).encode(response)
+    if body is None:
+        body = codec(message, version).encode(response)
     tags = _header_tags.get((message, version))
     if tags is None:
         tags = NO_TAGS if response_header_version(message.api_key, version) else b""

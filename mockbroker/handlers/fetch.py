@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
-from mockbroker.call import Call, Part, Wait, handles
+from mockbroker.call import Call, Part, Turns, Wait, handles
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -111,14 +111,14 @@ class PartitionRead:
 
 
 @handles(FetchRequest)
-def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
+def fetch(call: Call, request: FetchRequest) -> Turns[FetchResponse | Wait]:
     """Find out what is wanted, then read."""
     if request.rack_id:
         call.session.learn_rack(request.rack_id)
     if request.replica_id != NO_REPLICA or request.replica_state.replica_id != NO_REPLICA:
         call.replica_id = max(request.replica_id, request.replica_state.replica_id)
     try:
-        session, full, wanted = open_session(call, request)
+        session, full, wanted = yield from open_session(call, request)
     except ApiError as error:
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             raise
@@ -140,12 +140,12 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         call.version >= BATCH_VERSION and request.isolation_level == READ_COMMITTED and not is_replicas,
         is_replicas,
     )
-    return read(call, reading)
+    return (yield from read(call, reading))
 
 
 def read(
     call: Call, reading: FetchParams, before: Sequence[PartitionRead] = (), version: int = -1
-) -> FetchResponse | Wait:
+) -> Turns[FetchResponse | Wait]:
     """Read every partition; wait where that gives less than ``min_bytes`` and there is time left.
 
     Args:
@@ -168,12 +168,16 @@ def read(
         if not one.unknown:
             idle = False
             urgent = urgent or one.entry is not None or one.on_older_segment
+        if call.has_had_its_turn():
+            yield
+    if call.took_turns and any(one.seen not in (None, seen_of(call, one.partition)) for one in reads if one.partition):
+        urgent = True  # records came while it was others' turn: nobody would wake the call for these
     may_wait = call.now_ms < reading.until_ms and not call.cluster.is_ending
     if may_wait and not urgent and not idle and size < reading.min_bytes:
         keys = tuple(one.partition for one in reads if one.partition is not None)
         now = call.cluster.version
         return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))
-    return respond(call, reading, reads)
+    return (yield from respond(call, reading, reads))
 
 
 def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
@@ -181,21 +185,25 @@ def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
     return (call.cluster.replication.readable_end(partition, call.broker.id), partition.log.start_offset)
 
 
-def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
+def open_session(call: Call, request: FetchRequest) -> Turns[tuple[FetchSession | None, bool, list[FetchPartition]]]:
     """The session to go on with or to start, whether all partitions are answered, and the partitions wanted."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
-    named = [
-        FetchPartition(
-            topic.topic_id if by_topic_id else topic.topic,
-            partition.partition,
-            partition.fetch_offset,
-            partition.partition_max_bytes,
-            max(NO_EPOCH, partition.current_leader_epoch),
-            partition.last_fetched_epoch,
-        )
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
+    named = []
+    for topic in request.topics:
+        key = topic.topic_id if by_topic_id else topic.topic
+        for partition in topic.partitions:
+            named.append(
+                FetchPartition(
+                    key,
+                    partition.partition,
+                    partition.fetch_offset,
+                    partition.partition_max_bytes,
+                    max(NO_EPOCH, partition.current_leader_epoch),
+                    partition.last_fetched_epoch,
+                )
+            )
+            if call.has_had_its_turn():
+                yield
     if call.version < SESSION_VERSION:
         return (None, True, without_doubles(named))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
@@ -429,7 +437,7 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 
-def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
+def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> Turns[FetchResponse]:
     """The response: everything in a full fetch, else what has changed since the client was told."""
     session = reading.session
     topics: list[FetchResponse.Topic] = []
@@ -440,6 +448,8 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         reads = sorted(reads, key=lambda one: one.unknown)  # these come last, the others keep their order
     last_topic: TopicKey | None = None
     for one in reads:
+        if call.has_had_its_turn():
+            yield
         if session is not None and not is_news(reading, one):
             continue
         entry = one.entry or records_entry(call, one)

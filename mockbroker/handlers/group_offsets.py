@@ -15,9 +15,8 @@ from itertools import groupby
 from typing import Any
 
 import protocol
-from mockbroker.call import Call, Wait, handles
+from mockbroker.call import Call, Turns, Wait, handles
 from mockbroker.handlers.coordinator_writes import answered_when_replicated, committed_offsets, timeout_ms
-from mockbroker.handlers.error_responses import error_response
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -46,7 +45,7 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 
 @handles(OffsetCommitRequest)
 @answered_when_replicated
-def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
+def offset_commit(call: Call, request: OffsetCommitRequest) -> Turns[OffsetCommitResponse]:
     """Commit what can be committed; every partition has its own error."""
     expires_ms = NEVER
     if request.retention_time_ms != NEVER:
@@ -85,7 +84,7 @@ def commit(
 
 
 @handles(OffsetFetchRequest)
-def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse | Wait:
+def offset_fetch(call: Call, request: OffsetFetchRequest) -> Turns[OffsetFetchResponse | Wait]:
     """What one group, since v8 each of several, has committed: for the partitions asked for, or all.
 
     Whoever asks for stable offsets waits for what is not replicated yet.
@@ -94,20 +93,20 @@ def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse
     if request.require_stable and topics.writes.any_behind:
         group_ids = [one.group_id for one in request.groups] or [request.group_id]
         partitions = [topics.partition_of(OFFSETS_TOPIC, one) for one in group_ids]
-        return stable_offsets(call, request, partitions, timeout_ms(call))
-    return fetched_offsets(call, request)
+        found = stable_offsets(call, request, partitions, timeout_ms(call))
+        return found if isinstance(found, Wait) else (yield from found)
+    return (yield from fetched_offsets(call, request))
 
 
 def stable_offsets(
     call: Call, request: OffsetFetchRequest, partitions: Sequence[Partition], until_ms: int
-) -> OffsetFetchResponse | Wait:
+) -> Turns[OffsetFetchResponse] | Wait:
     """The offsets once all that was written is replicated; NOT_COORDINATOR if that takes too long, as by Kafka."""
     behind = [one for one in partitions if call.cluster.internal_topics.writes.is_behind(one)]
     if not behind:
         return fetched_offsets(call, request)
     if call.now_ms >= until_ms:
-        response: OffsetFetchResponse = error_response(request, call.version, ApiError(ErrorCode.NOT_COORDINATOR))
-        return response
+        raise ApiError(ErrorCode.NOT_COORDINATOR)
     return Wait(
         until_ms=until_ms,
         on=tuple(behind),
@@ -115,36 +114,39 @@ def stable_offsets(
     )
 
 
-def fetched_offsets(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def fetched_offsets(call: Call, request: OffsetFetchRequest) -> Turns[OffsetFetchResponse]:
+    response = OffsetFetchResponse()
     if call.version >= FETCH_BATCH_VERSION:
-        return OffsetFetchResponse(groups=[fetched_group(call, group, request) for group in request.groups])
+        for group in request.groups:
+            response.groups.append((yield from fetched_group(call, group, request)))
+            if call.has_had_its_turn():
+                yield
+        return response
     try:
         check_coordinator(call, request.group_id)
     except ApiError as error:
         return refused_fetch(call, request, error)
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponse.Topic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponse.Topic.Partition(
-                        partition_index=index,
-                        committed_offset=committed.offset,
-                        committed_leader_epoch=committed.leader_epoch,
-                        metadata=committed.metadata,
-                        error_code=error,
-                    )
-                    for index, committed, error in read(call, request.group_id, topic, request.require_stable)
-                ],
+    for topic in topics_of_fetch(call, request.group_id, request.topics, OffsetFetchRequest.Topic):
+        entry = OffsetFetchResponse.Topic(name=topic.name)
+        response.topics.append(entry)
+        for index, committed, code in read(call, request.group_id, topic, request.require_stable):
+            entry.partitions.append(
+                OffsetFetchResponse.Topic.Partition(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=code,
+                )
             )
-            for topic in topics_of_fetch(call, request.group_id, request.topics, OffsetFetchRequest.Topic)
-        ]
-    )
+            if call.has_had_its_turn():
+                yield
+    return response
 
 
 def fetched_group(
     call: Call, group: OffsetFetchRequest.Group, request: OffsetFetchRequest
-) -> OffsetFetchResponse.Group:
+) -> Turns[OffsetFetchResponse.Group]:
     entry = OffsetFetchResponse.Group(group_id=group.group_id)
     try:
         check_coordinator(call, group.group_id)
@@ -153,22 +155,20 @@ def fetched_group(
         entry.error_code = error.code
         return entry
     for topic in topics_of_fetch(call, group.group_id, group.topics, OffsetFetchRequest.Group.Topic):
-        entry.topics.append(
-            OffsetFetchResponse.Group.Topic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetFetchResponse.Group.Topic.Partition(
-                        partition_index=index,
-                        committed_offset=committed.offset,
-                        committed_leader_epoch=committed.leader_epoch,
-                        metadata=committed.metadata,
-                        error_code=error,
-                    )
-                    for index, committed, error in read(call, group.group_id, topic, request.require_stable)
-                ],
+        found = OffsetFetchResponse.Group.Topic(name=topic.name, topic_id=topic.topic_id)
+        entry.topics.append(found)
+        for index, committed, code in read(call, group.group_id, topic, request.require_stable):
+            found.partitions.append(
+                OffsetFetchResponse.Group.Topic.Partition(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=code,
+                )
             )
-        )
+            if call.has_had_its_turn():
+                yield
     return entry
 
 

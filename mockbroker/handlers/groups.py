@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.call import Call, Turns, Wait, each, handles
 from mockbroker.handlers.coordinator_writes import GROUP_TIMEOUT, CoordinatorWrite, committed_group, when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
@@ -36,13 +36,16 @@ NOT_ASKED_FOR = -(2**31)
 
 
 @handles(DescribeGroupsRequest)
-def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+def describe_groups(call: Call, request: DescribeGroupsRequest) -> Turns[DescribeGroupsResponse]:
     """State and members of each group, in the order asked for."""
-    response = DescribeGroupsResponse(groups=[described(call, group_id) for group_id in request.groups])
-    for entry in response.groups:
+
+    def entry_of(group_id: str) -> DescribeGroupsResponse.Group:
+        entry = described(call, group_id)
         asked_for = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
         entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_ASKED_FOR
-    return response
+        return entry
+
+    return DescribeGroupsResponse(groups=(yield from each(call, request.groups, entry_of)))
 
 
 def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
@@ -105,9 +108,9 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
 
 
 @handles(DeleteGroupsRequest)
-def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse | Wait:
+def delete_groups(call: Call, request: DeleteGroupsRequest) -> Turns[DeleteGroupsResponse | Wait]:
     """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
-    results = [deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)]
+    results = yield from each(call, dict.fromkeys(request.groups_names), lambda group_id: deleted(call, group_id))
     topics = call.cluster.internal_topics
     writes = [
         CoordinatorWrite(topics.partition_of(OFFSETS_TOPIC, one.group_id), partial(fail, one))

@@ -7,7 +7,7 @@ Source: KIP-79, KIP-98, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOf
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.call import Call, Turns, handles
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -35,11 +35,13 @@ NO_TIMESTAMP = -1
 NO_OFFSET = -1
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
+OPENED_ITEMS = 250
+"""What opening a batch for its timestamps counts for beside what a partition does."""
 PartitionResponse = ListOffsetsResponse.Topic.Partition
 
 
 @handles(ListOffsetsRequest)
-def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(call: Call, request: ListOffsetsRequest) -> Turns[ListOffsetsResponse]:
     """An offset for each partition asked about; one that is named twice is refused, and told of once."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         raise ApiError(
@@ -54,6 +56,8 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
                 entries[index] = PartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
             else:
                 entries[index] = partition_entry(call, topic.name, asked, request)
+            if call.has_had_its_turn(1 if asked.timestamp < 0 and asked.timestamp != MAX_TIMESTAMP else OPENED_ITEMS):
+                yield
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.Topic(name=name, partitions=list(entries.values())) for name, entries in topics.items()

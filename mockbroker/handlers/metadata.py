@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from kafka_rack import diskless
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.call import Call, handles
+from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, each, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
@@ -47,23 +47,29 @@ MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
 @handles(MetadataRequest)
-def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
+def metadata(call: Call, request: MetadataRequest) -> Turns[MetadataResponse]:
     """The brokers that are up, and the topics asked for."""
     view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
-    found = list(wanted_topics(call, request))
+    found = []
+    for one in wanted_topics(call, request):
+        found.append(one)
+        if call.has_had_its_turn():
+            yield
     topics = [one for one in found if not isinstance(one, MetadataResponse.Topic)]
     chosen = choose_diskless_leader(call, rack_id, topics)
+    with_operations = request.include_topic_authorized_operations
+    entries = []
+    for one in found:
+        if isinstance(one, MetadataResponse.Topic):
+            entries.append(one)
+        else:
+            entries.append((yield from topic_entry(call, one, chosen, with_operations)))
     return MetadataResponse(
         brokers=[broker_entry(call, broker) for broker in view.live_brokers()],
         cluster_id=call.cluster.id,
         controller_id=view.controller_id,
-        topics=[
-            one
-            if isinstance(one, MetadataResponse.Topic)
-            else topic_entry(call, one, chosen, request.include_topic_authorized_operations)
-            for one in found
-        ],
+        topics=entries,
         cluster_authorized_operations=(
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
         ),
@@ -71,7 +77,9 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
 
 
 @handles(DescribeTopicPartitionsRequest)
-def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def describe_topic_partitions(
+    call: Call, request: DescribeTopicPartitionsRequest
+) -> Turns[DescribeTopicPartitionsResponse]:
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
@@ -87,9 +95,17 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(name for name in names if name >= first_name)
-    known = {name: topic for name in wanted_names if (topic := view.topic(name)) is not None}
+    known = {}
+    for name in wanted_names:
+        topic = view.topic(name)
+        if topic is not None:
+            known[name] = topic
+        if call.has_had_its_turn():
+            yield
     chosen = choose_diskless_leader(call, rack_id, list(known.values()))
     for name in wanted_names:
+        if call.has_had_its_turn():
+            yield
         first = first_index if name == first_name else 0
         if room == 0:
             response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
@@ -229,6 +245,7 @@ def topic_on_demand(
                     cluster.internal_topics.topic(name)
                 else:
                     cluster.create_topic(name, requesting_broker_id=call.broker.id)
+                call.add_work(CREATED_ITEMS)
             except ApiError as error:
                 code = code if is_kraft else error.code
     return MetadataResponse.Topic(
@@ -239,12 +256,22 @@ def topic_on_demand(
     )
 
 
-def topic_entry(call: Call, topic: KnownTopic, chosen: DisklessChoice, with_operations: bool) -> MetadataResponse.Topic:
+def topic_entry(
+    call: Call, topic: KnownTopic, chosen: DisklessChoice, with_operations: bool
+) -> Turns[MetadataResponse.Topic]:
+    if len(topic.partitions) < TURN_ITEMS:
+        partitions = [partition_entry(call, topic, partition, chosen) for partition in topic.partitions]
+        if call.has_had_its_turn(len(partitions)):
+            yield
+    else:
+        partitions = yield from each(
+            call, topic.partitions, lambda partition: partition_entry(call, topic, partition, chosen)
+        )
     return MetadataResponse.Topic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[partition_entry(call, topic, partition, chosen) for partition in topic.partitions],
+        partitions=partitions,
         topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
     )
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.call import CREATED_ITEMS, Call, Turns, Wait, each, handles
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
@@ -47,14 +48,22 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
 
 @handles(CreateTopicsRequest)
-def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
+def create_topics(call: Call, request: CreateTopicsRequest) -> Turns[CreateTopicsResponse | Wait]:
     """Create each topic by itself; a name that comes twice is refused."""
     times = Counter(topic.name for topic in request.topics)
     handed_on = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != METADATA_LOG]
     if handed_on:
         check_deadline(call, request.timeout_ms)
-    check_total(partitions_wanted(call, handed_on))
-    checked = {name: name_error(call, name, count) for name, count in times.items()}
+    try:
+        check_total(partitions_wanted(call, handed_on))
+    except ApiError as excess:
+        excess_of = partial(refused, call, error=excess)
+        return CreateTopicsResponse(topics=(yield from each(call, request.topics, lambda one: excess_of(one.name))))
+    checked = {}
+    for name, count in times.items():
+        checked[name] = name_error(call, name, count)
+        if call.has_had_its_turn():
+            yield
     response = CreateTopicsResponse()
     for wanted in request.topics:
         error = checked[wanted.name]
@@ -64,6 +73,8 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
             response.topics.append(created(call, wanted, validate_only=request.validate_only))
         else:
             response.topics.append(refused(call, wanted.name, error))
+        if call.has_had_its_turn(1 if error else CREATED_ITEMS):
+            yield
     made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
 
     def late(_: CreateTopicsResponse) -> None:
@@ -118,7 +129,7 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             validate_only=validate_only,
             requesting_broker_id=call.broker.id,
             all_have_racks=True,
-            is_name_checked=True,
+            is_name_checked=not call.took_turns,
         )
     except ApiError as error:
         return refused(call, wanted.name, error)
@@ -159,7 +170,7 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
 
 
 @handles(DeleteTopicsRequest)
-def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
+def delete_topics(call: Call, request: DeleteTopicsRequest) -> Turns[DeleteTopicsResponse | Wait]:
     """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
     if call.version >= IDS_VERSION:
         wanted = [(topic.name, topic.topic_id) for topic in request.topics]
@@ -188,6 +199,8 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
         response.responses.append(entry)
+        if call.has_had_its_turn(1 if entry.error_code else CREATED_ITEMS):
+            yield
     gone = {topic.name: topic for topic in response.responses if not topic.error_code}
 
     def late(_: DeleteTopicsResponse) -> None:
@@ -228,7 +241,7 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
 
 
 @handles(CreatePartitionsRequest)
-def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
+def create_partitions(call: Call, request: CreatePartitionsRequest) -> Turns[CreatePartitionsResponse | Wait]:
     """Widen each topic; in ZooKeeper mode none while only some brokers have a rack, whatever is asked for.
 
     ZkAdminManager.createPartitions looks at all brokers before it looks at a topic, Kafka 1.0 to 3.9.
@@ -263,6 +276,8 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
             entry.error_code = known_code(call, error, PARTITIONS_PLACEMENT_ERROR_VERSION)
             entry.error_message = error.message
         response.results.append(entry)
+        if call.has_had_its_turn(1 if entry.error_code else CREATED_ITEMS):
+            yield
     counts = {wanted.name: wanted.count for wanted in request.topics}
     wider = {} if request.validate_only else {entry.name: entry for entry in response.results if not entry.error_code}
 

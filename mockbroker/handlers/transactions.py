@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.call import Call, Turns, Wait, handles
 from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, served_by
@@ -58,10 +58,10 @@ MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
 
 
 @handles(AddPartitionsToTxnRequest)
-def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Turns[AddPartitionsToTxnResponse]:
     """Add partitions to one transaction, since v4 to each of several, or say whether they are in it."""
     if call.version < BROKERS_VERSION:
-        results = added(
+        results = yield from added(
             call,
             request.v3_and_below_transactional_id,
             request.v3_and_below_producer_id,
@@ -72,23 +72,23 @@ def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Add
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
     last = {one.transactional_id: one.topics for one in request.transactions}
     first = {one.transactional_id: one.topics for one in reversed(request.transactions)}
-    return AddPartitionsToTxnResponse(
-        results_by_transaction=[
-            AddPartitionsToTxnResponse.Transaction(
-                transactional_id=one.transactional_id,
-                topic_results=added(
-                    call,
-                    one.transactional_id,
-                    one.producer_id,
-                    one.producer_epoch,
-                    last[one.transactional_id],
-                    first[one.transactional_id],
-                    verify_only=one.verify_only,
-                ),
-            )
-            for one in request.transactions
-        ]
-    )
+    response = AddPartitionsToTxnResponse()
+    for one in request.transactions:
+        topic_results = yield from added(
+            call,
+            one.transactional_id,
+            one.producer_id,
+            one.producer_epoch,
+            last[one.transactional_id],
+            first[one.transactional_id],
+            verify_only=one.verify_only,
+        )
+        response.results_by_transaction.append(
+            AddPartitionsToTxnResponse.Transaction(transactional_id=one.transactional_id, topic_results=topic_results)
+        )
+        if call.has_had_its_turn():
+            yield
+    return response
 
 
 def added(
@@ -100,7 +100,7 @@ def added(
     told_of: Sequence[AddPartitionsToTxnTopic],
     *,
     verify_only: bool = False,
-) -> list[AddPartitionsToTxnTopicResult]:
+) -> Turns[list[AddPartitionsToTxnTopicResult]]:
     """The outcome for each partition; nothing is added where one of them is not there.
 
     ``told_of`` are the topics of the answer where it says the same of all partitions. They are other ones where a
@@ -113,6 +113,8 @@ def added(
         why_unfit = unfit(call, one)
         if why_unfit is not ErrorCode.NONE:
             errors[one] = why_unfit
+        if call.has_had_its_turn():
+            yield
     if errors:
         errors = {one: errors.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions}
         return results_of(once_each(partitions), errors)
@@ -312,7 +314,7 @@ def when_markers_replicated(
 
 @handles(TxnOffsetCommitRequest)
 @answered_when_replicated
-def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> Turns[TxnOffsetCommitResponse]:
     """Keep offsets that count once the transaction is committed; every partition has its own error."""
     return keep_offsets(
         call,

@@ -4,15 +4,17 @@ The code it makes keeps no trail of where it is. When it fails, whatever the exc
 reference codec (:mod:`protocol.reference`) goes over the same input again to say what is wrong and where.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from ..layouts import layout
-from .decode import decoder_source
+from .decode import decoder_source, turns_decoder_source
 from .encode import encoder_source
 
 Decoder = Callable[..., tuple[Any, int]]
 Encoder = Callable[[Any], bytes]
+TurnsDecoder = Callable[..., Generator[None, None, tuple[Any, int]]]
+TurnsEncoder = Callable[[Any], Generator[None, None, bytes]]
 
 
 def compile_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
@@ -27,3 +29,17 @@ def compile_encoder(message: Any, version: int, explain: Encoder) -> Encoder:
     source = encoder_source(layout(message, version))
     source.namespace["explain"] = explain
     return source.run(f"{message.name}_v{version}_encode")
+
+
+def compile_turns_decoder(message: Any, version: int, explain: Decoder) -> TurnsDecoder:
+    """The same as a generator, which yields now and then while it reads, and returns what a decoder gives."""
+    source = turns_decoder_source(layout(message, version))
+    source.namespace["explain"] = explain
+    return source.run(f"{message.name}_v{version}_decode_in_turns")
+
+
+def compile_turns_encoder(message: Any, version: int, explain: Encoder) -> TurnsEncoder:
+    """The same as a generator, which yields now and then while it writes, and returns what an encoder gives."""
+    source = encoder_source(layout(message, version), in_turns=True)
+    source.namespace["explain"] = explain
+    return source.run(f"{message.name}_v{version}_encode_in_turns")

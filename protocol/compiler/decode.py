@@ -57,6 +57,7 @@ from .sizes import least_size, width
 from .source import Source
 from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
 
+TURN_RECORDS = 4096  # records that a decoder in turns reads before it yields
 INTERN_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
 PAUSE_FROM = 4096  # bytes of a message from which on the garbage collector waits until it is read
 
@@ -115,16 +116,24 @@ def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bo
     return any(has_nested_arrays(part, within_array=within_array) for part in parts)
 
 
+def turns_decoder_source(construct: Record) -> Source:
+    """The source of a generator that reads the same in turns, for large messages: see ``DecoderWriter``."""
+    return DecoderWriter(interning=has_numbers(construct), in_turns=True).whole(construct)
+
+
 class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
     ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array, and
     ``blob_lengths`` those that tell how long its bytes fields are. The position is the variable ``base`` plus
     ``offset``; before a loop or a branch it is settled into ``p``.
+
+    ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
+    ``turn`` counts down, and returns what a decoder returns.
     """
 
-    def __init__(self, *, interning: bool = False, pausing: bool = False) -> None:
-        self.interning, self.pausing = interning, pausing
+    def __init__(self, *, interning: bool = False, pausing: bool = False, in_turns: bool = False) -> None:
+        self.interning, self.pausing, self.in_turns = interning, pausing, in_turns
         self.large = ""
         self.source = Source("decode")
         self.source.namespace |= reading.NAMES
@@ -140,6 +149,8 @@ class DecoderWriter:
             source.add("start = p", "size = len(b)")
             if self.large:
                 source.add(f"if size > {INTERN_FROM}:", f"    return {self.large}(b, p)")
+            if self.in_turns:
+                source.add(f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # a generator also without arrays
             if self.interning:
                 source.add("interned.clear()")
             if self.pausing:
@@ -302,6 +313,25 @@ class DecoderWriter:
             return
         with source.block(f"for _ in range({count}):"):
             source.add(f"{append}({self.item(item)})")
+            self.end_of_record()
+
+    def end_of_record(self) -> None:
+        """Yield where enough records were read."""
+        if self.in_turns:
+            self.source.add("turn -= 1", "if turn <= 0:", "    yield", f"    turn = {TURN_RECORDS}")
+
+    def read_alike(self, read: str, shape: str, blobs: str, left: str, found: str) -> None:
+        """Read records of one shape as long as they come, in turns no more than are read in one."""
+        if not self.in_turns:
+            self.source.add(f"{left}, p = {read}({shape}, {blobs}, b, p, {left}, {found})")
+            return
+        few, rest = self.source.fresh("few"), self.source.fresh("rest")
+        self.source.add(
+            f"{few} = min({left}, {TURN_RECORDS})",
+            f"{rest}, p = {read}({shape}, {blobs}, b, p, {few}, {found})",
+            f"{left} -= {few} - {rest}",
+            f"turn -= {few} - {rest}",
+        )
 
     def item(self, item: Construct) -> str:
         """Read one item; give the expression that holds it."""
@@ -316,7 +346,7 @@ class DecoderWriter:
         read = source.refer("specialized", specialized_reader(item, interning=self.interning))
         source.add(f"{left} = {count}", f"{last} = None")
         with source.block(f"if {left} > {MIN_RECORDS}:"):
-            source.add(f"{left}, p = {read}(None, None, b, p, {left}, {found})")
+            self.read_alike(read, "None", "None", left, found)
         with_blobs = has_blobs(item)
         if with_blobs:
             last_blobs, blobs = source.fresh("last_blobs"), source.fresh("blobs")
@@ -330,10 +360,11 @@ class DecoderWriter:
                     source.add(f"{blobs} = ({''.join(f'{length}, ' for length in self.blob_lengths)})")
                     repeated = f"{blobs} if {blobs} == {last_blobs} else None"
                 with source.block(f"if {shape} == {last}:"):
-                    source.add(f"{left}, p = {read}({shape}, {repeated}, b, p, {left}, {found})")
+                    self.read_alike(read, shape, repeated, left, found)
                 source.add(f"{last} = {shape}")
                 if with_blobs:
                     source.add(f"{last_blobs} = {blobs}")
+            self.end_of_record()
 
     # -- records -----------------------------------------------------------------------------------------------------
 

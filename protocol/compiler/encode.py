@@ -39,13 +39,21 @@ from .source import Source
 from .specialized_decode import MIN_RECORDS
 from .specialized_encode import packs_whole, specialized_writer
 
+TURN_RECORDS = 4096  # records that an encoder in turns writes before it yields
 
-def encoder_source(construct: Record) -> Source:
-    """The source of an encoder for ``construct``."""
-    writer = EncoderWriter()
+
+def encoder_source(construct: Record, *, in_turns: bool = False) -> Source:
+    """The source of an encoder for ``construct``.
+
+    ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
+    ``turn`` counts down, and returns what an encoder returns.
+    """
+    writer = EncoderWriter(in_turns=in_turns)
     source = writer.source
     with source.block("def encode(m):"):
         source.add("out = []", "w = out.append")
+        if in_turns:
+            source.add(f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # a generator also without arrays
         with source.block("try:"):
             writer.record(construct, "m")
             writer.flush()
@@ -77,7 +85,8 @@ class EncoderWriter:
     ``run`` gathers values of fixed width, ``lengths`` the variables that tell the shape of a record in an array.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_turns: bool = False) -> None:
+        self.in_turns = in_turns
         self.source = Source("encode")
         self.source.namespace |= writing.NAMES
         self.run: list[Packed] = []
@@ -206,7 +215,13 @@ class EncoderWriter:
             one = source.fresh("i")
             with source.block(f"for {one} in {items}:"):
                 self.item(item, one)
+                self.end_of_records("1")
         self.lengths = outer
+
+    def end_of_records(self, number: str) -> None:
+        """Yield where enough records were written."""
+        if self.in_turns:
+            self.source.add(f"turn -= {number}", "if turn <= 0:", "    yield", f"    turn = {TURN_RECORDS}")
 
     def item(self, item: Construct, one: str) -> None:
         """Write one item of an array."""
@@ -222,7 +237,10 @@ class EncoderWriter:
         index, one, last, shape = (source.fresh(stem) for stem in ("index", "r", "last", "shape"))
         write = source.refer("specialized", specialized_writer(item))
         source.add(f"{index} = 0", f"{last} = None")
+        before = source.fresh("before")
         with source.block(f"while {index} < {count}:"):
+            if self.in_turns:
+                source.add(f"{before} = {index}")
             source.add(f"{one} = {items}[{index}]", f"{index} += 1")
             self.item(item, one)
             with source.block(f"if {count} > {MIN_RECORDS}:"):
@@ -230,6 +248,7 @@ class EncoderWriter:
                 with source.block(f"if {shape} == {last}:"):
                     source.add(f"{index} = {write}({shape}, {items}, {index}, {count}, w)")
                 source.add(f"{last} = {shape}")
+            self.end_of_records(f"{index} - {before}")
 
     # -- records -----------------------------------------------------------------------------------------------------
 

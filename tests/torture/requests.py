@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import protocol
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
+from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
+from protocol.apis.find_coordinator import FindCoordinatorRequest
+from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
 from protocol.apis.groups import DescribeGroupsRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
 from protocol.apis.produce import ProduceRequest
-from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest
-from protocol.apis.transactions import AddPartitionsToTxnRequest
+from protocol.apis.topics import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteRecordsRequest,
+    DeleteTopicsRequest,
+)
+from protocol.apis.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from protocol.records import Codec, Record, build_batch
 from tests.torture.target import MB, Client, Target, request_bytes
 
 TOPIC = "orders"
 OPTIONS = ("--topic", f"{TOPIC}:1:1")
-DOUBLES = 100_000
+DOUBLES = NAMES = 100_000
 JOIN_VERSION, PROTOCOLS, MEMBERS = 3, 20_000, 2_000
 
 
@@ -151,11 +159,45 @@ def bombs(target: Target) -> None:
 
 def many_in_transaction(target: Target) -> None:
     """AddPartitionsToTxn names 200,000 partitions that are not there."""
-    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=TOPIC, partitions=list(range(200_000)))
+    topic = AddPartitionsToTxnTopic(name=TOPIC, partitions=list(range(200_000)))
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="one", v3_and_below_producer_id=1, v3_and_below_topics=[topic]
     )
     target.client().ask(request, 3)
+
+
+def many_names(target: Target) -> None:
+    """Requests of eight APIs that name 100,000 things each."""
+    client = target.client()
+    names = [f"none-{number}" for number in range(NAMES)]
+    numbers = range(NAMES)
+    resources = [DescribeConfigsRequest.Resource(resource_type=2, resource_name=name) for name in names]
+    listed = [ListOffsetsRequest.Topic.Partition(partition_index=number, timestamp=-1) for number in numbers]
+    deleted = [DeleteRecordsRequest.Topic.Partition(partition_index=number) for number in numbers]
+    committed = [OffsetCommitRequest.Topic.Partition(partition_index=number) for number in numbers]
+    fetched = OffsetFetchRequest.Group.Topic(name=TOPIC, partition_indexes=list(numbers))
+    for request, version in (
+        (DescribeConfigsRequest(resources=resources), 4),
+        (DescribeGroupsRequest(groups=names), 5),
+        (FindCoordinatorRequest(coordinator_keys=names), 4),
+        (ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsRequest.Topic(name=TOPIC, partitions=listed)]), 7),
+        (DeleteTopicsRequest(topic_names=names, timeout_ms=1000), 5),
+        (DeleteRecordsRequest(topics=[DeleteRecordsRequest.Topic(name=TOPIC, partitions=deleted)]), 2),
+        (OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequest.Topic(name=TOPIC, partitions=committed)]), 8),
+        (OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="g", topics=[fetched])]), 8),
+    ):
+        client.send(request_bytes(request, version))
+        client.receive()
+
+
+def refused_topics(target: Target) -> None:
+    """A CreateTopics of 100,000 topics, which are too many."""
+    topics = [
+        CreateTopicsRequest.Topic(name=f"n-{number}", num_partitions=1, replication_factor=1) for number in range(NAMES)
+    ]
+    client = target.client()
+    client.send(request_bytes(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7))
+    client.receive()
 
 
 def many_described(target: Target) -> None:
@@ -183,5 +225,7 @@ ATTACKS = {
         bombs,
         many_in_transaction,
         many_described,
+        many_names,
+        refused_topics,
     )
 }

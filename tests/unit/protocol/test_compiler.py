@@ -1,16 +1,22 @@
 """What the compiler promises beyond agreeing with the constructs on small messages, as tests/property holds it to."""
 
+from random import Random
+
 import pytest
 
 import protocol
 from protocol import reference
 from protocol.apis.classic_group import JoinGroupResponse
 from protocol.apis.fetch import FetchResponse
+from protocol.apis.group_offsets import OffsetFetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
-from protocol.codec import codec
+from protocol.codec import Codec, codec
+from protocol.compiler import decode as decoding
+from protocol.compiler import encode as encoding
 from protocol.compiler.decode import INTERN_FROM, decoder_source
 from protocol.compiler.encode import encoder_source
 from protocol.compiler.specialized_decode import LoopWriter, NotSpecializable
+from protocol.fuzz.generation import maker
 from protocol.layouts import layout
 
 Topic = MetadataResponse.Topic
@@ -190,3 +196,48 @@ def test_neighbouring_fields_of_fixed_width_are_one_unpack_and_one_pack():
     construct = layout(MetadataResponse, 12)
     assert "_unpack_from_hlllB(b, p)" in decoder_source(construct).text()
     assert "_pack_16sBB(" in encoder_source(construct).text()
+
+
+def driven(turns):
+    """What a codec in turns gives, and how many turns that took."""
+    count = 1
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            return end.value, count
+        count += 1
+
+
+@pytest.mark.parametrize("records", [1, 7, 100])
+def test_turns_give_what_is_given_at_once_in_every_message_and_version(monkeypatch, records):
+    monkeypatch.setattr(decoding, "TURN_RECORDS", records)
+    monkeypatch.setattr(encoding, "TURN_RECORDS", records)
+    chance = Random(records)
+    for message in (MetadataRequest, MetadataResponse, FetchResponse, JoinGroupResponse, OffsetFetchResponse):
+        for version in message.valid_versions:
+            whole, turns = codec(message, version), Codec(message, version)
+            for _ in range(5):
+                made = maker(message, version).make(chance)
+                data = whole.encode(made)
+                assert driven(turns.turns_encoder()(made))[0] == data
+                assert driven(turns.turns_decoder()(data))[0] == whole.decode(data)
+
+
+@VERSIONS
+def test_a_codec_in_turns_yields_between_records_of_one_shape_and_of_many(version):
+    for replicas in (lambda _: 3, lambda number: number % 4):
+        message = one_topic([partition(number, replicas(number)) for number in range(3 * decoding.TURN_RECORDS)])
+        data, turns = driven(codec(MetadataResponse, version).turns_encoder()(message))
+        assert (data, turns >= 3) == (protocol.encode(message, version), True)
+        (read, end), turns = driven(codec(MetadataResponse, version).turns_decoder()(data))
+        assert (read, end, turns >= 3) == (message, len(data), True)
+
+
+def test_a_codec_in_turns_refuses_what_is_refused_at_once():
+    found = codec(MetadataRequest, 9)
+    data = found.encode(MetadataRequest(topics=[MetadataRequest.Topic(name="orders")]))
+    with pytest.raises(protocol.DecodeError):
+        driven(found.turns_decoder()(data[:-1]))
+    with pytest.raises(protocol.EncodeError, match="name"):
+        driven(found.turns_encoder()(MetadataRequest(topics=[MetadataRequest.Topic(name=None)])))

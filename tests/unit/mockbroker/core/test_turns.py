@@ -1,0 +1,175 @@
+"""Requests that name very many things are dealt with in turns, between which others have theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.call import TURN_ITEMS
+from mockbroker.core.path import LARGE_FRAME_BYTES
+from mockbroker.core.simulation import Simulation
+from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.fetch import FetchRequest
+from protocol.apis.find_coordinator import FindCoordinatorRequest
+from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
+from protocol.apis.groups import DescribeGroupsRequest
+from protocol.apis.list_offsets import ListOffsetsRequest
+from protocol.apis.metadata import MetadataRequest
+from protocol.apis.topics import CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest
+from protocol.error_codes import ErrorCode
+from tests.unit.mockbroker.core.client import Client
+from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce
+
+TURNS = 3
+NAMES = [f"none-{number}" for number in range(TURNS * TURN_ITEMS)]
+NUMBERS = range(len(NAMES))
+
+
+def list_offsets() -> ListOffsetsRequest:
+    partitions = [ListOffsetsRequest.Topic.Partition(partition_index=number, timestamp=-1) for number in NUMBERS]
+    return ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsRequest.Topic(name="orders", partitions=partitions)])
+
+
+def fetch() -> FetchRequest:
+    partitions = [FetchRequest.Topic.Partition(partition=number, partition_max_bytes=100) for number in NUMBERS]
+    return FetchRequest(max_wait_ms=0, topics=[FetchRequest.Topic(topic="orders", partitions=partitions)])
+
+
+def offset_commit() -> OffsetCommitRequest:
+    partitions = [OffsetCommitRequest.Topic.Partition(partition_index=number) for number in NUMBERS]
+    return OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequest.Topic(name="orders", partitions=partitions)])
+
+
+def delete_records() -> DeleteRecordsRequest:
+    partitions = [DeleteRecordsRequest.Topic.Partition(partition_index=number) for number in NUMBERS]
+    return DeleteRecordsRequest(topics=[DeleteRecordsRequest.Topic(name="orders", partitions=partitions)])
+
+
+def offset_fetch() -> OffsetFetchRequest:
+    topic = OffsetFetchRequest.Group.Topic(name="orders", partition_indexes=list(NUMBERS))
+    return OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="g", topics=[topic])])
+
+
+LARGE = {
+    "Metadata": (
+        MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in NAMES], allow_auto_topic_creation=False),
+        9,
+        lambda answer: [topic.name for topic in answer.topics] == NAMES,
+    ),
+    "DescribeConfigs": (
+        DescribeConfigsRequest(
+            resources=[DescribeConfigsRequest.Resource(resource_type=2, resource_name=name) for name in NAMES]
+        ),
+        4,
+        lambda answer: [one.resource_name for one in answer.results] == NAMES,
+    ),
+    "DescribeGroups": (
+        DescribeGroupsRequest(groups=NAMES),
+        5,
+        lambda answer: [group.group_id for group in answer.groups] == NAMES,
+    ),
+    "FindCoordinator": (
+        FindCoordinatorRequest(coordinator_keys=NAMES),
+        4,
+        lambda answer: [one.key for one in answer.coordinators] == NAMES,
+    ),
+    "CreateTopics": (
+        CreateTopicsRequest(
+            topics=[CreateTopicsRequest.Topic(name=name, num_partitions=2, replication_factor=1) for name in NAMES],
+            timeout_ms=1000,
+        ),
+        7,
+        lambda answer: {one.error_code for one in answer.topics} == {ErrorCode.POLICY_VIOLATION},
+    ),
+    "DeleteTopics": (
+        DeleteTopicsRequest(topic_names=NAMES, timeout_ms=1000),
+        5,
+        lambda answer: [one.name for one in answer.responses] == NAMES,
+    ),
+    "ListOffsets": (list_offsets(), 7, lambda answer: len(answer.topics[0].partitions) == len(NAMES)),
+    "Fetch": (fetch(), 12, lambda answer: len(answer.responses[0].partitions) == len(NAMES)),
+    "DeleteRecords": (delete_records(), 2, lambda answer: len(answer.topics[0].partitions) == len(NAMES)),
+    "OffsetCommit": (offset_commit(), 8, lambda answer: len(answer.topics[0].partitions) == len(NAMES)),
+    "OffsetFetch": (offset_fetch(), 8, lambda answer: len(answer.groups[0].topics[0].partitions) == len(NAMES)),
+}
+
+
+@pytest.fixture
+def sim() -> Simulation:
+    """One broker, which leads the topic orders."""
+    sim = Simulation(racks="a", seed=0)
+    sim.cluster.create_topic("orders", 1, 1)
+    return sim
+
+
+def answered(sim: Simulation, ticket: int) -> Any:
+    """The answer to a call that takes turns, each of them a millisecond."""
+    for _ in range(100 * TURNS):
+        if ticket in sim.replies:
+            return sim.replies[ticket]
+        sim.advance(ms=1)
+    raise AssertionError("no answer")
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_others_are_answered_while_a_large_request_takes_turns(sim, name):
+    request, version, is_whole = LARGE[name]
+    ticket = sim.send(request, version=version)
+    for _ in range(TURNS - 1):
+        assert ticket not in sim.replies
+        assert sim.ask(MetadataRequest(topics=[])).topics == []
+        sim.advance(ms=1)
+    assert is_whole(answered(sim, ticket))
+
+
+def test_a_large_frame_is_read_in_turns_before_it_is_looked_at(sim):
+    names = [f"{number:0300}" for number in range(LARGE_FRAME_BYTES // 300 * 2)]
+    request = MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in names])
+    ticket = sim.send(request, version=9)
+    assert [one.name for one in answered(sim, ticket).topics] == names
+
+
+def test_a_large_frame_that_is_no_request_ends_its_connection(sim):
+    client = Client(sim)
+    frame = bytearray(client.frame(FindCoordinatorRequest(coordinator_keys=["x" * 30_000] * 50), 4))
+    frame[-1] = 1
+    client.write(bytes(frame))
+    sim.advance(ms=10)
+    assert "are not this message" in client.connection.closed
+
+
+def test_a_client_that_goes_takes_its_turns_with_it(sim):
+    client = Client(sim)
+    client.write(client.frame(LARGE["Metadata"][0], 9))
+    client.connection.stopped()
+    assert sim.engine.parked_calls == 0
+    sim.advance(ms=10)
+    assert client.frames() == []
+
+
+def test_a_topic_that_another_makes_between_two_turns_is_not_made_twice(sim):
+    wanted = [
+        CreateTopicsRequest.Topic(name=f"new-{number}", num_partitions=1, replication_factor=1) for number in range(60)
+    ]
+    ticket = sim.send(CreateTopicsRequest(topics=wanted, timeout_ms=10_000, validate_only=False), version=7)
+    last = wanted[-1].name
+    sim.cluster.create_topic(last, 1, 1)
+    errors = {one.name: one.error_code for one in answered(sim, ticket).topics}
+    assert errors.pop(last) == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert set(errors.values()) == {0}
+
+
+def test_a_fetch_that_records_overtake_between_two_turns_does_not_wait_for_them(sim):
+    request = fetch_request(max_wait_ms=60_000)
+    sim.cluster.create_topic("wide", 2 * TURN_ITEMS, 1)
+    partitions = [
+        FetchRequest.Topic.Partition(partition=number, partition_max_bytes=1000) for number in range(2 * TURN_ITEMS)
+    ]
+    request.topics.append(FetchRequest.Topic(topic="wide", partitions=partitions))
+    ticket = sim.send(request, version=12)
+    for _ in range(2):  # the first turn reads the request, the second one partitions
+        sim.advance(ms=1)
+    assert ticket not in sim.replies
+    produce(sim, batch(b"late"))
+    assert answered(sim, ticket).error_code == 0
