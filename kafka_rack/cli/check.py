@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
 from kafka_rack.cli.whole_numbers import whole_number
+from kafka_rack.printable import printable
 
 if TYPE_CHECKING:
     from kafka_rack.consistency import HistorySettings
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     for one in checked:
         for problem in one.problems[:MAX_PROBLEMS]:
-            sys.stderr.write(f"kafka-rack check: {problem.file}, byte {problem.offset}: {problem.reason}\n")
+            sys.stderr.write(f"kafka-rack check: {problem.file}, byte {problem.offset}: {printable(problem.reason)}\n")
         if len(one.problems) > MAX_PROBLEMS:
             sys.stderr.write(f"kafka-rack check: and {len(one.problems) - MAX_PROBLEMS} more in {one.name}\n")
     is_consistent = all(one.report.is_consistent for one in checked)

@@ -90,7 +90,7 @@ def reasons(result: Mapping[str, Any], currency: str) -> list[str]:
     for row in shown:
         if row["avoidable"] != "no":
             details = f" ({row['details'][0]})" if row["details"] else ""
-            lines.append(f"{row['reason']}: {row['what']}{details}; {row['fix']}")
+            lines.append(printable(f"{row['reason']}: {row['what']}{details}; {row['fix']}"))
     return lines
 
 

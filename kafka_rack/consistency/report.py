@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_rack.consistency.kinds import KINDS, Kind
+from kafka_rack.printable import printable
 
 
 class Anomaly(NamedTuple):
@@ -95,7 +96,7 @@ class Report:
                     part.append(f"  {kind} ({count}): {meaning}")
                     shown = [x for x in self.anomalies if x.kind == kind and x.is_permitted is is_permitted]
                     for anomaly in shown:
-                        part += [f"    {anomaly.evidence}", f"      {anomaly.reason}"]
+                        part += [f"    {printable(anomaly.evidence)}", f"      {anomaly.reason}"]
                     if count > len(shown):
                         part.append(f"    and {count - len(shown)} more")
             lines += [heading, *part] if part else []

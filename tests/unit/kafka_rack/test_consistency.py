@@ -358,3 +358,10 @@ def test_what_is_no_operation_is_refused():
         check(["x"])
     with pytest.raises(ValueError, match="max_records: expected 2 or more, got 1"):
         check([], max_records=1)
+
+
+def test_a_name_out_of_a_capture_writes_no_lines_of_its_own():
+    history = [*LOST[:3], poll((0, "a"), (2, "c"), client="reader\nconsistent: all is well\x1b[2J")]
+    report = str(check(history))
+    assert r"reader\x0aconsistent: all is well\x1b[2J" in report
+    assert not any(line.startswith("consistent") for line in report.splitlines())

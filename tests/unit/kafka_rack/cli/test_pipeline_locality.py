@@ -108,7 +108,7 @@ def test_a_screen_shows_totals_pairs_reasons_and_notes():
                 "what": "names none",
                 "fix": "set it",
                 "avoidable": "yes",
-                "details": ["AZ-A is almost az-a"],
+                "details": ["AZ-A is almost az-a\nall is well\x1b[2J"],
                 "bytes": 2**20,
                 "month": month("40", saves="30", most="40"),
             },
@@ -133,6 +133,6 @@ def test_a_screen_shows_totals_pairs_reasons_and_notes():
     assert "az-a  az-b  2.00 KiB  $4.00    consume, other" in lines
     assert sum(line.startswith("az-a") for line in lines) == 1
     assert "no_client_rack  1.00 MiB  yes        $30.00 to $40.00" in lines
-    assert "no_client_rack: names none (AZ-A is almost az-a); set it" in lines
+    assert r"no_client_rack: names none (AZ-A is almost az-a\x0aall is well\x1b[2J); set it" in lines
     assert not any(line.startswith("redirect:") for line in lines)
     assert lines[-2:] == ["and 2 notes more in locality.json", "Prices are so. Results below here"]
