@@ -19,7 +19,16 @@ from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 
-STAGES = ("read_header", "gate_version", "open_session", "check_limits", "inject_faults", "answer_cached", "handle")
+STAGES = (
+    "read_header",
+    "gate_version",
+    "open_session",
+    "read_body",
+    "check_limits",
+    "inject_faults",
+    "answer_cached",
+    "handle",
+)
 
 
 def test_the_stages_are_these_in_this_order(sim):
