@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack import diskless
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER
+from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.security.authentication import Authenticator
-
-ANONYMOUS = "User:ANONYMOUS"
-"""The principal of a listener that asks for no authentication. Source: KafkaPrincipal, Apache Kafka."""
 
 
 class RackSource(Enum):

@@ -30,7 +30,6 @@ from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.faults.matching import Hit
 from mockbroker.core.path import Respond, Verdict
 from mockbroker.core.subjects import subjects_of, topic_name
-from mockbroker.session import ANONYMOUS
 from mockbroker.state.security.acls import (
     ALTER,
     ALTER_CONFIGS,
@@ -50,6 +49,7 @@ from mockbroker.state.security.acls import (
     WRITE,
 )
 from mockbroker.state.security.authorizer import Access
+from mockbroker.state.security.protocols import ANONYMOUS
 from mockbroker.state.topics.topic import INTERNAL_TOPICS
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID

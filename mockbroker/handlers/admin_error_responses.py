@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.session import ANONYMOUS
+from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:
     from mockbroker.handlers.error_responses import Builder, RequestError

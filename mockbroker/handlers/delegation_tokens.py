@@ -9,8 +9,8 @@ Source: KIP-48, KIP-373; KafkaApis.allowTokenRequests, Apache Kafka 4.4.
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.session import ANONYMOUS
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.protocols import ANONYMOUS
 from protocol.apis.delegation_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,

@@ -11,7 +11,8 @@ from aiokafka.errors import KafkaError
 from confluent_kafka import Producer
 
 from mockbroker.adapters.server import MockCluster
-from tests.interop.fetched import java_program, skipped_without_tools
+from tests.interop import login_programs
+from tests.interop.fetched import java_program, needs_programs, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
 
@@ -84,3 +85,47 @@ def test_java_gets_in_with_the_right_password_alone():
         "secret": [f"{one}: [orders]" for one in MECHANISMS],
         "guessed": [f"{one}: SaslAuthenticationException" for one in MECHANISMS],
     }
+
+
+LOGINS = [
+    (mechanism, user, password)
+    for mechanism in MECHANISMS
+    for user, password in (("alice", "secret"), ("alice", "guessed"), ("bob", "builder"))
+]
+"""The right password, a wrong one, and that of somebody who may not write."""
+AUTHORIZED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:alice",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("library", "said"),
+    [
+        ("franz_go", ["sent", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"]),
+        ("kafka_go", ["sent", "SASL Authentication Failed", "Unknown Topic Or Partition"]),  # it asks for all topics
+        ("kafkajs", ["sent", "KafkaJSSASLAuthenticationError", "TOPIC_AUTHORIZATION_FAILED"]),
+    ],
+)
+def test_a_library_gets_in_with_the_right_password_and_writes_where_it_may(library, said):
+    with skipped_without_tools():
+        command = login_programs.program(library)
+    users = {**USERS, "bob": "builder"}
+    with MockCluster(1, topics={"orders": 1}, users=users, settings=AUTHORIZED) as cluster:
+        heard = login_programs.results(command, cluster.bootstrap_servers, "orders", LOGINS)
+    assert heard == said * len(MECHANISMS)
+
+
+@pytest.mark.slow
+def test_kcat_gets_in_with_the_right_password_and_writes_where_it_may():
+    """By PLAIN; that of Debian 12 has a librdkafka whose SCRAM no Kafka since CVE-2024-56128 takes."""
+    with skipped_without_tools():
+        needs_programs("kcat")
+    users = {**USERS, "bob": "builder"}
+    with MockCluster(1, topics={"orders": 1}, users=users, settings=AUTHORIZED) as cluster:
+        servers = cluster.bootstrap_servers
+        in_, out, denied = (login_programs.kcat(servers, "orders", login) for login in LOGINS[:3])
+    assert in_[0] == 0
+    assert (out[0], "Local: Authentication failure" in out[1]) == (1, True)
+    assert (denied[0], "Broker: Topic authorization failed" in denied[1]) == (1, True)

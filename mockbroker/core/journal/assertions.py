@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.journal.entry import Entry, Share
 from mockbroker.core.journal.filters import FIELDS, FilterError, Filters, Pattern, hint, pattern_of, text_of
-from mockbroker.session import ANONYMOUS
+from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:
     from mockbroker.core.journal.journal import Journal

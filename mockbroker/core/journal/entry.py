@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from mockbroker.session import ANONYMOUS
+from mockbroker.state.security.protocols import ANONYMOUS
 
 LENGTH_BYTES = 4
 """In front of each frame on the wire."""

@@ -12,6 +12,8 @@ SECURITY_PROTOCOLS = {PLAINTEXT: 0, SSL: 1, SASL_PLAINTEXT: 2, SASL_SSL: 3}
 """The numbers that records of registered brokers have for them."""
 WITH_SASL = frozenset({SASL_PLAINTEXT, SASL_SSL})
 WITH_TLS = frozenset({SSL, SASL_SSL})
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of a listener that asks for no authentication. Source: KafkaPrincipal, Apache Kafka."""
 
 
 def protocols_in(text: str) -> dict[str, str]:
