@@ -93,6 +93,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let users do what access control allows, and the first --user everything unless super.users is set",
     )
     option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
+    option("--data-dir", metavar="DIR", help="where the cluster is kept (docs/durability.md)")
+    option(
+        "--read-only",
+        action="store_true",
+        help="serve what a real Kafka 4.4 left in --data-dir, the log directory of its cluster's only broker:\n"
+        "what writes is refused, and nothing in it changes",
+    )
     option("--faults", metavar="FILE", help="what is to go wrong from the start, as JSON or YAML (docs/faults.md)")
     option(
         "--emulate",
@@ -154,6 +161,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     for name in ("control_file", "control_host", "control_name", "control_token_file"):
         if getattr(arguments, name) and arguments.control_port is None:
             raise UsageError(f"--{name.replace('_', '-')} needs --control-port")
+    check_data_dir(arguments)
     check_ready_fd(arguments.ready_fd)
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
@@ -177,6 +185,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             emulate=arguments.emulate,
             users=users,
             authorize=arguments.authorize,
+            read_only=arguments.data_dir if arguments.read_only else None,
         )
         for name, partitions, replication_factor in topics:
             cluster.create_topic(name, partitions, replication_factor)
@@ -184,10 +193,8 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             cluster.create_topic(name, partitions, diskless=True)
         for fault in faults:
             cluster.faults.add(fault)
-    except ApiError as error:
-        raise UsageError(error.message or str(error)) from None
-    except (ValueError, KafkaRackError) as error:
-        raise UsageError(str(error)) from None
+    except (ApiError, ValueError, KafkaRackError, OSError) as error:
+        raise complaint_of(error) from None
     if cluster.settings_without_effect and not arguments.quiet:
         sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
     raise_open_files_limit()
@@ -324,6 +331,28 @@ def watch_parent(loop: asyncio.AbstractEventLoop, parent: int, ended: asyncio.Ev
     loop.call_later(PARENT_LOOK_S, watch_parent, loop, parent, ended)
 
 
+def complaint_of(error: Exception) -> UsageError | CommandError:
+    """What to say of a cluster that cannot be as it was asked for."""
+    if isinstance(error, OSError):
+        return CommandError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return UsageError(getattr(error, "message", None) or str(error))
+
+
+def check_data_dir(arguments: argparse.Namespace) -> None:
+    """Refuse options that contradict a directory that stays as it is. Raises UsageError."""
+    if not arguments.read_only:
+        if arguments.data_dir is not None:
+            raise UsageError("--data-dir needs --read-only")
+        return
+    if arguments.data_dir is None:
+        raise UsageError("--read-only needs --data-dir")
+    for option in ("brokers", "racks", "topic", "diskless_topic", "emulate"):
+        if getattr(arguments, option):
+            raise UsageError(
+                f"--{option.replace('_', '-')} and --read-only exclude each other: the directory has all of it"
+            )
+
+
 def check_ready_fd(number: int | None) -> None:
     """Refuse a file descriptor that nobody has opened. Raises UsageError."""
     if number is None:
@@ -391,7 +420,7 @@ def brokers_from(
         except PropertiesError as error:
             raise UsageError(str(error)) from None
         return brokers, {**shared, **settings}
-    count = 3 if arguments.brokers is None else arguments.brokers
+    count = (1 if arguments.read_only else 3) if arguments.brokers is None else arguments.brokers
     if count < 1:
         raise UsageError(f"--brokers: expected 1 or more, got {count}")
     racks = "a,b,c" if arguments.racks is None else arguments.racks

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.key_file import WatchedFile
+    from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults import Faults
@@ -65,6 +66,9 @@ class MockCluster(StateCommands):
             they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
+        read_only: the data directory of a Kafka 4.4 that had one broker, which is served and stays as it is: what
+            writes is refused, and ``racks`` and the number of brokers do not count (docs/durability.md). Raises
+            KafkaDirectoryError: a broker runs on it, or it is another's.
         users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
             have the security protocol SASL_PLAINTEXT (docs/security.md).
         authorize: users may do what access control allows, and the first one everything (docs/admin.md).
@@ -105,6 +109,7 @@ class MockCluster(StateCommands):
         emulate: str | None = None,
         users: Mapping[str, str] | None = None,
         authorize: bool = False,
+        read_only: Path | str | None = None,
     ) -> None:
         if authorize:
             from mockbroker.state.security.authorizing import authorizing
@@ -112,7 +117,7 @@ class MockCluster(StateCommands):
             settings = authorizing(settings or {}, users or {})
         if isinstance(brokers, int):
             brokers = numbered_brokers(
-                brokers,
+                brokers if read_only is None else 1,
                 racks,
                 host,
                 port,
@@ -120,13 +125,23 @@ class MockCluster(StateCommands):
                 settings=settings,
                 protocol="SASL_PLAINTEXT" if users else "PLAINTEXT",
             )
-        self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
+        self._read_only_store: ReadOnlyLogStore | None = None
+        if read_only is None:
+            self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
+        else:
+            from mockbroker.adapters.storage.read_only_cluster import open_read_only
+
+            self.state, self._read_only_store = open_read_only(read_only, brokers, settings, seed=seed)
         self.state.security.open_file = open_key_file
         self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
         self.state.security.check(self.state)
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
+        if self.state.is_read_only:
+            from mockbroker.core.read_only import refuse_writes
+
+            self._runtime.engine.path.limits.append(refuse_writes)
         if journal is not False:
             self._runtime.engine.path.observers.append(self.journal)
         if traffic and journal is not False:
@@ -211,6 +226,8 @@ class MockCluster(StateCommands):
             self._runtime.capture.close()
             self._runtime.capture = None
         self.state.close()
+        if self._read_only_store is not None:
+            self._read_only_store.close()
 
     # what a test asks
 
@@ -366,6 +383,8 @@ class MockCluster(StateCommands):
         >>> asyncio.run(main())
         ['orders', 'payments'] ['orders']
         """
+        if self.state.is_read_only:
+            raise ValueError("a cluster that serves a data directory read-only has no forks")
         return self._forked(self._now())
 
     async def reset(self) -> None:

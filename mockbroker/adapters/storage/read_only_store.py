@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from mockbroker.adapters.storage.batch_scan import Scan, ScannedBatch, check_batch, scan
 from mockbroker.adapters.storage.checkpoint_files import LEADER_EPOCHS, read_checkpoint
@@ -27,6 +27,9 @@ from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment
 from protocol.error_codes import ErrorCode
 from protocol.records import CorruptRecordError
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
 
 log = logging.getLogger("mockbroker.storage")
 
@@ -111,15 +114,15 @@ class ReadOnlyLog(Log):
 
 @dataclass(slots=True, eq=False)
 class ReadOnlyLogStore:
-    """The logs of a Kafka broker's directory; those of partitions that it lacks are in memory.
-
-    ``filled`` gives none of them: nothing is to be looked after.
-    """
+    """The logs of a Kafka broker's directory; those of partitions that it lacks are in memory."""
 
     directory: KafkaDirectory
     _reader: FileReader = field(default_factory=FileReader)
     _logs: dict[tuple[bytes, int], Log] = field(default_factory=dict)
     _others: MemoryLogStore = field(default_factory=MemoryLogStore)
+
+    def attach(self, cluster: Cluster) -> None:
+        """Nothing is asked of the cluster."""
 
     def open(self, topic_id: bytes, partition: int) -> Log:
         key = (topic_id, partition)
@@ -141,13 +144,14 @@ class ReadOnlyLogStore:
         return (topic_id, partition) in self.directory.partitions or self._others.has(topic_id, partition)
 
     def filled(self) -> Iterator[tuple[bytes, int]]:
-        return iter(())
+        return iter(sorted(self.directory.partitions))
 
     def delete(self, topic_id: bytes) -> None:
         self._others.delete(topic_id)
 
-    def fork(self) -> MemoryLogStore:
-        raise ValueError("a cluster that serves a data directory read-only cannot be forked")
+    def fork(self) -> ReadOnlyLogStore:
+        """The same logs, which nothing changes; those in memory go on by themselves."""
+        return ReadOnlyLogStore(self.directory, self._reader, self._logs, self._others.fork())
 
     def close(self) -> None:
         self._reader.close()

@@ -66,7 +66,9 @@ class LogUpkeep:
                 self._schedule_expiry(partition, now_ms)
 
     def watch_all(self, now_ms: int) -> None:
-        """Begin with all partitions that have records, after a restart."""
+        """Begin with all partitions that have records, after a restart; with none where logs stay as they are."""
+        if self.cluster.is_read_only:
+            return
         topics = self.cluster.topic_by_id
         filled = self.cluster.log_store.filled()
         self.watch([topics[topic_id].partitions[index] for topic_id, index in filled if topic_id in topics], now_ms)

@@ -327,7 +327,13 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
         (["--racks", "", "--listener-per-rack"], "--listener-per-rack needs --racks"),
         (["--racks", ",", "--listener-per-rack"], "--listener-per-rack needs --racks"),
         (["--faults", "none.json"], "--faults none.json: cannot be read: No such file or directory"),
-        (["--data-dir", "x"], "unrecognized arguments: --data-dir x"),
+        (["--no-such"], "unrecognized arguments: --no-such"),
+        (["--read-only"], "--read-only needs --data-dir"),
+        (["--read-only", "--data-dir", "x", "--topic", "a"], "--topic and --read-only exclude each other"),
+        (
+            ["--read-only", "--data-dir", "/"],
+            "expected a Kafka broker's log directory, but there is no meta.properties",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(capsys, options, words):

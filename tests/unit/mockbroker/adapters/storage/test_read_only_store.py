@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from mockbroker.adapters.storage.kafka_directory import KafkaDirectory, KafkaDirectoryError
+from mockbroker.adapters.storage.kafka_metadata import read_metadata
+from mockbroker.adapters.storage.read_only_cluster import check_image, open_read_only
 from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
+from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.image import Image
+from protocol.embedded.metadata_brokers import RegisterBrokerRecord
+from protocol.embedded.metadata_settings import FeatureLevelRecord
 from tests.storage.data_directories import KINDS, recorded, unpack
 
 
@@ -135,3 +142,41 @@ def test_a_directory_on_which_a_broker_runs_is_refused(tmp_path):
             KafkaDirectory.open(place)
         broker.communicate(b"\n")
     KafkaDirectory.open(place).close()
+
+
+@pytest.mark.parametrize(
+    ("level", "brokers", "words"),
+    [
+        (99, (0,), r"expected metadata\.version 7 to 33, which Kafka 4\.4 opens, got 99"),
+        (None, (0,), "got None"),
+        (33, (0, 1), "expected a cluster of broker 0 alone, but 0, 1 registered"),
+        (33, (), "but no broker registered"),
+    ],
+)
+def test_what_kafka_would_not_open_or_was_not_alone_is_refused(tmp_path, level, brokers, words):
+    image = Image()
+    if level is not None:
+        image.apply(FeatureLevelRecord(name="metadata.version", feature_level=level))
+    for broker in brokers:
+        image.apply(RegisterBrokerRecord(broker_id=broker))
+    with pytest.raises(KafkaDirectoryError, match=words):
+        check_image(tmp_path, image, 0)
+
+
+def test_a_directory_without_the_metadata_log_is_refused_and_given_back(tmp_path):
+    place = unpack("stopped", tmp_path)
+    shutil.rmtree(place / "one" / "__cluster_metadata-0")
+    with pytest.raises(KafkaDirectoryError, match="expected __cluster_metadata-0"):
+        open_read_only(place, [Broker(0, None)])
+
+
+def test_the_metadata_log_goes_on_behind_its_newest_snapshot_and_ends_where_it_is_torn(tmp_path):
+    (directory,) = unpack("stopped", tmp_path).glob("*/__cluster_metadata-0")
+    whole = read_metadata(directory)
+    assert set(whole.scram_credentials) == {("alice", 1)}  # made behind the snapshot
+    log = directory / "00000000000000000000.log"
+    log.write_bytes(log.read_bytes() + b"torn")
+    assert read_metadata(directory).features == whole.features
+    for path in directory.glob("*058-*.checkpoint"):
+        path.unlink()
+    assert read_metadata(directory).topics.keys() == whole.topics.keys()
