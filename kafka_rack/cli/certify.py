@@ -4,7 +4,8 @@
 
 {bootstrap}, {rack}, {topic} and {group} are filled in, and in the environment of each process there are
 KAFKA_BOOTSTRAP_SERVERS, KAFKA_CLIENT_RACK, KAFKA_TOPIC and KAFKA_GROUP_ID. What the program only reads is fed from
-here.
+here. With --command-config brokers ask for TLS or a login, and {config} and KAFKA_COMMAND_CONFIG say where the
+properties are that meet this.
 A follower lags, leaders and a replica move, a rack stops and comes back. docs/certify.md says what is checked.
 
 Exit codes: 0 done, 3 a grade below --at-least, 1 the program could not be judged, 2 wrong usage.
@@ -21,6 +22,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
@@ -28,7 +30,7 @@ from kafka_rack.cli import DONE, CommandError, UsageError
 if TYPE_CHECKING:
     from kafka_rack.locality import Prices
     from mockbroker.testing.certify.certificate import Certificate
-    from mockbroker.testing.certify.course import CertifyPlan
+    from mockbroker.testing.certify.course import CertifyPlan, CertifySecurity
 
 BELOW = 3
 PLAIN_WIDTH = 120  # of output that goes into a file
@@ -49,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prices", metavar="FILE", help="what crossing costs (docs/locality.md); default: AWS's prices"
     )
     parser.add_argument("--capture", metavar="FILE", help="write every frame here, for `kafka-rack pipeline`")
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="Kafka's client properties: brokers ask for what they give, and programs find a file of them\n"
+        "by {config} and KAFKA_COMMAND_CONFIG",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="-- PROGRAM [ARGUMENT ...]", help="what is certified"
@@ -62,16 +70,18 @@ def run(arguments: argparse.Namespace) -> int:
     from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
     from mockbroker.testing.certify.course import CertifyPlan
 
-    plan = CertifyPlan(
-        command,
-        racks_from(arguments.racks),
-        topic=arguments.topic,
-        partitions=arguments.partitions,
-        budget_s=arguments.seconds,
-        capture=Path(arguments.capture) if arguments.capture else None,
-    )
     started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
-    certificate = certificate_of(command, facts_of(plan, quiet=arguments.quiet), prices)
+    with TemporaryDirectory(prefix="kafka-rack-certify-") as folder:
+        plan = CertifyPlan(
+            command,
+            racks_from(arguments.racks),
+            topic=arguments.topic,
+            partitions=arguments.partitions,
+            budget_s=arguments.seconds,
+            capture=Path(arguments.capture) if arguments.capture else None,
+            security=security_of(arguments, Path(folder)),
+        )
+        certificate = certificate_of(command, facts_of(plan, quiet=arguments.quiet), prices)
     if arguments.junit:
         from kafka_rack.cli.tables import write_whole
 
@@ -88,6 +98,17 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return BELOW
     return DONE
+
+
+def security_of(arguments: argparse.Namespace, folder: Path) -> CertifySecurity:
+    """What the cluster asks for: nothing, or what ``--command-config`` meets. Raises UsageError."""
+    from mockbroker.testing.certify.course import NO_SECURITY
+
+    if not arguments.command_config:
+        return NO_SECURITY
+    from kafka_rack.cli.certify_security import security_from
+
+    return security_from(arguments.command_config, folder)
 
 
 def check(arguments: argparse.Namespace, command: list[str]) -> None:

@@ -76,6 +76,19 @@ def test_a_consumers_verdicts_are_what_its_capture_shows(name, tmp_path):
         assert verdicts["goes_on"] == "pass", ran.evidence("goes_on")
 
 
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_worker_is_certified_on_brokers_that_ask_who_it_is(protocol, tmp_path):
+    config = tmp_path / "client.properties"
+    config.write_text(
+        f"security.protocol={protocol}\nsasl.mechanism=SCRAM-SHA-512\n"
+        'sasl.jaas.config=x.ScramLoginModule required username="alice" password="tell-nobody";\n'
+    )
+    ran = certify(confluent("{rack}"), tmp_path, "--command-config", str(config), "--at-least", "C")
+    assert ran.exit_code == 0, ran.complaints
+    assert ran.verdicts["fetch_rack"] == ran.verdicts["preferred_replica"] == ran.verdicts["no_loss"] == "pass"
+    assert "tell-nobody" not in ran.complaints
+
+
 # wrong workers
 
 

@@ -7,7 +7,7 @@ has moved for ``quiet_s``. ``budget_s`` bounds them all together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,11 +41,31 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
+class CertifySecurity:
+    """What the cluster asks of programs, and the file of Kafka's client properties by which they meet that.
+
+    Args:
+        client_config: the file's path.
+        users: who may log in, with passwords.
+        settings: the listeners' keys.
+    """
+
+    protocol: str
+    client_config: str
+    users: Mapping[str, str] = field(repr=False)
+    settings: Mapping[str, str] = field(repr=False)
+
+
+NO_SECURITY = CertifySecurity("PLAINTEXT", "", {}, {})
+
+
+@dataclass(frozen=True, slots=True)
 class CertifyPlan:
     """What is to be run.
 
     Args:
-        command: the program and its arguments, with ``{rack}``, ``{bootstrap}``, ``{topic}`` and ``{group}`` in them.
+        command: the program and its arguments, with ``{rack}``, ``{bootstrap}``, ``{topic}`` and ``{group}`` in them,
+            and ``{config}`` where there is one.
         budget_s: for everything together.
         quiet_s: how long a step may show nothing new.
         steps: those to take, in their order: all of ``STEPS``, or ``reading`` too.
@@ -62,6 +82,7 @@ class CertifyPlan:
     capture: Path | None = None
     capture_bytes: int = 1 << 40
     environment: dict[str, str] = field(default_factory=dict)
+    security: CertifySecurity = NO_SECURITY
 
 
 async def run(plan: CertifyPlan, say: Say = lambda _: None) -> WireFacts:
@@ -115,9 +136,19 @@ class Course:
             "replica.lag.time.max.ms": 1_000,
             "default.replication.factor": replication_factor(len(plan.racks)),
             "num.partitions": plan.partitions,
+            **plan.security.settings,
         }
-        brokers = numbered_brokers(len(plan.racks), list(plan.racks), "127.0.0.1", 0, listener_per_rack=True)
-        self.cluster = MockCluster(brokers, settings=settings, capture=plan.capture, capture_bytes=plan.capture_bytes)
+        protocol = plan.security.protocol
+        brokers = numbered_brokers(
+            len(plan.racks), list(plan.racks), "127.0.0.1", 0, listener_per_rack=True, protocol=protocol
+        )
+        self.cluster = MockCluster(
+            brokers,
+            settings=settings,
+            capture=plan.capture,
+            capture_bytes=plan.capture_bytes,
+            users=plan.security.users,
+        )
         self.state = self.cluster.state
         self.state.create_topic(plan.topic, assignment=layout(len(plan.racks), plan.partitions))
         engine = self.cluster.engine
@@ -183,6 +214,9 @@ class Course:
                 "KAFKA_GROUP_ID": self.plan.group,
                 **self.plan.environment,
             }
+            config = self.plan.security.client_config
+            if config:
+                values["config"] = environment["KAFKA_COMMAND_CONFIG"] = config
             program = WorkerProcess(rack, filled_in(self.plan.command, values), environment)
             self.programs.append(await self._stack.enter_async_context(program))
         self.say(f"{len(self.programs)} processes start, one in each of the racks {', '.join(self.plan.racks)}")

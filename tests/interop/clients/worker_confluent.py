@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer
 
+from kafka_rack.cli.properties_file import read_properties
+from mockbroker.state.security.jaas import parse_jaas
 from tests.interop.clients.worker_options import PAUSE_S, Options, read_options
 
 over = threading.Event()
@@ -15,7 +19,8 @@ over = threading.Event()
 
 def main(options: Options) -> None:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
-    common: dict[str, Any] = {"bootstrap.servers": options.brokers, "client.id": options.client_id, "log_level": 2}
+    own: dict[str, Any] = {"bootstrap.servers": options.brokers, "client.id": options.client_id, "log_level": 2}
+    common = own | security()
     if options.work == "produce":
         produce(Producer({**common, "enable.idempotence": True}), options.topic)
         return
@@ -26,6 +31,24 @@ def main(options: Options) -> None:
     while not over.is_set():
         consumer.poll(0.2)
     consumer.close()
+
+
+def security() -> dict[str, str]:
+    """What certify hands on of Kafka's client properties, in librdkafka's words."""
+    path = os.environ.get("KAFKA_COMMAND_CONFIG")
+    if path is None:
+        return {}
+    said = read_properties(Path(path))
+    login = parse_jaas(said["sasl.jaas.config"]).options
+    found = {
+        "security.protocol": said["security.protocol"],
+        "sasl.mechanism": said["sasl.mechanism"],
+        "sasl.username": login["username"],
+        "sasl.password": login["password"],
+    }
+    if "ssl.truststore.location" in said:
+        found["ssl.ca.location"] = said["ssl.truststore.location"]
+    return found
 
 
 def produce(producer: Producer, topic: str) -> None:

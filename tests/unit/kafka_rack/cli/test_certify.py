@@ -41,6 +41,7 @@ def certify(*arguments: str) -> subprocess.CompletedProcess:
         (["--prices", "no-such-file", "--", "x"], "--prices no-such-file: cannot be read"),
         (["--capture", "x.jsonl.gz", "--", "x"], "written plain"),
         (["--topic", "a/b", "--", "x"], "a/b"),
+        (["--command-config", "no-such-file", "--", "x"], "--command-config no-such-file: No such file or directory"),
     ],
 )
 def test_wrong_usage_is_refused_in_one_line_that_says_what_is_right(arguments, words, capsys):
@@ -67,6 +68,40 @@ def test_a_program_that_never_calls_is_told_what_was_expected(capsys):
     code = "import time; time.sleep(60)"
     assert main(["certify", "--quiet", "--for", "5", "--", sys.executable, "-c", code]) == 1
     assert "expected the program to connect to {bootstrap} or KAFKA_BOOTSTRAP_SERVERS" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_program_finds_the_properties_that_its_brokers_ask_for(protocol, tmp_path, capsys):
+    config, seen = tmp_path / "client.properties", tmp_path / "seen.json"
+    config.write_text(
+        f"security.protocol={protocol}\nsasl.mechanism=PLAIN\nclient.id=me\n"
+        'sasl.jaas.config=x.PlainLoginModule required username="alice" password="a\\\\b";\n'
+    )
+    code = f"""
+import json, os, sys
+from kafka_rack.cli.client_settings import client_settings_in
+from kafka_rack.cli.live_cluster import LiveCluster
+settings = client_settings_in(sys.argv[1])
+with LiveCluster(os.environ["KAFKA_BOOTSTRAP_SERVERS"], settings=settings) as cluster:
+    topics = list(cluster.snapshot().topics)
+same = os.environ["KAFKA_COMMAND_CONFIG"] == sys.argv[1]
+open({str(seen)!r}, "w").write(json.dumps([topics, same, settings.client_id]))
+sys.exit("that is all")
+"""
+    given = ["--command-config", str(config), "--", sys.executable, "-c", code, "{config}"]
+    assert main(["certify", "--quiet", *given]) == 1
+    assert "that is all" in capsys.readouterr().err
+    assert json.loads(seen.read_text()) == [["orders"], True, "me"]
+
+
+def test_tokens_are_no_login_at_certifys_own_brokers(tmp_path, capsys):
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+        'sasl.jaas.config=x.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="alice";\n'
+    )
+    assert main(["certify", "--command-config", str(config), "--", "x"]) == 2
+    assert "expected a user and a password for PLAIN or SCRAM, got a token" in capsys.readouterr().err
 
 
 @pytest.mark.slow
