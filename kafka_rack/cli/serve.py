@@ -36,6 +36,7 @@ PARENT_LOOK_S = 1.0
 STANDARD_STREAMS = STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = 0, 1, 2
 NO_SOCKETS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 LOOPS = ("asyncio", "uvloop")
+MEMORY_POLICIES = ("drop", "refuse")
 PROTOCOL_SETTING = "inter.broker.protocol.version"
 
 log = logging.getLogger("mockbroker")
@@ -74,6 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--diskless-selection",
         choices=SELECTIONS,
         help="how a broker is chosen for diskless partitions: in turn, or each by its hash (docs/diskless.md)",
+    )
+    option("--memory", metavar="SIZE", help="what the records of all topics may take together, as 512MiB; default: any")
+    option(
+        "--memory-policy",
+        choices=MEMORY_POLICIES,
+        help="what is done about more than --memory: drop the oldest segments, or refuse producers; default: drop",
     )
     option(
         "--set",
@@ -150,6 +157,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments.set)
     if arguments.diskless_selection:
         settings["diskless.selection"] = arguments.diskless_selection
+    settings |= memory_settings(arguments)
     topics = [topic_from(text, most_parts=3) for text in arguments.topic]
     diskless_topics = [topic_from(text, most_parts=2) for text in arguments.diskless_topic]
     names = [name for name, *_ in topics + diskless_topics]
@@ -208,6 +216,24 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     finally:
         logging.getLogger().removeHandler(output)
         output.close()
+
+
+def memory_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings behind --memory and --memory-policy. Raises UsageError."""
+    if arguments.memory is None:
+        if arguments.memory_policy:
+            raise UsageError("--memory-policy needs --memory")
+        return {}
+    from kafka_rack.errors import InputError
+    from kafka_rack.locality.amounts import parse_size
+
+    try:
+        given: dict[str, Any] = {"records.max.bytes": int(parse_size(arguments.memory))}
+    except InputError as error:
+        raise UsageError(f"--memory: {error}") from None
+    if arguments.memory_policy:
+        given["records.max.bytes.policy"] = arguments.memory_policy
+    return given
 
 
 def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop] | None:

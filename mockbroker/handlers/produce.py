@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.appending import append
+from mockbroker.state.logs.appending import UNBOUNDED, append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
 from mockbroker.state.logs.refusals import BadBatchError, RefusedAppendError
 from mockbroker.state.topics.topic import Partition
@@ -279,6 +279,9 @@ def append_records(
         in_sync = len(call.leadership(partition).isr)
         if in_sync < min_isr:
             raise RefusedAppendError(ErrorCode.NOT_ENOUGH_REPLICAS, partition.log.start_offset)
+    memory = call.cluster.upkeep.memory
+    if memory is not None and not memory.has_room(len(records), call.now_ms):
+        raise RefusedAppendError(ErrorCode.KAFKA_STORAGE_ERROR)
     deposed = call.deposed(partition)
     log_owner = partition if deposed is None else deposed.fork
     written = append(
@@ -291,6 +294,7 @@ def append_records(
         clock_jumped=call.cluster.clock.offset_ms != 0,
         has_transactional_id=request.transactional_id is not None,
         budget=call.decompression,
+        max_segment_bytes=UNBOUNDED if memory is None else memory.segment_bytes,
     )
     if deposed is None:
         call.cluster.replication.appended(partition, call.now_ms)

@@ -8,6 +8,9 @@ from typing import Any
 from kafka_rack.diskless import SELECTIONS
 
 DISKLESS_SELECTION = "diskless.selection"
+RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
+DROP, REFUSE = "drop", "refuse"
+POLICIES = (DROP, REFUSE)
 DEFAULTS: dict[str, Any] = {
     "allow.everyone.if.no.acl.found": False,
     "auto.create.topics.enable": True,
@@ -41,6 +44,8 @@ DEFAULTS: dict[str, Any] = {
     "producer.id.expiration.ms": 86400000,
     "queued.max.request.bytes": -1,  # stands for UNFINISHED_BYTES
     "queued.max.response.bytes": 268435456,  # ours: of answers that clients do not read, over all connections
+    "records.max.bytes": -1,  # ours: what all logs may hold together
+    "records.max.bytes.policy": "drop",  # or refuse: what is done about more
     "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
@@ -161,6 +166,8 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
     """
     if name == DISKLESS_SELECTION and value not in SELECTIONS:
         raise ValueError(f"{name}: expected {' or '.join(SELECTIONS)}, got {value!r}")
+    if name == RECORDS_POLICY and value not in POLICIES:
+        raise ValueError(f"{name}: expected {' or '.join(POLICIES)}, got {value!r}")
     default = defaults.get(name)
     if not isinstance(value, str) or isinstance(default, str):
         return value

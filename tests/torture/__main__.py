@@ -14,6 +14,7 @@ KINDS = {
     "answers": "answers without end",
     "requests": "one request, seconds of work",
     "growth": "costs that grow",
+    "memory": "records without end",
     "control": "the control API beside clients",
     "hostile": "hostile load beside a good client",
 }

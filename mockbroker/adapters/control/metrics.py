@@ -93,6 +93,19 @@ def add_cluster(text: Exposition, cluster: MockCluster) -> None:
         "kafka_rack_partitions_under_replicated", "gauge", "Partitions with replicas out of sync.",
         [({}, sum(len(one.isr) < len(one.replicas) for one in partitions))],
     )  # fmt: skip
+    memory = state.upkeep.memory
+    size = sum(one.log.size_bytes for topic in state.topics.values() for one in topic.partitions)
+    text.add("kafka_rack_record_bytes", "gauge", "Records of all logs, each once.", [({}, size)])
+    if memory is not None:
+        text.add("kafka_rack_record_bytes_limit", "gauge", "What they may take.", [({}, memory.limit_bytes)])
+        text.add(
+            "kafka_rack_record_bytes_dropped_total", "counter", "Records that had to go for others.",
+            [({}, memory.dropped_bytes)],
+        )  # fmt: skip
+        text.add(
+            "kafka_rack_producers_refused_total", "counter", "Requests of producers for which there was no room.",
+            [({}, memory.refused)],
+        )  # fmt: skip
     text.add("kafka_rack_faults", "gauge", "Faults that are set.", [({}, len(cluster.faults))])
     text.add(
         "kafka_rack_faults_fired_total", "counter", "Calls that the faults that are set acted on.",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mockbroker.state.logs.store import PartitionLog
 
 NO_TIME = -1
+UNBOUNDED = 2**63 - 1
 
 
 class AppendResult(NamedTuple):
@@ -61,6 +62,7 @@ def append(
     clock_jumped: bool = False,
     has_transactional_id: bool = True,
     budget: DecompressionBudget | None = None,
+    max_segment_bytes: int = UNBOUNDED,
 ) -> AppendResult:
     """Check records and append them; a batch that was appended before gives what it was given then.
 
@@ -72,6 +74,7 @@ def append(
             simulation's does, records are not refused for being from the future.
         has_transactional_id: whether the producer named one, without which it may not write in a transaction.
         budget: what may come out of compressed records; None: as much of each batch as readers take.
+        max_segment_bytes: how large a segment becomes at most, whatever the topic says.
 
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
         UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
@@ -122,7 +125,7 @@ def append(
         appended.max_timestamp,
         partition.leader_epoch,
         now_ms=now_ms,
-        segment_bytes=rules.segment_bytes,
+        segment_bytes=min(rules.segment_bytes, max_segment_bytes),
         segment_ms=rules.segment_ms,
     )
     written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)

@@ -21,6 +21,7 @@ from mockbroker.state.logs.compaction import (
     last_offsets,
     segments_of,
 )
+from mockbroker.state.logs.record_memory import RecordMemory, record_memory
 from mockbroker.state.logs.segments import grouped
 from mockbroker.state.timers import Timers
 
@@ -38,13 +39,18 @@ UNBOUNDED = 2**63 - 1
 
 @dataclass(slots=True, eq=False)
 class LogUpkeep:
-    """Deadlines by partition: ``looks`` at its segments, ``expiries`` of its producers."""
+    """Deadlines by partition: ``looks`` at its segments, ``expiries`` of its producers.
+
+    ``memory`` bounds what all logs hold together, None where nothing does.
+    """
 
     cluster: Cluster
     looks: Timers[Partition] = field(init=False)
     expiries: Timers[Partition] = field(init=False)
+    memory: RecordMemory | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.memory = record_memory(self.cluster)
         timers = self.cluster.timers
         self.looks = timers.subsystem("log upkeep", self.look)
         self.expiries = timers.subsystem("producer expiry", self.expire_producers)
@@ -52,6 +58,8 @@ class LogUpkeep:
 
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Records were appended to a partition's log."""
+        if self.memory is not None:
+            self.memory.appended(partition, now_ms)
         if partition not in self.looks or len(partition.log.segments) > 1:
             self.schedule(partition, now_ms)
         if partition not in self.expiries and partition.producers.by_id:
@@ -69,6 +77,8 @@ class LogUpkeep:
         """Begin with all partitions that have records, after a restart; with none where logs stay as they are."""
         if self.cluster.is_read_only:
             return
+        if self.memory is not None:
+            self.memory.recount()
         topics = self.cluster.topic_by_id
         filled = self.cluster.log_store.filled()
         self.watch([topics[topic_id].partitions[index] for topic_id, index in filled if topic_id in topics], now_ms)
@@ -84,6 +94,8 @@ class LogUpkeep:
     def forget(self, partitions: Iterable[Partition]) -> None:
         """These partitions are gone."""
         gone = list(partitions)
+        if self.memory is not None:
+            self.memory.forget(gone)
         self.looks.forget(gone)
         self.expiries.forget(gone)
 

@@ -1,0 +1,137 @@
+"""How much all logs may hold together, where that is bounded: the oldest segments go, or producers are refused.
+
+Kafka keeps records on disks, which are full when they are full, and has no such setting. A producer who is refused has
+the error that it has there.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mockbroker.state.settings import RECORDS_LIMIT, RECORDS_POLICY, REFUSE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Partition
+
+SEGMENTS = 64
+"""Into how many segments the limit is cut: what goes at once is a small part of all."""
+SMALLEST_SEGMENT_BYTES = 1 << 16
+RECOUNT_MS = 100
+"""Between two looks for room while producers are refused."""
+log = logging.getLogger("mockbroker")
+
+
+@dataclass(slots=True, eq=False)
+class RecordMemory:
+    """What the logs of one cluster hold, and what has become of the rest.
+
+    ``size_bytes`` is what was there when it was last looked, with what was appended since; internal topics count too,
+    but nothing of theirs is dropped. ``dropped_bytes`` and ``refused`` requests count from the start.
+    """
+
+    cluster: Cluster
+    limit_bytes: int
+    refuses: bool
+    size_bytes: int = 0
+    dropped_bytes: int = 0
+    refused: int = 0
+    _sizes: dict[Partition, int] = field(default_factory=dict)
+    _recounted_ms: int | None = None
+
+    @property
+    def segment_bytes(self) -> int:
+        """How large a segment becomes at most."""
+        return max(SMALLEST_SEGMENT_BYTES, self.limit_bytes // SEGMENTS)
+
+    def has_room(self, size_bytes: int, now_ms: int) -> bool:
+        """Whether a producer may append so much; one who may not is counted, and told of in the log."""
+        if not self.refuses or self.size_bytes + size_bytes <= self.limit_bytes:
+            return True
+        if self._recounted_ms is None or not self._recounted_ms <= now_ms < self._recounted_ms + RECOUNT_MS:
+            self._recounted_ms = now_ms
+            self.recount()
+            if self.size_bytes + size_bytes <= self.limit_bytes:
+                return True
+        self.refused += 1
+        log.warning(
+            "producers are refused: records take %d bytes, and %s is %d",
+            self.size_bytes,
+            RECORDS_LIMIT,
+            self.limit_bytes,
+        )
+        return False
+
+    def appended(self, partition: Partition, now_ms: int) -> None:
+        """Records were appended to a partition's log: make room where there are too many now."""
+        size = partition.log.size_bytes
+        self.size_bytes += size - self._sizes.get(partition, 0)
+        self._sizes[partition] = size
+        if self.size_bytes > self.limit_bytes and not self.refuses:
+            self.recount()
+            if self.size_bytes > self.limit_bytes:
+                self._drop(now_ms)
+
+    def recount(self) -> None:
+        """Look what there is: segments have gone by themselves, and so have topics."""
+        self._sizes = {one: one.log.size_bytes for one in self._partitions()}
+        self.size_bytes = sum(self._sizes.values())
+
+    def forget(self, partitions: Iterable[Partition]) -> None:
+        """These partitions are gone."""
+        for one in partitions:
+            self.size_bytes -= self._sizes.pop(one, 0)
+
+    def _partitions(self) -> Iterator[Partition]:
+        """Those that have records."""
+        topics = self.cluster.topic_by_id
+        for topic_id, index in self.cluster.log_store.filled():
+            if topic_id in topics:
+                yield topics[topic_id].partitions[index]
+
+    def _drop(self, now_ms: int) -> None:
+        """Have the segments go that were written to last of all the longest ago, until a tenth of the limit is free."""
+        wall_ms = self.cluster.clock.at(now_ms)
+        before = self.size_bytes
+        target = self.limit_bytes - self.limit_bytes // 10
+        oldest = [
+            (one.log.segments[0].modified_ms, place, one)
+            for place, one in enumerate(self._sizes)
+            if not one.topic.is_internal and one.log.segments
+        ]
+        heapq.heapify(oldest)
+        while oldest and self.size_bytes > target:
+            _, place, partition = heapq.heappop(oldest)
+            if self._drop_segment(partition, wall_ms, now_ms) and partition.log.segments[0].size_bytes:
+                heapq.heappush(oldest, (partition.log.segments[0].modified_ms, place, partition))
+        dropped = before - self.size_bytes
+        self.dropped_bytes += dropped
+        log.warning(
+            "the oldest segments go: records take %d bytes, and %s is %d", before, RECORDS_LIMIT, self.limit_bytes
+        )
+
+    def _drop_segment(self, partition: Partition, wall_ms: int, now_ms: int) -> bool:
+        """Have a log's oldest segment go; False where replicas have yet to follow, so that it stays."""
+        its_log = partition.log
+        size = its_log.size_bytes - its_log.segments[0].size_bytes
+        if not its_log.delete_old_segments(before=partition.high_watermark, now_ms=wall_ms, size_bytes=size):
+            return False
+        self.size_bytes += its_log.size_bytes - self._sizes[partition]
+        self._sizes[partition] = its_log.size_bytes
+        partition.producers.transactions.forget_before(its_log.start_offset)
+        self.cluster.notify(partition)
+        self.cluster.upkeep.schedule(partition, now_ms)
+        return True
+
+
+def record_memory(cluster: Cluster) -> RecordMemory | None:
+    """The bound on a cluster's records, None where there is none."""
+    limit_bytes = cluster.settings[RECORDS_LIMIT]
+    if limit_bytes < 0:
+        return None
+    return RecordMemory(cluster, limit_bytes, cluster.settings[RECORDS_POLICY] == REFUSE)
