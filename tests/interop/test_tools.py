@@ -10,6 +10,7 @@ from kafka_rack.cli import main
 from kafka_rack.cli.live_cluster import TOPIC_RESOURCE, LiveCluster
 from kafka_rack.cli.wire_client import Connection
 from kafka_rack.placement import UsableBroker, place
+from mockbroker import MockCluster
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch
 from tests.interop.fetched import skipped_without_tools
@@ -108,33 +109,44 @@ def wait_for_moves(run):
     wait_until(lambda: not moves(), "the end of the moves", moves)
 
 
-def test_a_throttled_move_is_begun_watched_and_called_off_as_by_kafkas_tool(run, kafka, tmp_path):
+@pytest.mark.parametrize("where", ["kafka", "here"])
+def test_a_throttled_move_is_begun_watched_and_called_off_as_by_kafkas_tool(where, kafka, tmp_path, capsys):
+    if where == "kafka":
+        ours, its = moved_by_both_tools(kafka, tmp_path, capsys)
+    else:
+        with MockCluster(4, RACKS) as cluster:
+            ours, its = moved_by_both_tools(cluster.bootstrap_servers.split(",")[0], tmp_path, capsys)
+    assert ours == [without_log_directories(one) if isinstance(one, str) else one for one in its]
+    assert ours[0] == (["0:0,0:1,1:1,1:2", "0:3"], [["1", "1"]] * 4)
+    assert "Reassignment of partition TOPIC-0 is still in progress." in ours[1]
+    assert ours[5] == [[0, 1], [2, 1]]
+    assert ours[7] == (["", ""], [[None, None]] * 4)
+
+
+def moved_by_both_tools(server, tmp_path, capsys):
+    """What each tool says, and leaves behind, of the same moves of a topic of its own."""
+
     def ours(*arguments):
-        return run("reassign", *arguments)[1]
+        main(["reassign", *arguments, "--bootstrap-server", server])
+        return capsys.readouterr().out
 
     def theirs(*arguments):
-        return kafka_tool("reassign.ReassignPartitionsCommand", "--bootstrap-server", kafka, *arguments)
+        return kafka_tool("reassign.ReassignPartitionsCommand", "--bootstrap-server", server, *arguments)
 
-    seen = []
     for topic, reassign in (("byus", ours), ("byit", theirs)):
-        run("topics", "--create", "--topic", topic, "--replica-assignment", "0:1,1:2")
-        fill(kafka, topic)
+        replicas = ("--topic", topic, "--replica-assignment", "0:1,1:2")
+        main(["topics", "--create", *replicas, "--bootstrap-server", server])
+        fill(server, topic)
         plan = tmp_path / f"{topic}.json"
         moves = [(0, [0, 3]), (1, [2, 1])]
         partitions = [{"topic": topic, "partition": number, "replicas": replicas} for number, replicas in moves]
         plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
         given = ("--reassignment-json-file", str(plan))
         reassign("--execute", "--throttle", "1", *given)
-        said = [throttles(kafka, topic), reassign("--verify", *given), throttles(kafka, topic)]
-        said += [reassign("--cancel", "--preserve-throttles", *given), throttles(kafka, topic)]
-        said += [described(kafka, topic), reassign("--verify", *given), throttles(kafka, topic)]
-        seen.append([one.replace(topic, "TOPIC") if isinstance(one, str) else one for one in said])
-    for mine, its in zip(*seen, strict=True):
-        assert mine == (without_log_directories(its) if isinstance(its, str) else its)
-    assert seen[0][0] == (["0:0,0:1,1:1,1:2", "0:3"], [["1", "1"]] * 4)
-    assert "Reassignment of partition TOPIC-0 is still in progress." in seen[0][1]
-    assert seen[0][5] == [[0, 1], [2, 1]]
-    assert seen[0][7] == (["", ""], [[None, None]] * 4)
+        said = [throttles(server, topic), reassign("--verify", *given), throttles(server, topic)]
+        said += [reassign("--cancel", "--preserve-throttles", *given), throttles(server, topic)]
+        said += [described(server, topic), reassign("--verify", *given), throttles(server, topic)]
+        yield [one.replace(topic, "TOPIC") if isinstance(one, str) else one for one in said]
 
 
 def without_log_directories(said):

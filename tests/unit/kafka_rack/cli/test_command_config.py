@@ -199,6 +199,20 @@ def broker_with(mechanism, tokens):
     return answer, heard
 
 
+def test_a_broker_too_old_for_logins_is_told_of():
+    def before_logins(key, version, correlation_id, _request):
+        said = ApiVersionsResponse(api_keys=[ApiVersionsResponse.ApiVersion(api_key=API_VERSIONS, max_version=3)])
+        if version > 3:
+            said.error_code, version = ErrorCode.UNSUPPORTED_VERSION, 0
+        return protocol.response_frame(said, version, correlation_id=correlation_id)
+
+    with (
+        scripted_broker(before_logins) as where,
+        pytest.raises(CommandError, match=r"does not serve SaslHandshake \(Kafka 0\.10\); nobody can log in"),
+    ):
+        Connection(addresses_of(where)[0], settings=client_settings_of(properties("PLAIN"))).open()
+
+
 def test_an_unsecured_token_says_who_we_are():
     settings = client_settings_of(
         {
@@ -218,6 +232,27 @@ def test_an_unsecured_token_says_who_we_are():
     decoded = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (encoded_header, encoded_claims)]
     assert (decoded[0], decoded[1]["sub"], decoded[1]["scope"], signature) == ({"alg": "none"}, "alice", ["a", "b"], "")
     assert decoded[1]["exp"] - decoded[1]["iat"] == 3600
+
+
+@pytest.mark.parametrize(("scope", "words"), [("read", None), ("write", "no login as alice by OAUTHBEARER: SASL_AUTH")])
+def test_an_unsecured_token_is_a_login_where_brokers_take_them(scope, words, tmp_path, capsys):
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+            'unsecuredValidatorRequiredScope="read";'
+        ),
+    }
+    claims = f'unsecuredLoginStringClaim_sub="alice" unsecuredLoginListClaim_scope=",{scope}"'
+    login = f"x.OAuthBearerLoginModule required {claims};"
+    given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": login}
+    config = written(tmp_path / "client.properties", given)
+    with MockCluster(1, settings=settings) as cluster:
+        code = main(["inspect", "--bootstrap-server", cluster.bootstrap_servers, "--command-config", config])
+        assert code == (0 if words is None else 1)
+        assert (cluster.journal.count(principal="User:alice", api="Metadata") > 0) == (words is None)
+    assert (words or "") in capsys.readouterr().err
 
 
 def test_a_token_in_a_file_is_sent_and_a_refusal_is_acknowledged_as_rfc_7628_has_it(tmp_path):
