@@ -100,7 +100,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let users do what access control allows, and the first --user everything unless super.users is set",
     )
     option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
-    option("--data-dir", metavar="DIR", help="where the cluster is kept (docs/durability.md)")
+    option(
+        "--data-dir",
+        metavar="DIR",
+        help="keep the cluster in this directory, over restarts and kill -9 (docs/durability.md); default: in memory",
+    )
+    option(
+        "--fsync",
+        choices=("always", "os"),
+        help="always: records are on the disk before they are acknowledged; default: when the OS sees fit, as in Kafka",
+    )
     option(
         "--read-only",
         action="store_true",
@@ -181,28 +190,16 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     from kafka_rack.errors import KafkaRackError
     from mockbroker.adapters.log_output import LogOutput
     from mockbroker.adapters.open_files import raise_open_files_limit
-    from mockbroker.adapters.server import MockCluster
-    from mockbroker.state.errors import ApiError
 
-    try:
-        cluster = MockCluster(
-            brokers,
-            settings=settings,
-            capture=arguments.capture,
-            capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
-            emulate=arguments.emulate,
-            users=users,
-            authorize=arguments.authorize,
-            read_only=arguments.data_dir if arguments.read_only else None,
-        )
-        for name, partitions, replication_factor in topics:
-            cluster.create_topic(name, partitions, replication_factor)
-        for name, partitions, _ in diskless_topics:
-            cluster.create_topic(name, partitions, diskless=True)
-        for fault in faults:
-            cluster.faults.add(fault)
-    except (ApiError, ValueError, KafkaRackError, OSError) as error:
-        raise complaint_of(error) from None
+    cluster = cluster_from(
+        arguments,
+        brokers,
+        faults,
+        settings=settings,
+        topics={name: (partitions, replication_factor) for name, partitions, replication_factor in topics},
+        diskless_topics={name: partitions for name, partitions, _ in diskless_topics},
+        users=users,
+    )
     if cluster.settings_without_effect and not arguments.quiet:
         sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
     raise_open_files_limit()
@@ -234,6 +231,31 @@ def memory_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.memory_policy:
         given["records.max.bytes.policy"] = arguments.memory_policy
     return given
+
+
+def cluster_from(arguments: argparse.Namespace, brokers: Any, faults: list[Any], **given: Any) -> Any:
+    """The cluster as asked, not started yet. Raises UsageError, CommandError."""
+    from kafka_rack.errors import KafkaRackError
+    from mockbroker.adapters.server import MockCluster
+    from mockbroker.state.errors import ApiError
+
+    try:
+        cluster = MockCluster(
+            brokers,
+            capture=arguments.capture,
+            capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
+            emulate=arguments.emulate,
+            authorize=arguments.authorize,
+            read_only=arguments.data_dir if arguments.read_only else None,
+            data_dir=None if arguments.read_only else arguments.data_dir,
+            fsync=arguments.fsync or "os",
+            **given,
+        )
+        for fault in faults:
+            cluster.faults.add(fault)
+    except (ApiError, ValueError, KafkaRackError, OSError) as error:
+        raise complaint_of(error) from None
+    return cluster
 
 
 def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -365,14 +387,13 @@ def complaint_of(error: Exception) -> UsageError | CommandError:
 
 
 def check_data_dir(arguments: argparse.Namespace) -> None:
-    """Refuse options that contradict a directory that stays as it is. Raises UsageError."""
+    """Refuse options that lack a directory, or contradict one that stays as it is. Raises UsageError."""
+    for option in ("read_only", "fsync"):
+        if getattr(arguments, option) and arguments.data_dir is None:
+            raise UsageError(f"--{option.replace('_', '-')} needs --data-dir")
     if not arguments.read_only:
-        if arguments.data_dir is not None:
-            raise UsageError("--data-dir needs --read-only")
         return
-    if arguments.data_dir is None:
-        raise UsageError("--read-only needs --data-dir")
-    for option in ("brokers", "racks", "topic", "diskless_topic", "emulate"):
+    for option in ("brokers", "racks", "topic", "diskless_topic", "emulate", "fsync"):
         if getattr(arguments, option):
             raise UsageError(
                 f"--{option.replace('_', '-')} and --read-only exclude each other: the directory has all of it"

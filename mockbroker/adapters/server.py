@@ -11,11 +11,12 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from mockbroker.adapters.ending import FINISH_S, finish
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
+from mockbroker.adapters.storage.opening import given_back_on_error, storage_in
 from mockbroker.core.commands import Result, StateCommands
 from mockbroker.core.journal import Journal
 from mockbroker.core.traffic import Traffic
@@ -39,6 +40,9 @@ DEFAULT_CAPTURE_BYTES = 64 << 20
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
+
+
+Shape = TypeVar("Shape")
 
 
 class Origin(NamedTuple):
@@ -69,6 +73,10 @@ class MockCluster(StateCommands):
         read_only: the data directory of a Kafka 4.4 that had one broker, which is served and stays as it is: what
             writes is refused, and ``racks`` and the number of brokers do not count (docs/durability.md). Raises
             KafkaDirectoryError: a broker runs on it, or it is another's.
+        data_dir: keep topics, records, groups and transactions in this directory, over restarts and the death of the
+            process; what is there already goes on (docs/durability.md). Of ``topics`` those are created that it lacks.
+        fsync: ``always`` holds acknowledgements back until the disk has the records; ``os`` lets the operating system
+            decide, as Kafka does.
         users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
             have the security protocol SASL_PLAINTEXT (docs/security.md).
         authorize: users may do what access control allows, and the first one everything (docs/admin.md).
@@ -110,6 +118,8 @@ class MockCluster(StateCommands):
         users: Mapping[str, str] | None = None,
         authorize: bool = False,
         read_only: Path | str | None = None,
+        data_dir: Path | str | None = None,
+        fsync: str = "os",
     ) -> None:
         if authorize:
             from mockbroker.state.security.authorizing import authorizing
@@ -126,15 +136,21 @@ class MockCluster(StateCommands):
                 protocol="SASL_PLAINTEXT" if users else "PLAINTEXT",
             )
         self._read_only_store: ReadOnlyLogStore | None = None
-        if read_only is None:
-            self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate)
-        else:
-            from mockbroker.adapters.storage.read_only_cluster import open_read_only
+        self._storage = None if data_dir is None else storage_in(data_dir, fsync)
+        if self._storage is not None and not self._storage.is_new:
+            seed = secrets.randbits(48)  # ids that were given out are not to come again
+        with given_back_on_error(self._storage):
+            if read_only is not None:
+                from mockbroker.adapters.storage.read_only_cluster import open_read_only
 
-            self.state, self._read_only_store = open_read_only(read_only, brokers, settings, seed=seed)
-        self.state.security.open_file = open_key_file
-        self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
-        self.state.security.check(self.state)
+                self.state, self._read_only_store = open_read_only(read_only, brokers, settings, seed=seed)
+            else:
+                durable = {} if self._storage is None else self._storage.durable()
+                self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate, **durable)
+            self.state.security.open_file = open_key_file
+            self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
+            self.state.security.check(self.state)
+            tls = tls_by_broker(self.state)
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
@@ -148,7 +164,6 @@ class MockCluster(StateCommands):
             self.journal.feed(self.traffic)
         elif traffic:
             self._runtime.engine.path.observers.append(self.traffic)
-        tls = tls_by_broker(self.state)
         self._nodes = {one.id: Node(self._runtime, one, tls.get(one.id)) for one in self.state.brokers.values()}
         self._is_running = False
         self._faults: Faults | None = None
@@ -159,11 +174,12 @@ class MockCluster(StateCommands):
         self._has_journal, self._has_traffic = journal is not False, traffic
         self._blocking: BlockingMockCluster | None = None
         self._capture_to = (capture, capture_bytes) if capture is not None else None
-        for name, shape in (topics or {}).items():
-            partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
-            self.create_topic(name, partitions, replication_factor)
-        for name, partitions in (diskless_topics or {}).items():
-            self.create_topic(name, partitions, diskless=True)
+        with given_back_on_error(self._storage):
+            for name, shape in self._missing(topics).items():
+                partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
+                self.create_topic(name, partitions, replication_factor)
+            for name, partitions in self._missing(diskless_topics).items():
+                self.create_topic(name, partitions, diskless=True)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -185,7 +201,7 @@ class MockCluster(StateCommands):
     async def start(self) -> None:
         """Bind every listener, then accept on all of them. Raises OSError: an address that cannot be had."""
         nodes = list(self._nodes.values())
-        if self._origin is None:
+        if self._origin is None and self._storage is None:
             self._origin = self._now()
         try:
             for node in nodes:
@@ -200,6 +216,8 @@ class MockCluster(StateCommands):
             await self.close()
             raise
         self._is_running = True
+        if self._storage is not None:
+            self._storage.start(self.now_ms, self._runtime.settle)
         self._runtime.settle()
         self._runtime.look_after()
 
@@ -228,6 +246,8 @@ class MockCluster(StateCommands):
         self.state.close()
         if self._read_only_store is not None:
             self._read_only_store.close()
+        if self._storage is not None:
+            self._storage.close()
 
     # what a test asks
 
@@ -374,7 +394,7 @@ class MockCluster(StateCommands):
 
         It is not started yet. It has free ports, all brokers up, an empty journal and no faults; groups have their
         offsets but no members. What happens in one of both changes nothing in the other; the same commands give the
-        same ids in both. It ends with this one, if not before.
+        same ids in both. It ends with this one, if not before. A fork is in memory, also of a cluster that is on disk.
 
         >>> async def main() -> None:
         ...     async with MockCluster(topics={"orders": 6}) as cluster, cluster.fork() as fork:
@@ -392,8 +412,12 @@ class MockCluster(StateCommands):
 
         Connections are closed; ports stay. The journal is empty afterwards, and there are no faults. Where clients
         live on they may take leaders' epochs of before for newer ones: begin with new clients.
+
+        Raises ValueError: the cluster has a data directory, which is not thrown away like this.
         """
         self._must_run()
+        if self._storage is not None:
+            raise ValueError(f"a cluster is not reset that keeps its data, in {self._storage.data.path}")
         assert self._origin is not None
         for node in self._nodes.values():
             if not node.accepts:
@@ -478,6 +502,13 @@ class MockCluster(StateCommands):
     def _faults_changed(self) -> None:
         if self._is_running:
             self._runtime.settle()
+
+    def _missing(self, topics: Mapping[str, Shape] | None) -> dict[str, Shape]:
+        """Those of the topics that a data directory has not brought along."""
+        return {name: shape for name, shape in (topics or {}).items() if not self._has_kept(name)}
+
+    def _has_kept(self, name: str) -> bool:
+        return self._storage is not None and not self._storage.is_new and name in self.state.topics
 
     def _must_run(self) -> None:
         if not self._is_running:

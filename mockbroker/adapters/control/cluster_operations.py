@@ -93,13 +93,16 @@ class Reset(msgspec.Struct):
     status: str
 
 
-@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=Reset)
+@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=Reset, statuses=(409,))
 async def reset(call: ControlCall) -> Any:
     """Its topics with their records of then, no groups, no faults, an empty journal, all brokers up, the same ports.
 
-    Connections of clients are closed: begin with new clients.
+    Connections of clients are closed: begin with new clients. A cluster with a data directory is not reset.
     """
-    await call.cluster.reset()
+    try:
+        await call.cluster.reset()
+    except ValueError as error:  # it keeps its data
+        raise conflict(str(error)) from None
     return Reset("as started")
 
 

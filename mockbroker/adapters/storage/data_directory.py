@@ -30,7 +30,7 @@ CONTROLLER = "controller"
 _OURS: set[Path] = set()  # what this process has: closing a file gives up the process's other locks on it
 
 
-class DataDirectoryError(ValueError):
+class DataDirectoryError(OSError):
     """A data directory that cannot be used."""
 
 
@@ -39,10 +39,13 @@ class DataDirectoryInUseError(DataDirectoryError):
 
 
 class DataDirectory:
-    """A data directory that is ours until ``close``. ``is_clean``: its last owner closed it in order."""
+    """A data directory that is ours until ``close``.
 
-    def __init__(self, path: Path, files: Files, lock: int, *, is_clean: bool) -> None:
-        self.path, self.files, self.is_clean = path, files, is_clean
+    ``is_new``: there is nothing in it. ``is_clean``: its last owner, if it had one, closed it in order.
+    """
+
+    def __init__(self, path: Path, files: Files, lock: int, *, is_new: bool, is_clean: bool) -> None:
+        self.path, self.files, self.is_new, self.is_clean = path, files, is_new, is_clean
         self._lock: int | None = lock
 
     @classmethod
@@ -59,6 +62,8 @@ class DataDirectory:
             path.mkdir(parents=True, exist_ok=True)
             refuse_brokers_own(path)
             lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except DataDirectoryError:
+            raise
         except OSError as error:
             raise DataDirectoryError(f"cannot use the data directory {path}: {error.strerror or error}") from None
         try:
@@ -71,8 +76,9 @@ class DataDirectory:
         try:
             os.ftruncate(lock, 0)
             os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-            is_clean = (path / CLEAN_SHUTDOWN).exists() or not any(path.glob(f"{BROKER}*"))
-            made = cls(path, Files() if files is None else files, lock, is_clean=is_clean)
+            is_new = not any(path.glob(f"{BROKER}*")) and not (path / CONTROLLER).exists()
+            is_clean = is_new or (path / CLEAN_SHUTDOWN).exists()
+            made = cls(path, Files() if files is None else files, lock, is_new=is_new, is_clean=is_clean)
             for directory in (path, *made.log_directories()):
                 (directory / CLEAN_SHUTDOWN).unlink(missing_ok=True)
         except OSError as error:
@@ -141,5 +147,6 @@ def refuse_brokers_own(path: Path) -> None:
     own = [path / META_PROPERTIES, *(one / META_PROPERTIES for one in path.iterdir() if one.name != CONTROLLER)]
     if any(one.is_file() for one in own):
         raise DataDirectoryError(
-            f"{path} is the data directory of a broker of Apache Kafka; expected a new one, or one of ours"
+            f"{path} is the data directory of a broker of Apache Kafka, which can only be read (--read-only); "
+            "expected a new one, or one of ours"
         )

@@ -30,6 +30,7 @@ from mockbroker.adapters.storage.data_directory import DataDirectory
 from mockbroker.adapters.storage.disk_log import NEVER, DiskLog, LogOwner
 from mockbroker.adapters.storage.files import StorageError
 from mockbroker.adapters.storage.names import LOG, offset_of, remove_directory
+from mockbroker.adapters.storage.opening import ALWAYS, BY_SYSTEM
 from mockbroker.adapters.storage.segment_files import FlushJob
 from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
 from mockbroker.state.image.topics import NO_DIRECTORY
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mockbroker.storage")
 
-ALWAYS, BY_SYSTEM = "always", "os"
-"""When records reach the disk: before they are acknowledged, or when the operating system sees fit."""
 CHECKPOINT_MS = 60_000
 """log.flush.offset.checkpoint.interval.ms; what is flushed more often than that is written down so often."""
 HIGH_WATERMARK_MS = 5_000
@@ -98,8 +97,15 @@ class DiskLogStore(LogOwner):
     # as a LogStore
 
     def attach(self, cluster: Cluster) -> None:
-        """Know names, replicas and configs; what the cluster knows no topic of is put aside, as Kafka does."""
+        """Know names, replicas and configs; what the cluster knows no topic of is put aside, as Kafka does.
+
+        Raises: DataDirectoryError: the directory is another cluster's. StorageError, OSError.
+        """
         self._cluster = cluster
+        for broker_id in cluster.brokers:
+            for number, path in enumerate(log_dirs(cluster)):
+                directory = self.data.log_directory(broker_id, number)
+                self.data.write_meta(directory, cluster.id, broker_id, directory_id(cluster, broker_id, path))
         topics = cluster.image.topics
         by_name = {topic.name: topic.id for topic in topics.values()}
         for directory in self._unnamed:
@@ -225,7 +231,14 @@ class DiskLogStore(LogOwner):
             self._flush_ended(one, None, end_offset, None)
             return
         one.flush.is_running = True
-        self.run_flush(job, partial(self._flush_ended, one, job, end_offset))
+        self.run_flush(job, partial(self._flush_done, one, job, end_offset))
+
+    def _flush_done(self, one: DiskLog, job: FlushJob, end_offset: int, error: BaseException | None) -> None:
+        self._flush_ended(one, job, end_offset, error)
+        partition = self._partition(one)
+        if partition is not None and self._cluster is not None:
+            self._cluster.notify(partition)
+            self.on_flushed()
 
     def _flush_ended(self, one: DiskLog, job: FlushJob | None, end_offset: int, error: BaseException | None) -> None:
         flush = one.flush
@@ -240,10 +253,6 @@ class DiskLogStore(LogOwner):
             self.disk_failed(one, StorageError(f"cannot sync {one.files.directory}: {reason or error}"))
         if flush.wanted_to > max(flush.flushed_to, flush.failed_to):
             self._start_flush(one)
-        partition = self._partition(one)
-        if partition is not None and self._cluster is not None:
-            self._cluster.notify(partition)
-            self.on_flushed()
 
     def tick(self, now_ms: int) -> None:
         """What is done now and then: indexes are written out, old files removed, checkpoints written."""
@@ -489,6 +498,3 @@ def in_memory(one: DiskLog) -> Log:
     snapshot = one.snapshot()
     columns = (*snapshot.columns[:-1], data)
     return snapshot._replace(columns=columns).log()
-
-
-__all__ = ["ALWAYS", "BY_SYSTEM", "DiskLogStore"]

@@ -341,7 +341,7 @@ class LogFiles:
 
     def write_topic_id(self, topic_id: bytes) -> None:
         """Write ``partition.metadata``. Raises StorageError."""
-        self.write_file(PARTITION_METADATA, partition_metadata_text(topic_id), sync=True)
+        self.write_file(PARTITION_METADATA, partition_metadata_text(topic_id))
 
     def write_leader_epochs(self, entries: Iterable[tuple[int, int]]) -> None:
         """Write where leader epochs begin. Raises StorageError."""

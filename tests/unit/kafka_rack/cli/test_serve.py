@@ -334,6 +334,8 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
             ["--read-only", "--data-dir", "/"],
             "expected a Kafka broker's log directory, but there is no meta.properties",
         ),
+        (["--fsync", "always"], "--fsync needs --data-dir"),
+        (["--data-dir", "x", "--fsync", "never"], "argument --fsync: invalid choice: 'never'"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(capsys, options, words):

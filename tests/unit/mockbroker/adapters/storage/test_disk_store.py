@@ -62,6 +62,7 @@ class Runs:
         self.cluster = Cluster.create(
             [Broker(index, "abc"[index]) for index in range(self.brokers)],
             seed=self.lives,
+            cluster_id="lab",
             image=image,
             log_store=self.store,
             record_log=self.records,
@@ -218,6 +219,16 @@ def test_what_no_topic_has_is_put_aside(runs, caplog):
     names = [one.name for one in (runs.path / "broker-0" / "0").iterdir() if one.is_dir()]
     assert [name.endswith("-stray") for name in names] == [True]
     assert "belongs to no topic" in caplog.text
+
+
+def test_a_directory_of_another_cluster_is_left_alone(runs):
+    send(runs.partition(), b"one")
+    runs.end(clean=True)
+    store = DiskLogStore(DataDirectory.open(runs.path))
+    with pytest.raises(DataDirectoryError, match="expected cluster other and node 0, got cluster lab and node 0"):
+        Cluster.create([Broker(0, "a")], log_store=store, cluster_id="other")
+    store.close(clean=False)
+    assert (runs.directory() / f"{0:020d}.log").exists()
 
 
 def test_a_damaged_batch_is_told_and_not_served(runs, caplog):

@@ -1,0 +1,86 @@
+"""What a running cluster keeps in a data directory: opened before the cluster is built, looked after while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from mockbroker.adapters.storage.data_directory import DataDirectory
+from mockbroker.adapters.storage.disk_store import DiskLogStore, Done, at_once
+from mockbroker.adapters.storage.opening import BY_SYSTEM
+from mockbroker.adapters.storage.segment_files import FlushJob
+
+log = logging.getLogger("mockbroker.storage")
+
+TICK_S = 1.0
+FLUSH_THREADS = 4
+
+
+class Storage:
+    """A data directory and the logs in it.
+
+    Args:
+        fsync: ``os`` or ``always``; docs/durability.md.
+
+    Raises: DataDirectoryError, OSError.
+    """
+
+    def __init__(self, path: Path | str, *, fsync: str = BY_SYSTEM) -> None:
+        self.data = DataDirectory.open(path)
+        self._timer: asyncio.TimerHandle | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._has_failed_flush = False
+        try:
+            self.store = DiskLogStore(self.data, fsync=fsync)
+        except BaseException:
+            self.data.close(clean=False)
+            raise
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there was nothing in it yet."""
+        return self.data.is_new
+
+    def durable(self) -> dict[str, Any]:
+        """What ``Cluster.create`` is given to go on from here."""
+        return {"log_store": self.store}
+
+    def start(self, now_ms: Callable[[], int], settle: Callable[[], None]) -> None:
+        """Flush in threads from now on, and look after files every second.
+
+        Args:
+            settle: lets calls go on that waited for a flush.
+        """
+        self._threads = ThreadPoolExecutor(FLUSH_THREADS, "kafka-rack flush")
+        self.store.run_flush = self._run_flush
+        self.store.on_flushed = settle
+        self._tick(now_ms)
+
+    def close(self, *, clean: bool = True) -> None:
+        """Write what is to be found at the next opening, and give the directory back."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.store.run_flush, self.store.on_flushed = at_once, lambda: None
+        if self._threads is not None:
+            self._threads.shutdown()
+        self.store.close(clean=clean and not self._has_failed_flush)
+
+    def _tick(self, now_ms: Callable[[], int]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick, now_ms)
+        self.store.tick(now_ms())
+
+    def _run_flush(self, job: FlushJob, done: Done) -> None:
+        assert self._threads is not None
+        loop = asyncio.get_running_loop()
+
+        def ended(future: Any) -> None:
+            error = future.exception()
+            self._has_failed_flush = self._has_failed_flush or error is not None
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(done, error)
+
+        self._threads.submit(job.run).add_done_callback(ended)
