@@ -47,6 +47,7 @@ class Session:
     authenticator: Authenticator | None = None
     """What stands between the client and the cluster, where it has to say who it is, or again after some time."""
     principal: str = ANONYMOUS
+    by_token: bool = False
     client_id: str | None = None
     software: tuple[str | None, str | None] = (None, None)
     """Name and version of the client's library, which ApiVersions tells since v3 (KIP-511)."""
@@ -73,9 +74,9 @@ class Session:
         if self.rack is None and self.listener_rack:
             self.rack, self.rack_source = self.listener_rack, RackSource.LISTENER
 
-    def authenticated(self, principal: str) -> None:
-        """Take down who the client is."""
-        self.principal, self.observed = principal, None
+    def authenticated(self, principal: str, *, by_token: bool = False) -> None:
+        """Take down who the client is, and whether a delegation token said so."""
+        self.principal, self.by_token, self.observed = principal, by_token, None
 
     def learn_rack(self, rack: str) -> None:
         """Take the rack that a request names."""

@@ -35,7 +35,6 @@ from mockbroker.state.security.acls import (
     ALTER_CONFIGS,
     CLUSTER_ACTION,
     CREATE,
-    CREATE_TOKENS,
     DELETE,
     DESCRIBE,
     DESCRIBE_CONFIGS,
@@ -45,11 +44,9 @@ from mockbroker.state.security.acls import (
     TOPIC,
     TRANSACTIONAL_ID,
     TWO_PHASE_COMMIT,
-    USER,
     WRITE,
 )
 from mockbroker.state.security.authorizer import Access
-from mockbroker.state.security.protocols import ANONYMOUS
 from mockbroker.state.topics.topic import INTERNAL_TOPICS
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID
@@ -536,25 +533,6 @@ def list_transactions(call: Call, access: Access) -> None:
     amend(call, keep)
 
 
-# tokens
-
-
-def create_token(call: Call, access: Access) -> Verdict | None:
-    """A token for another takes CreateTokens on that user."""
-    request = call.request
-    kind, name = request.owner_principal_type, request.owner_principal_name
-    if not kind or not name or access.principal in (f"{kind}:{name}", ANONYMOUS):
-        return None
-    if access.may(CREATE_TOKENS, USER, f"{kind}:{name}"):
-        return None
-    verdict = refuse_all(call, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
-    assert isinstance(verdict, Respond)
-    answer = verdict.response
-    answer.principal_type, answer.principal_name = kind, name
-    answer.token_requester_principal_type, _, answer.token_requester_principal_name = access.principal.partition(":")
-    return verdict
-
-
 DESCRIBE_CONFIGS_KEY = 32
 RULES: dict[int, Rule] = {
     0: produce,
@@ -570,7 +548,6 @@ RULES: dict[int, Rule] = {
     27: write_markers,
     DESCRIBE_CONFIGS_KEY: configs,
     33: configs,
-    38: create_token,
     44: configs,
     47: offset_delete,
     61: describe_producers,

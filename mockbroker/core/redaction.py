@@ -35,7 +35,9 @@ WITH_SECRETS = frozenset(
     )
 )
 """How requests begin that may hold a secret."""
-SECRET_CONFIGS = ("password", "jaas.config", "keystore.key", "secret")
+SECRET_CONFIGS = ("password", "jaas.config", "keystore.key", "secret", "secret.key")
+CREATE_TOKEN, DESCRIBE_TOKENS = 38, 41
+ANSWERS_WITH_SECRETS = (SASL_AUTHENTICATE, CREATE_TOKEN, DESCRIBE_TOKENS)
 HIDDEN = "hidden"
 START_BYTES = 8
 NO_API = -1
@@ -65,13 +67,13 @@ def redacted_request(frame: bytes) -> bytes:
 
 def redacted_response(call: Call, data: bytes) -> bytes:
     """An answer without its secrets; ``data`` has no length in front."""
-    if call.api_key != SASL_AUTHENTICATE:
+    if call.api_key not in ANSWERS_WITH_SECRETS:
         return data
     try:
         _, message = read_response(data, call.api_key, call.version)
         body = codec(type(message), call.version).encode(message)
         start = data[: len(data) - len(body)]
-        return start + codec(type(message), call.version).encode(blank(message, "auth_bytes"))
+        return start + codec(type(message), call.version).encode(answer_without_secrets(message))
     except ProtocolError:
         return data[:4] + bytes(max(0, len(data) - 4))
 
@@ -87,6 +89,14 @@ def without_secrets(message: Any) -> Any:
         return replace(message, upsertions=[blank(one, "salted_password") for one in message.upsertions])
     resources = [replace(one, configs=[without_secret(config) for config in one.configs]) for one in message.resources]
     return replace(message, resources=resources)
+
+
+def answer_without_secrets(message: Any) -> Any:
+    """An answer whose secrets are zeros."""
+    api_key = type(message).api_key
+    if api_key == DESCRIBE_TOKENS:
+        return replace(message, tokens=[blank(one, "hmac") for one in message.tokens])
+    return blank(message, "hmac" if api_key == CREATE_TOKEN else "auth_bytes")
 
 
 def without_secret(config: Any) -> Any:

@@ -71,6 +71,10 @@ def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None
     cluster.replication.refresh(cluster.partitions(), now_ms)
     cluster.upkeep.watch_all(now_ms)
     cluster.internal_topics.restore()
+    if image.delegation_tokens:
+        from mockbroker.state.security.delegation_tokens import DelegationTokens
+
+        DelegationTokens(cluster).watch(now_ms)
     cluster.support.brokers_changed(cluster.topics)
     if image.groups or image.modern_groups or image.offsets or image.pending_offsets:
         cluster.groups.restore(now_ms)

@@ -144,3 +144,26 @@ def test_java_gets_in_with_a_good_token_alone():
         command = ["java", *LIGHT, *program, cluster.bootstrap_servers, "OAUTHBEARER", *modules]
         said = run(command).stdout.splitlines()
     assert said == ["[orders]", 'SaslAuthenticationException: {"status":"insufficient_scope", "scope":"[read]"}']
+
+
+DELEGATION = {"delegation.token.secret.key": "a key that all brokers have"}
+
+
+@pytest.mark.slow
+def test_java_makes_a_delegation_token_and_logs_in_by_it():
+    with skipped_without_tools():
+        program = java_program(Path(__file__).parent / "java" / "Tokens.java", broker_jars())
+    users = dict.fromkeys(("alice", "carol"), "secret")
+    with MockCluster(1, topics={"orders": 1}, users=users, settings=DELEGATION) as cluster:
+        said = run(["java", *LIGHT, *program, cluster.bootstrap_servers]).stdout.splitlines()
+    assert said == [
+        "owner: User:alice",
+        "shown: true",
+        "topics: [orders]",
+        "another: UnsupportedByAuthenticationException",
+        "renewed: true",
+        "by another: DelegationTokenOwnerMismatchException",
+        "ended: true",
+        "renewed: DelegationTokenNotFoundException",
+        "topics: SaslAuthenticationException",
+    ]

@@ -48,11 +48,15 @@ class BrokenTokenError(Exception):
 
 
 class SaslMechanism(Protocol):
-    """One exchange. Once ``is_complete``: ``user``, who it is, and ``expires_ms``, until when; None for ever."""
+    """One exchange. Once ``is_complete``: ``user``, who it is, and ``expires_ms``, until when; None for ever.
+
+    ``by_token`` says whether it was a delegation token that did.
+    """
 
     is_complete: bool
     user: str
     expires_ms: int | None
+    by_token: bool
 
     def answer(self, token: bytes, now_ms: int) -> bytes:
         """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
@@ -74,14 +78,22 @@ class ScramCredential(NamedTuple):
         return cls(record.salt, record.stored_key, record.server_key, record.iterations)
 
 
+class ScramToken(NamedTuple):
+    """A delegation token: whose it is, until when, and what a broker knows of its password."""
+
+    owner: str
+    expires_ms: int
+    credential: ScramCredential
+
+
 class PlainMechanism:
     """A name and a password in one token."""
 
-    __slots__ = ("expires_ms", "is_complete", "user", "_passwords")
+    __slots__ = ("by_token", "expires_ms", "is_complete", "user", "_passwords")
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
-        self.is_complete = False
+        self.is_complete = self.by_token = False
         self.user = ""
         self.expires_ms: int | None = None
 
@@ -113,9 +125,12 @@ class ScramMechanism:
         name: SCRAM-SHA-256 or SCRAM-SHA-512.
         credential_of: what is kept of a user's password; None for whom there is none.
         nonce: the broker's share of the nonce, never the same twice.
+        token_of: the delegation token of an id, which a client with the extension ``tokenauth=true`` has for a name;
+            None where there is no such token.
     """
 
     __slots__ = (
+        "by_token",
         "expires_ms",
         "is_complete",
         "user",
@@ -125,12 +140,19 @@ class ScramMechanism:
         "_hash",
         "_nonce",
         "_server_first",
+        "_token_of",
     )
 
-    def __init__(self, name: str, credential_of: Callable[[str], ScramCredential | None], nonce: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        credential_of: Callable[[str], ScramCredential | None],
+        nonce: str,
+        token_of: Callable[[str], ScramToken | None] = lambda _: None,
+    ) -> None:
         self._hash = SCRAM_HASHES[name]
-        self._credential_of, self._nonce = credential_of, nonce
-        self.is_complete = False
+        self._credential_of, self._nonce, self._token_of = credential_of, nonce, token_of
+        self.is_complete = self.by_token = False
         self.user = ""
         self.expires_ms: int | None = None
         self._credential: ScramCredential | None = None
@@ -146,14 +168,23 @@ class ScramMechanism:
         if found is None:
             raise InvalidTokenError("the client's first SCRAM message has not the form of one")
         user = found["name"].replace("=2C", ",").replace("=3D", "=")
-        credential = self._credential_of(user)
-        if credential is None:
-            raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
+        owner = user
+        if names_token(found["extensions"]):
+            token = self._token_of(user)
+            if token is None:
+                raise InvalidTokenError(f"there is no delegation token {user!r}")
+            owner, self.expires_ms, credential = token
+            self.by_token = True
+        else:
+            known = self._credential_of(user)
+            if known is None:
+                raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
+            credential = known
         if (found["authorization"] or user) != user:
             raise AuthenticationFailedError(OTHER_AUTHORIZATION)
         if credential.iterations < MIN_ITERATIONS:
             raise InvalidTokenError(f"expected a credential of {MIN_ITERATIONS} iterations or more")
-        self.user, self._credential = user, credential
+        self.user, self._credential = owner, credential
         self._nonce = found["nonce"] + self._nonce
         self._client_first = f"n={found['name']},r={found['nonce']}{found['extensions']}"
         salt = base64.b64encode(credential.salt).decode()
@@ -177,6 +208,16 @@ class ScramMechanism:
             raise InvalidTokenError(f"the password of user {self.user!r} is not the right one")
         self.is_complete = True
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
+
+
+def names_token(extensions: str) -> bool:
+    """Whether a client says that its name is a delegation token's id.
+
+    >>> names_token(",a=b,tokenauth=True")
+    True
+    """
+    pairs = dict(pair.split("=", 1) for pair in extensions.split(",") if pair)
+    return pairs.get("tokenauth", "").lower() == "true"
 
 
 def salted_password(mechanism: int, password: str, salt: bytes, iterations: int = MIN_ITERATIONS) -> bytes:

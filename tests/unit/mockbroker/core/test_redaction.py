@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 import protocol
-from mockbroker.core.redaction import redacted_request
+from mockbroker.core.redaction import redacted_request, redacted_response
 from protocol.apis.configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
-from protocol.apis.delegation_tokens import ExpireDelegationTokenRequest, RenewDelegationTokenRequest
+from protocol.apis.delegation_tokens import (
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
 from protocol.apis.metadata import MetadataRequest
-from protocol.apis.sasl import SaslAuthenticateRequest
+from protocol.apis.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 from protocol.apis.scram import AlterUserScramCredentialsRequest
 
 SECRET = b"a-secret"
@@ -25,6 +32,7 @@ def configs(request_class: type) -> object:
                 configs=[
                     resource.Config(name="ssl.key.password", value=TEXT),
                     resource.Config(name="listener.name.a.plain.sasl.jaas.config", value=TEXT),
+                    resource.Config(name="delegation.token.secret.key", value=TEXT),
                     resource.Config(name="log.retention.ms", value="1000"),
                 ],
             )
@@ -54,10 +62,34 @@ def test_no_version_of_a_request_keeps_its_secret_and_all_can_be_read(request_):
         assert (header.correlation_id, type(message)) == (3, type(request_))
 
 
+TOKEN = DescribeDelegationTokenResponse.Token(principal_type="User", principal_name="a", token_id="id", hmac=SECRET)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        SaslAuthenticateResponse(auth_bytes=SECRET),
+        CreateDelegationTokenResponse(principal_type="User", principal_name="a", token_id="id", hmac=SECRET),
+        DescribeDelegationTokenResponse(tokens=[TOKEN, TOKEN]),
+    ],
+    ids=lambda response: type(response).__name__,
+)
+def test_no_version_of_an_answer_keeps_its_secret_and_all_can_be_read(response):
+    for version in type(response).valid_versions:
+        data = protocol.response_frame(response, version, correlation_id=3)[4:]
+        assert SECRET in data
+        call = SimpleNamespace(api_key=type(response).api_key, version=version)
+        written = redacted_response(call, data)
+        assert SECRET not in written
+        assert len(written) == len(data)
+        header, message = protocol.read_response(written, call.api_key, version)
+        assert (header.correlation_id, type(message)) == (3, type(response))
+
+
 def test_what_is_no_secret_stays():
     frame = protocol.request_frame(configs(IncrementalAlterConfigsRequest), 1, correlation_id=3, client_id="c")[4:]
     _, message = protocol.read_request(redacted_request(frame))
-    assert [one.value for one in message.resources[0].configs] == ["hidden", "hidden", "1000"]
+    assert [one.value for one in message.resources[0].configs] == ["hidden", "hidden", "hidden", "1000"]
     other = protocol.request_frame(MetadataRequest(topics=[]), 9, correlation_id=3, client_id=TEXT)[4:]
     assert redacted_request(other) == other
 
