@@ -38,6 +38,8 @@ from kafka_rack.reassignment.throttles import (
 
 CURRENT = "Current partition replica assignment"
 """The heading of Kafka's own tool."""
+MOVING = 3
+"""The exit code of --verify while there is something to wait for."""
 COMPLETED, IN_PROGRESS, ELSEWHERE = "completed", "in progress", "elsewhere"
 
 
@@ -56,7 +58,11 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"{CURRENT}\n\n{plan_json(now)}\n\nKeep this as the plan that takes everything back.", flush=True)
         if throttle is not None:
             set_throttle(arguments, cluster, snapshot, now, entries)
-        refused = cluster.reassign(entries)
+        left = "" if throttle is None else "; the throttle is set, --cancel takes it away"
+        try:
+            refused = cluster.reassign(entries)
+        except CommandError as error:
+            raise CommandError(f"{error}{left}") from None
     begun = len(entries) - len(refused)
     if arguments.format == "json":
         said = {"begun": begun, "refused": refused, "throttle": throttle, "current": json.loads(plan_json(now))}
@@ -67,7 +73,8 @@ def execute(arguments: argparse.Namespace) -> int:
             how += ", and --verify takes the throttle away once they are done: run it until it says so"
         print(f"The moves of {counted(begun, 'partition')} have begun; {how}.")
     if refused:
-        raise CommandError(f"{len(refused)} of {len(entries)} partitions refused: {'; '.join(refused)}")
+        left = "" if begun else left
+        raise CommandError(f"{len(refused)} of {len(entries)} partitions refused: {'; '.join(refused)}{left}")
     return DONE
 
 
@@ -127,8 +134,9 @@ def verify(arguments: argparse.Namespace) -> int:
             for one, (state, replicas) in zip(entries, states, strict=True)
         ]
         print(json.dumps({"partitions": said, "throttles_cleared": cleared}, indent=2))
-    is_done = all(state == COMPLETED for state, _ in states)
-    return DONE if is_done and (cleared is not None or arguments.preserve_throttles) else FAILED
+    if any(state == IN_PROGRESS for state, _ in states) or (under_way and not arguments.preserve_throttles):
+        return MOVING
+    return DONE if all(state == COMPLETED for state, _ in states) else FAILED
 
 
 def state_of(entry: Entry, snapshot: Snapshot, moving: set[tuple[str, int]]) -> tuple[str, list[int]]:

@@ -4,8 +4,8 @@
 partition placed anew. --repair moves as few replicas as can be until no partition has two copies in a rack while
 another rack has none; leaders stay. Both print the plan of now, which takes everything back.
 
---execute, --verify and --cancel do what Kafka's tool does with the same files. With --throttle, run --verify until it
-exits with 0: only then are the moves done and the throttles gone.
+--execute, --verify and --cancel do what Kafka's tool does with the same files. With --throttle, run --verify for as
+long as it exits with 3: once it does not, nothing moves any more and the throttles are gone.
 
 Examples:
   kafka-rack reassign --generate --bootstrap-server localhost:9092 --topic orders --broker-list 0,1,2,3

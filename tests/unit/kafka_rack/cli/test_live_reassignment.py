@@ -71,7 +71,7 @@ async def test_a_throttle_holds_the_moves_until_they_are_called_off(mock, plan, 
     assert of_topic == {REPLICAS[0]: "0:0,0:1,0:2,1:0,1:1,1:2", REPLICAS[1]: "0:3"}
     assert of_brokers == [["1", "1"]] * 4
 
-    assert await live(mock, "--verify", *given) == 1
+    assert await live(mock, "--verify", *given) == 3
     assert capsys.readouterr().out == (
         "Status of partition reassignment:\n"
         "Reassignment of partition orders-0 is still in progress.\n"
@@ -99,10 +99,21 @@ async def test_a_throttle_holds_the_moves_until_they_are_called_off(mock, plan, 
     )
 
 
+async def test_a_throttle_whose_moves_are_refused_is_told_of(mock, tmp_path, capsys):
+    mock.state.create_topic("small", assignment=[[0]])
+    file = tmp_path / "plan.json"
+    file.write_text('{"partitions": [{"topic": "small", "partition": 0, "replicas": [1]}]}')
+    mock.faults.add(match={"api": "AlterPartitionReassignments"}, effect={"error": "INVALID_REPLICA_ASSIGNMENT"})
+    assert await live(mock, "--execute", "--throttle", 1, "--reassignment-json-file", file) == 1
+    said = capsys.readouterr().err
+    assert "INVALID_REPLICA_ASSIGNMENT" in said
+    assert "the throttle is set, --cancel takes it away" in said
+
+
 async def test_once_all_is_moved_verifying_takes_the_throttles_away(mock, plan, capsys):
     given = ("--reassignment-json-file", plan)
     assert await live(mock, "--execute", "--throttle", 10**9, *given) == 0
-    while await live(mock, "--verify", "--preserve-throttles", *given):
+    while await live(mock, "--verify", "--preserve-throttles", *given) == 3:
         pass  # 0.1 ms of copying
     assert throttles(mock)[1] == [[str(10**9)] * 2] * 4
     capsys.readouterr()
@@ -125,7 +136,9 @@ async def test_throttles_stay_while_partitions_of_another_plan_move(mock, plan, 
     assert await live(mock, "--execute", "--throttle", 1, "--reassignment-json-file", plan) == 0
     assert await live(mock, "--execute", "--reassignment-json-file", other) == 0
     capsys.readouterr()
-    assert await live(mock, "--verify", "--reassignment-json-file", other) == 1
+    assert await live(mock, "--verify", "--preserve-throttles", "--reassignment-json-file", other) == 0
+    capsys.readouterr()
+    assert await live(mock, "--verify", "--reassignment-json-file", other) == 3
     said = capsys.readouterr()
     assert "Reassignment of partition orders-1 is completed." in said.out
     assert "throttles stay: 1 partition of other plans still move, first orders-0" in said.err
