@@ -21,15 +21,8 @@ KEYWORDS = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-ENCODINGS = {
-    0x0C: "utf-8",  # UTF8String
-    0x13: "ascii",  # PrintableString
-    0x14: "latin-1",  # T61String
-    0x16: "ascii",  # IA5String
-    0x1B: "ascii",  # GeneralString
-    0x1C: "utf-32-be",  # UniversalString
-    0x1E: "utf-16-be",  # BMPString
-}
+TEXT_TAGS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
+"""UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString."""
 ESCAPED = frozenset(',=+<>#;"\\')
 
 
@@ -73,10 +66,9 @@ def keyword(kind: bytes) -> str:
 
 def value_of(kind: bytes, value: Element) -> str:
     """A value as text, or in hex where Java does not take it for text or has no word for what it is of."""
-    encoding = ENCODINGS.get(value.tag)
-    if dotted(kind) not in KEYWORDS or encoding is None:
+    if dotted(kind) not in KEYWORDS or value.tag not in TEXT_TAGS:
         return "#" + value.whole.hex()
-    text = value.content.decode(encoding, "replace")
+    text = value.content.decode("utf-8", "replace")  # whatever encoding the tag stands for, as in Java
     escaped = ["\\" + char if char in ESCAPED else "\\00" if char == "\0" else char for char in text]
     first = len(text) - len(text.lstrip(" \r"))
     last = len(text.rstrip(" \r")) - 1
