@@ -22,18 +22,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError, environment
+from kafka_rack.cli.announcement import STANDARD_ERROR, STANDARD_OUTPUT, banner, check_ready_fd, tell_ready
 from kafka_rack.cli.control_token import ServedToken, served_token
 from kafka_rack.cli.ending_signals import end_on_signals
-from kafka_rack.printable import printable
+from kafka_rack.cli.security_folder import SecurityFolder, security_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mockbroker.adapters.server import MockCluster
 
 HIGHEST_PORT = 65535
 LOOPBACK = "127.0.0.1"
 CAPTURE_BYTES = 64 << 20
 PARENT_LOOK_S = 1.0
-STANDARD_STREAMS = STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = 0, 1, 2
 NO_SOCKETS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 LOOPS = ("asyncio", "uvloop")
 MEMORY_POLICIES = ("drop", "refuse")
@@ -98,6 +100,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--authorize",
         action="store_true",
         help="let users do what access control allows, and the first --user everything unless super.users is set",
+    )
+    option(
+        "--tls",
+        action="store_true",
+        help="have test certificates made and speak TLS; with --user logins go over it (docs/security.md)",
+    )
+    option(
+        "--security-dir",
+        metavar="DIR",
+        help="where --tls writes ca.pem, keys, stores and properties of clients, and finds an authority of before;\n"
+        "default: a new folder beside other temporary files, which is told, and gone at the end",
     )
     option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
     option(
@@ -186,20 +199,39 @@ def run_cluster(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     faults = faults_from(arguments.faults)
     users = users_from(arguments.user)
-    brokers, settings = brokers_from(arguments, settings, "SASL_PLAINTEXT" if users else "PLAINTEXT")
+    if arguments.security_dir and not arguments.tls:
+        raise UsageError("--security-dir needs --tls")
+    from mockbroker.state.security.protocols import default_protocol
+
+    protocol = default_protocol(has_users=bool(users), tls=arguments.tls)
+    brokers, settings = brokers_from(arguments, settings, protocol)
+    with security_folder(arguments.security_dir, tls=arguments.tls) as folder:
+        cluster = cluster_from(
+            arguments,
+            brokers,
+            faults,
+            settings=settings,
+            topics={name: (partitions, replication_factor) for name, partitions, replication_factor in topics},
+            diskless_topics={name: partitions for name, partitions, _ in diskless_topics},
+            users=users,
+            tls=arguments.tls,
+            security_dir=folder.name,
+        )
+        return run_made(cluster, arguments, token, folder, loop_factory)
+
+
+def run_made(
+    cluster: MockCluster,
+    arguments: argparse.Namespace,
+    token: ServedToken,
+    folder: SecurityFolder,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None,
+) -> int:
+    """Serve a cluster until it is to end. Raises CommandError."""
     from kafka_rack.errors import KafkaRackError
     from mockbroker.adapters.log_output import LogOutput
     from mockbroker.adapters.open_files import raise_open_files_limit
 
-    cluster = cluster_from(
-        arguments,
-        brokers,
-        faults,
-        settings=settings,
-        topics={name: (partitions, replication_factor) for name, partitions, replication_factor in topics},
-        diskless_topics={name: partitions for name, partitions, _ in diskless_topics},
-        users=users,
-    )
     if cluster.settings_without_effect and not arguments.quiet:
         sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
     raise_open_files_limit()
@@ -207,7 +239,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     logging.getLogger().addHandler(output)
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(serve(cluster, arguments, token))
+            return runner.run(serve(cluster, arguments, token, folder))
     except KafkaRackError as error:  # a placer that cannot close
         raise CommandError(str(error)) from error
     finally:
@@ -272,14 +304,14 @@ def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop]
     return factory
 
 
-async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken) -> int:
+async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken, folder: SecurityFolder) -> int:
     """Run until a signal comes."""
     ended = asyncio.Event()
     parent = os.getppid()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(report_loop_error)
     written: dict[Path, str] = {}
-    end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: unlink_own(written))
+    end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: clean_up(written, folder))
     from mockbroker.adapters.garbage import ShortCollections
 
     collections = ShortCollections()
@@ -309,10 +341,10 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
             written.update(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
         if not arguments.quiet and arguments.ready_fd != STANDARD_OUTPUT:
             with suppress(OSError):  # nobody reads it
-                sys.stdout.write(banner(cluster, control, token.text if token.is_new else None))
+                sys.stdout.write(banner(cluster, control, folder, token.text if token.is_new else None))
                 sys.stdout.flush()
         if arguments.ready_fd is not None:
-            tell_ready(arguments.ready_fd, cluster, control)
+            tell_ready(arguments.ready_fd, cluster, control, folder)
         collections.start()
         gc.enable()
         if arguments.end_with_parent:
@@ -326,6 +358,12 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken)
     return DONE
 
 
+def clean_up(written: dict[Path, str], folder: SecurityFolder) -> None:
+    """Take away what was written for this run alone."""
+    unlink_own(written)
+    folder.remove()
+
+
 def control_token(arguments: argparse.Namespace) -> ServedToken:
     """What the control API is to ask for. Raises UsageError: nobody would learn it; CommandError."""
     if arguments.control_port is None:
@@ -337,38 +375,6 @@ def control_token(arguments: argparse.Namespace) -> ServedToken:
             "--quiet prints no token: expected --control-token-file, --ready-fd or KAFKA_RACK_CONTROL_TOKEN"
         )
     return token
-
-
-def banner(cluster: Any, control: Any, new_token: str | None = None) -> str:
-    """What runs where, for people; with a token that nobody has yet the address that opens the dashboard."""
-    brokers = list(cluster.state.brokers.values())
-    width = max(len("rack"), *(len(broker.rack or "-") for broker in brokers))
-    lines = [f"{len(brokers)} broker{'s' if len(brokers) > 1 else ''} up, cluster id {cluster.state.id}", ""]
-    lines.append(f"  broker  {'rack':<{width}}  address")
-    for broker in brokers:
-        addresses = f"{broker.host}:{broker.port}"
-        for listener in broker.listeners[1:]:
-            for_whom = f"clients of rack {printable(listener.rack)}" if listener.rack is not None else listener.name
-            addresses += f", {listener.host}:{listener.port} for {for_whom}"
-        lines.append(f"  {broker.id:<6}  {printable(broker.rack or '-'):<{width}}  {addresses}")
-    if cluster.state.zookeeper is not None:
-        lines += ["", f"ZooKeeper mode, controller {cluster.state.controller_id()}"]
-        for broker_id, software in sorted(cluster.state.zookeeper.running.items()):
-            lines.append(f"  broker {broker_id}: Kafka {software.release}, {PROTOCOL_SETTING}={software.protocol}")
-    topics = [cluster.state.topics[name] for name in sorted(cluster.state.topics)]
-    if topics:
-        lines.append("")
-        name_width = max(len("topic"), *(len(topic.name) for topic in topics))
-        lines.append(f"  {'topic':<{name_width}}  partitions  replicas")
-        for topic in topics:
-            replicas = "diskless" if topic.diskless else topic.replication_factor
-            lines.append(f"  {topic.name:<{name_width}}  {len(topic.partitions):<10}  {replicas}")
-    lines += ["", f"bootstrap.servers={cluster.bootstrap_servers}"]
-    if control is not None:
-        lines.append(f"control API: {control.url}/cluster")
-        if new_token is not None:
-            lines.append(f"dashboard: {control.url}/?token={new_token}")
-    return "\n".join(lines) + "\n"
 
 
 def watch_parent(loop: asyncio.AbstractEventLoop, parent: int, ended: asyncio.Event) -> None:
@@ -398,37 +404,6 @@ def check_data_dir(arguments: argparse.Namespace) -> None:
             raise UsageError(
                 f"--{option.replace('_', '-')} and --read-only exclude each other: the directory has all of it"
             )
-
-
-def check_ready_fd(number: int | None) -> None:
-    """Refuse a file descriptor that nobody has opened. Raises UsageError."""
-    if number is None:
-        return
-    try:
-        if number < 0:
-            raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}")
-        os.fstat(number)
-    except OSError as error:
-        raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}: {error.strerror}") from None
-
-
-def tell_ready(number: int, cluster: Any, control: Any) -> None:
-    """Write where everything is, in one line of JSON, and close the descriptor unless it is a standard stream."""
-    import json
-
-    brokers = [
-        {"id": broker.id, "rack": broker.rack, "host": broker.host, "port": broker.port}
-        for broker in cluster.state.brokers.values()
-    ]
-    where = {
-        "bootstrap_servers": cluster.bootstrap_servers,
-        "control": control.url if control is not None else None,
-        "control_token": control.access.token if control is not None else None,
-        "pid": os.getpid(),
-        "brokers": brokers,
-    }
-    with suppress(OSError), os.fdopen(number, "w", closefd=number not in STANDARD_STREAMS) as ready:
-        ready.write(json.dumps(where) + "\n")
 
 
 def users_from(given: list[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from mockbroker.core.commands import Result, StateCommands
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking_faults import BlockingFaults
     from mockbroker.adapters.server import MockCluster
+    from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.state.cluster import Cluster
 
 
@@ -138,6 +139,11 @@ class BlockingMockCluster(StateCommands):
     ) -> dict[str, Any]:
         """What a client needs to reach the cluster and to log in, as ``MockCluster.client_settings`` gives it."""
         return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
+
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, as ``MockCluster.tls``."""
+        return self._cluster.tls
 
     @property
     def settings_without_effect(self) -> tuple[str, ...]:

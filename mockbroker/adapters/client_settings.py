@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
-from mockbroker.state.security.protocols import WITH_SASL
+from mockbroker.state.security.protocols import SSL, WITH_SASL, WITH_TLS
 
 if TYPE_CHECKING:
+    from mockbroker.adapters.tls.certificates import Identity
+    from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.state.brokers.broker import Listener
     from mockbroker.state.cluster import Cluster
 
 PREFERRED = (*reversed(SCRAM_MECHANISMS), PLAIN)
@@ -18,25 +21,41 @@ MODULES = {PLAIN: "plain.PlainLoginModule", **dict.fromkeys(SCRAM_MECHANISMS, "s
 
 @dataclass(frozen=True, slots=True)
 class ClientLogin:
-    """Where a client connects, and as whom. Without a ``mechanism`` it does not log in."""
+    """Where a client connects, and as whom. Without a ``mechanism`` it does not log in.
+
+    ``trusted`` are the certificates by which it judges brokers with TLS, ``identity`` is what it shows of its own.
+    """
 
     servers: str
     protocol: str
     mechanism: str | None = None
     user: str = ""
     password: str = field(default="", repr=False)
+    trusted: str | None = None
+    identity: Identity | None = None
 
 
-def client_login(cluster: Cluster, servers: str, user: str | None, mechanism: str | None) -> ClientLogin:
-    """How a client logs in by the listeners that these addresses are those of, the first of each broker.
+def client_login(
+    cluster: Cluster,
+    listener: Listener,
+    servers: str,
+    user: str | None = None,
+    mechanism: str | None = None,
+    tls: TlsMaterial | None = None,
+) -> ClientLogin:
+    """How a client logs in by a listener of this kind, at these addresses.
 
     Args:
-        user: the first who was given unless it is named.
+        user: the first who was given unless it is named; where a test certificate says who it is, the name in that.
         mechanism: the strongest that the listener has unless it is named.
+        tls: the test certificates, where the cluster has such.
 
     Raises: ValueError: there is no such user, or the mechanism is not one of the listener's.
     """
-    listener = next(iter(cluster.brokers.values())).listeners[0]
+    trusted = tls.ca_pem if tls is not None and listener.protocol in WITH_TLS else None
+    if listener.protocol == SSL and tls is not None and mechanism is None:
+        identity = tls.client() if user is None else tls.client(user)
+        return ClientLogin(servers, listener.protocol, trusted=trusted, identity=identity)
     if listener.protocol not in WITH_SASL:
         if user is not None or mechanism is not None:
             raise ValueError(f"expected no user and no mechanism where nobody logs in, got {user or mechanism}")
@@ -54,14 +73,17 @@ def client_login(cluster: Cluster, servers: str, user: str | None, mechanism: st
             f"expected one of the mechanisms {', '.join(possible) or '(none)'} for {name}, got {mechanism}"
         )
     password = plain[name] if mechanism == PLAIN else scram[name]
-    return ClientLogin(servers, listener.protocol, mechanism, name, password)
+    return ClientLogin(servers, listener.protocol, mechanism, name, password, trusted)
 
 
 def settings_for(client: str, login: ClientLogin) -> dict[str, Any]:
     """The settings under a client's own names. Raises ValueError: a client that is not known here."""
     if client not in CLIENTS:
         raise ValueError(f"expected one of the clients {', '.join(CLIENTS)}, got {client!r}")
-    return dict(CLIENTS[client](login))
+    found = dict(CLIENTS[client](login))
+    if login.trusted is not None:
+        found |= CERTIFICATES[client](login.trusted, login.identity)
+    return found
 
 
 def librdkafka(login: ClientLogin) -> Mapping[str, str]:
@@ -102,6 +124,33 @@ CLIENTS: dict[str, Callable[[ClientLogin], Mapping[str, Any]]] = {
     "aiokafka": pure_python,
     "kafka-python": pure_python,
     "java": java,
+}
+
+
+def librdkafka_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
+    own = {} if identity is None else {"ssl.certificate.pem": identity.certificate, "ssl.key.pem": identity.key}
+    return {"ssl.ca.pem": trusted, **own}
+
+
+def java_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
+    found = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
+    if identity is not None:
+        found["ssl.keystore.type"] = "PEM"
+        found["ssl.keystore.certificate.chain"], found["ssl.keystore.key"] = identity.certificate, identity.key
+    return found
+
+
+def python_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
+    from mockbroker.adapters.tls.material import client_context
+
+    return {"ssl_context": client_context(trusted, identity)}
+
+
+CERTIFICATES: dict[str, Callable[[str, Identity | None], Mapping[str, Any]]] = {
+    "confluent": librdkafka_certificates,
+    "aiokafka": python_certificates,
+    "kafka-python": python_certificates,
+    "java": java_certificates,
 }
 
 

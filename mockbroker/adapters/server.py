@@ -17,13 +17,14 @@ from mockbroker.adapters.ending import FINISH_S, finish
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
 from mockbroker.adapters.storage.opening import given_back_on_error, storage_in
+from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
 from mockbroker.core.commands import Result, StateCommands
 from mockbroker.core.journal import Journal
 from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.numbered import RACK_LISTENER, numbered_brokers, with_free_ports
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.security.protocols import WITH_TLS
+from mockbroker.state.security.protocols import default_protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.key_file import WatchedFile
     from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
-    from mockbroker.adapters.tls.contexts import TlsListener
+    from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults import Faults
     from mockbroker.state.snapshot import ClusterSnapshot
@@ -80,6 +81,9 @@ class MockCluster(StateCommands):
         users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
             have the security protocol SASL_PLAINTEXT (docs/security.md).
         authorize: users may do what access control allows, and the first one everything (docs/admin.md).
+        tls: brokers have test certificates, which are in ``.tls``; listeners that settings do not speak of have the
+            security protocol SSL, or SASL_SSL with users. ``security_dir`` is a folder for what clients need of them:
+            keys, stores and properties are written there at the start, and an authority of before is taken from there.
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
         journal: keep the last calls in ``.journal``, in this one if one is given.
         traffic: add up in ``.traffic`` what goes between racks.
@@ -120,11 +124,13 @@ class MockCluster(StateCommands):
         read_only: Path | str | None = None,
         data_dir: Path | str | None = None,
         fsync: str = "os",
+        tls: bool = False,
+        security_dir: Path | str | None = None,
     ) -> None:
         if authorize:
             from mockbroker.state.security.authorizing import authorizing
 
-            settings = authorizing(settings or {}, users or {})
+            settings = authorizing(settings or {}, users or (["CN=client"] if tls else []))
         if isinstance(brokers, int):
             brokers = numbered_brokers(
                 brokers if read_only is None else 1,
@@ -133,8 +139,12 @@ class MockCluster(StateCommands):
                 port,
                 listener_per_rack,
                 settings=settings,
-                protocol="SASL_PLAINTEXT" if users else "PLAINTEXT",
+                protocol=default_protocol(has_users=bool(users), tls=tls),
             )
+        self._tls = material_for(brokers, security_dir) if tls else None
+        self._security_dir = security_dir
+        if self._tls is not None:
+            settings = self._tls.added_to(settings or {}, brokers)
         self._read_only_store: ReadOnlyLogStore | None = None
         self._storage = None if data_dir is None else storage_in(data_dir, fsync)
         if self._storage is not None and not self._storage.is_new:
@@ -150,7 +160,7 @@ class MockCluster(StateCommands):
             self.state.security.open_file = open_key_file
             self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
             self.state.security.check(self.state)
-            tls = tls_by_broker(self.state)
+            with_tls = listeners_by_broker(self.state)
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
@@ -164,7 +174,7 @@ class MockCluster(StateCommands):
             self.journal.feed(self.traffic)
         elif traffic:
             self._runtime.engine.path.observers.append(self.traffic)
-        self._nodes = {one.id: Node(self._runtime, one, tls.get(one.id)) for one in self.state.brokers.values()}
+        self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in self.state.brokers.values()}
         self._is_running = False
         self._faults: Faults | None = None
         self._origin: Origin | None = None
@@ -212,6 +222,8 @@ class MockCluster(StateCommands):
                     await node.accept()
             self.state.register_brokers(self.now_ms())
             await self._tell_brokers()
+            if self._tls is not None and self._security_dir is not None:
+                write_client_files(self._security_dir, self.state, self._tls)
         except BaseException:
             await self.close()
             raise
@@ -278,14 +290,22 @@ class MockCluster(StateCommands):
 
         Args:
             client: confluent (librdkafka's names), aiokafka, kafka-python or java (Kafka's properties).
-            user: one of the users, the first unless it is named.
+            user: one of the users, the first unless it is named; with test certificates and without users any name,
+                for whom a certificate is made.
             mechanism: the strongest that brokers have unless it is named.
 
         Raises: ValueError: no such client, user or mechanism. RuntimeError: the cluster does not run.
         """
         from mockbroker.adapters.client_settings import client_login, settings_for
 
-        return settings_for(client, client_login(self.state, self.bootstrap_servers, user, mechanism))
+        listener = next(iter(self.state.brokers.values())).listeners[0]
+        login = client_login(self.state, listener, self.bootstrap_servers, user, mechanism, self._tls)
+        return settings_for(client, login)
+
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, where the cluster was made with such: ``tls.client_context()`` is for clients."""
+        return self._tls
 
     @property
     def faults(self) -> Faults:
@@ -447,6 +467,7 @@ class MockCluster(StateCommands):
             traffic=self._has_traffic,
             users=self.state.security.users,
         )
+        fork._tls = self._tls
         if self.journal.history is not None:
             fork.journal.watch_history()
         fork._begin_with(origin)
@@ -560,15 +581,3 @@ def open_key_file(path: str) -> WatchedFile:
     from mockbroker.adapters.key_file import WatchedFile
 
     return WatchedFile(path)
-
-
-def tls_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
-    """The listeners with TLS by broker and name, their keys loaded. Raises ValueError: one that cannot be used."""
-    if all(one.protocol not in WITH_TLS for broker in state.brokers.values() for one in broker.listeners):
-        return {}
-    from mockbroker.adapters.tls.contexts import tls_listeners
-
-    found: dict[int, dict[str, TlsListener]] = {}
-    for (broker_id, name), listener in tls_listeners(state).items():
-        found.setdefault(broker_id, {})[name] = listener
-    return found

@@ -150,6 +150,7 @@ class ClusterPool:
             emulate=options.emulate,
             users=options.users,
             authorize=options.authorize,
+            tls=options.tls,
         )
         for name, arguments in options.topics.items():
             made.create_topic(name, **arguments)

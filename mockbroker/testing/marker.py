@@ -23,6 +23,7 @@ CLUSTER_ARGUMENTS = (
     "emulate",
     "users",
     "authorize",
+    "tls",
 )
 MARKER_ARGUMENTS = (*CLUSTER_ARGUMENTS, "scope", "unfired_faults", "topic")
 TOPIC_ARGUMENTS = ("partitions", "replication_factor", "diskless", "configs")
@@ -47,6 +48,7 @@ class ClusterOptions:
     emulate: str | None = None
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     authorize: bool = False
+    tls: bool = False
 
     def key(self) -> str:
         """Equal for equal clusters."""
@@ -104,7 +106,8 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
         except ValueError as error:
             raise MarkerError(f"settings: {error}") from None
     others = {name: given[name] for name in ("listener_per_rack", "seed", "emulate") if name in given}
-    return ClusterOptions(brokers, racks, topics, settings, **others, users=users, authorize=authorize)
+    tls = checked_flag("tls", given.get("tls", False))
+    return ClusterOptions(brokers, racks, topics, settings, **others, users=users, authorize=authorize, tls=tls)
 
 
 def user_table(users: Any) -> dict[str, str]:

@@ -31,7 +31,15 @@ KINDS = {
     "2a864886f70d010901": "e-mail",
     "2b0601040182c71f01": "nobody's",
 }
-TEXTS = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1B: "ascii", 0x1C: "utf-32-be", 0x1E: "utf-16-be"}
+TEXTS = {
+    0x0C: "utf-8",
+    0x13: "ascii",
+    0x14: "latin-1",
+    0x16: "ascii",
+    0x1B: "ascii",
+    0x1C: "utf-32-be",
+    0x1E: "utf-16-be",
+}
 SIGNS = ' ,=+<>#;"\\aZ09-/\r\n\tü東'
 RULES = (
     "DEFAULT",
@@ -65,7 +73,9 @@ def pair(rng: Random) -> bytes:
 
 
 def name(rng: Random) -> bytes:
-    parts = [element(0x31, b"".join(pair(rng) for _ in range(rng.choice((1, 1, 1, 2))))) for _ in range(rng.randrange(4))]
+    parts = [
+        element(0x31, b"".join(pair(rng) for _ in range(rng.choice((1, 1, 1, 2))))) for _ in range(rng.randrange(4))
+    ]
     return b"".join(parts)
 
 

@@ -41,3 +41,14 @@ def protocol_of(listener: str, protocols: Mapping[str, str]) -> str | None:
     """The security protocol of a listener: as the map says, else its own name where that is one."""
     name = listener.upper()
     return protocols.get(name, name if name in SECURITY_PROTOCOLS else None)
+
+
+def default_protocol(*, has_users: bool, tls: bool) -> str:
+    """The security protocol of listeners of which nothing is said.
+
+    >>> default_protocol(has_users=True, tls=False)
+    'SASL_PLAINTEXT'
+    """
+    if has_users:
+        return SASL_SSL if tls else SASL_PLAINTEXT
+    return SSL if tls else PLAINTEXT

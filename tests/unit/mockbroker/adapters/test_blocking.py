@@ -197,7 +197,7 @@ def test_both_forms_have_the_same_commands():
         "journal",
         "traffic",
     }
-    properties = {"bootstrap_servers", "faults", "settings_without_effect"}
+    properties = {"bootstrap_servers", "faults", "settings_without_effect", "tls"}
     for name in public(MockCluster) & public(BlockingMockCluster) - properties - {"fork"}:
         ours, theirs = (inspect.signature(getattr(kind, name)) for kind in (BlockingMockCluster, MockCluster))
         assert ours == theirs, name

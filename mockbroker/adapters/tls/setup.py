@@ -1,0 +1,53 @@
+"""What a cluster needs of TLS when it is made and when it starts; what does the work is loaded for it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mockbroker.state.security.protocols import WITH_TLS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mockbroker.adapters.tls.contexts import TlsListener
+    from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
+
+
+def material_for(brokers: Iterable[Broker], folder: Path | str | None) -> TlsMaterial:
+    """Test certificates for brokers. Raises ValueError: what a folder has of before does not fit."""
+    from pathlib import Path
+
+    from mockbroker.adapters.tls.material import TlsMaterial
+
+    return TlsMaterial(brokers, None if folder is None else Path(folder))
+
+
+def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
+    """The listeners with TLS by broker and name, their keys loaded. Raises ValueError: one that cannot be used."""
+    if all(one.protocol not in WITH_TLS for broker in state.brokers.values() for one in broker.listeners):
+        return {}
+    from mockbroker.adapters.tls.contexts import tls_listeners
+
+    found: dict[int, dict[str, TlsListener]] = {}
+    for (broker_id, name), listener in tls_listeners(state).items():
+        found.setdefault(broker_id, {})[name] = listener
+    return found
+
+
+def write_client_files(folder: Path | str, state: Cluster, material: TlsMaterial) -> None:
+    """What clients need, for the first listener with TLS. Raises OSError, naming the folder."""
+    from pathlib import Path
+
+    from mockbroker.adapters.client_settings import client_login
+    from mockbroker.adapters.tls.files import write_files
+
+    listeners = [one for broker in state.brokers.values() for one in broker.listeners]
+    first = next(one for one in listeners if one.protocol in WITH_TLS)
+    servers = ",".join(f"{one.host}:{one.port}" for one in listeners if one.name == first.name)
+    try:
+        write_files(Path(folder), material, client_login(state, first, servers, tls=material))
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write {folder}: {error.strerror}") from None
