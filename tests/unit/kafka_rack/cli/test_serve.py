@@ -149,7 +149,7 @@ async def test_variables_stand_for_options_and_the_command_line_wins():
 def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
     with serve_process("--control-port", "0", "--quiet") as served:
         ready = served.ready
-        assert ready.keys() == {"bootstrap_servers", "control", "control_token", "pid", "brokers"}
+        assert ready.keys() == {"bootstrap_servers", "control", "control_token", "pid", "brokers", "security_dir"}
         assert (ready["pid"], served.rest) == (served.process.pid, "")
         assert [(one["id"], one["rack"]) for one in ready["brokers"]] == [(0, "a"), (1, "b"), (2, "c")]
         addresses = [f"{one['host']}:{one['port']}" for one in ready["brokers"]]
