@@ -105,6 +105,7 @@ class Runtime:
         max_idle_ms = self.engine.cluster.settings["connections.max.idle.ms"]
         if max_idle_ms >= 0:
             self.engine.path.expire_idle(self.now_ms(), max_idle_ms)
+        self.engine.path.end_late(self.now_ms())
         self._freed.give_back()
 
     def _unsent_changed(self) -> None:

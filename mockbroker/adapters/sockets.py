@@ -50,6 +50,9 @@ class Node:
         self.cluster, self.broker, self._tls = cluster, broker, tls or {}
         self.clients: dict[ClientProtocol, None] = {}
         self.handshakes: dict[ClientProtocol, None] = {}
+        self._waiting: dict[ClientProtocol, int | None] = {}
+        """Connections that are not taken yet, in their order, and from when on the rate lets the first one be."""
+        self._next_taken: asyncio.TimerHandle | None = None
         self.quotas = ConnectionQuotas(cluster.engine.cluster, broker.id)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
@@ -90,6 +93,56 @@ class Node:
 
         return partial(TlsClientProtocol, self, listener, tls)
 
+    def arrived(self, client: ClientProtocol) -> None:
+        """Take a new connection, or have it wait, as in a listener's queue, where nothing of it is read."""
+        if len(self._waiting) >= BACKLOG:
+            client.transport.abort()
+            return
+        due_ms = None
+        if not self._waiting:
+            now_ms = self.cluster.now_ms()
+            due_ms = now_ms + self.quotas.wait_ms(now_ms)
+            if due_ms <= now_ms and self.quotas.has_room:
+                client.take()
+                return
+            self.quotas.tell_of_wait(client.address)
+        client.transport.pause_reading()
+        self._waiting[client] = due_ms
+        if due_ms is not None:
+            self._take_waiting()
+
+    def left(self, client: ClientProtocol) -> None:
+        """A connection that was taken has ended: another one may be."""
+        self.quotas.left(client.address)
+        if self._waiting:
+            self._take_waiting()
+
+    def gave_up(self, client: ClientProtocol) -> None:
+        """A connection that was not taken has ended."""
+        if client in self._waiting:
+            del self._waiting[client]
+            self._take_waiting()
+
+    def _take_waiting(self) -> None:
+        """Take the connections that wait, as many as may be taken by now."""
+        if self._next_taken is not None:
+            self._next_taken.cancel()
+            self._next_taken = None
+        while self._waiting:
+            client, due_ms = next(iter(self._waiting.items()))
+            now_ms = self.cluster.now_ms()
+            if due_ms is None:
+                due_ms = self._waiting[client] = now_ms + self.quotas.wait_ms(now_ms)
+            if due_ms > now_ms:
+                loop = asyncio.get_running_loop()
+                self._next_taken = loop.call_later((due_ms - now_ms) / 1000, self._take_waiting)
+            if due_ms > now_ms or not self.quotas.has_room:
+                return
+            del self._waiting[client]
+            if not client.transport.is_closing():
+                client.transport.resume_reading()
+                client.take()
+
     def refuse(self) -> None:
         """Refuse new connections, and break off those to come. The ports stay ours, for the next start."""
         for server in self._servers:
@@ -99,8 +152,12 @@ class Node:
         self.bind()
 
     def _end_handshakes(self) -> None:
-        for client in list(self.handshakes):
+        for client in (*self.handshakes, *self._waiting):
             client.transport.abort()
+        self._waiting.clear()
+        if self._next_taken is not None:
+            self._next_taken.cancel()
+            self._next_taken = None
 
     def close(self) -> None:
         """Refuse new connections, give the ports back and end the connections that are there."""
@@ -143,16 +200,21 @@ class ClientProtocol(asyncio.Protocol):
         self._unwritten = False
         self._leaving = False
         self._ends = False
+        self._is_taken = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self._admit(transport):
-            self._begin()
-
-    def _admit(self, transport: asyncio.BaseTransport) -> bool:
-        """Whether the connection may stay."""
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if peer else ""
+        self.node.arrived(self)
+
+    def take(self) -> None:
+        """It is the connection's turn: begin, unless there are too many from its address."""
+        if self._admit():
+            self._begin()
+
+    def _admit(self) -> bool:
+        """Whether the connection may stay."""
         self._is_taken = self.node.quotas.admit(self.address)
         if not self._is_taken:
             self.transport.abort()
@@ -171,7 +233,7 @@ class ClientProtocol(asyncio.Protocol):
             principal=principal,
         )
         self.connection = Connection(engine.path, session, on_output=self.flush)
-        self.connection.now_ms = self.cluster.now_ms()
+        self.connection.now_ms = self.connection.owes_since_ms = self.cluster.now_ms()
         self.node.clients[self] = None
         capture = self.cluster.capture
         if capture is not None:
@@ -280,12 +342,13 @@ class ClientProtocol(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_taken:
+            self.node.gave_up(self)
             return
-        self.node.quotas.left(self.address)
         self.connection.stopped()
         self.cluster.unsent.hold(self, 0, 0)
         self.cluster.unfinished.hold(self, 0, 0)
         self.node.clients.pop(self, None)
+        self.node.left(self)
         if self._tap is not None:
             self._tap.closed(self.connection.unread_bytes)
 

@@ -17,6 +17,7 @@ from protocol.errors import FrameError
 from protocol.framing import FrameReader
 
 MAX_UNREAD_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
+FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.timeout.ms"
 MAX_OUTPUT_BYTES = 1 << 18  # of answers that were not sent, before the next call waits
 
 
@@ -26,7 +27,8 @@ class Connection:
     ``take_output`` gives what is to be sent; ``on_output()`` is called when there is something that neither ``receive``
     nor ``go_on`` led to. ``is_held`` is true while so much is to be sent that the next call waits: call ``go_on`` once
     it was taken. ``closed`` says why the connection is to end, None while it lives. ``now_ms`` is when anything was
-    heard of it last.
+    heard of it last; ``owes_since_ms`` is since when its client owes a first byte, or the rest of a request, None while
+    it owes nothing.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class Connection:
         "on_output",
         "path",
         "session",
+        "owes_since_ms",
         "_call",
         "_is_guarded",
         "_is_muted",
@@ -50,6 +53,7 @@ class Connection:
         self.closed: str | None = None
         self.is_held = False
         self.now_ms = 0
+        self.owes_since_ms: int | None = None
         self._call: Call | None = None  # the one that waits
         self._is_muted = False  # a throttle's time is not over
         self._is_running = False
@@ -86,6 +90,8 @@ class Connection:
         if self.closed is not None:
             return
         self.now_ms = now_ms
+        if self.owes_since_ms is not None and not self._reader.pending:
+            self.owes_since_ms = now_ms  # the first byte is here
         self._reader.add(data)
         self._run()
 
@@ -116,6 +122,18 @@ class Connection:
         self.now_ms = now_ms
         self._drop_call()
         self.end("nothing was heard of it for connections.max.idle.ms")
+
+    def end_if_late(self, now_ms: int, first_byte_ms: int, whole_request_ms: int) -> None:
+        """End a connection whose client owes a first byte, or the rest of a request, for longer than that."""
+        since_ms = self.owes_since_ms
+        if since_ms is None or self.closed is not None:
+            return
+        late_ms = now_ms - since_ms
+        if self._reader.pending:
+            if late_ms > whole_request_ms:
+                self.refuse(f"a request was not whole after {late_ms} ms, and {WHOLE_REQUEST} is {whole_request_ms}")
+        elif late_ms > first_byte_ms:
+            self.refuse(f"nothing came for {late_ms} ms, and {FIRST_BYTE} is {first_byte_ms}")
 
     def unmute(self, now_ms: int) -> None:
         """A throttle's time is over: run the frames that waited for it."""
@@ -165,7 +183,10 @@ class Connection:
                     self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
                     return
                 if frame is None:
+                    if self.owes_since_ms is None and self._reader.pending:
+                        self.owes_since_ms = self.now_ms
                     return
+                self.owes_since_ms = None
                 self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
         finally:
             self._is_running = False

@@ -1,6 +1,7 @@
-"""How many connections a broker takes, in all and from one address. Source: ConnectionQuotas, Apache Kafka 4.4.
+"""How many connections a broker takes, in all, from one address and in a second.
 
-Where Kafka lets a connection over ``max.connections`` wait in the queue until another one ends, it is closed here.
+What is over ``max.connections`` or ``max.connection.creation.rate`` waits, in the order in which it came; one too many
+from its address is closed. Source: ConnectionQuotas, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.quotas.usage import Usage
 from mockbroker.state.settings import DEFAULTS
 
-IN_ALL, PER_ADDRESS = "max.connections", "max.connections.per.ip"
+IN_ALL, PER_ADDRESS, PER_SECOND = "max.connections", "max.connections.per.ip", "max.connection.creation.rate"
 OVERRIDES = "max.connections.per.ip.overrides"
+ANY = 2147483647
+MAX_WAIT_MS = 1000
+"""``quota.window.size.seconds``, by default."""
 log = logging.getLogger("mockbroker")
 
 
@@ -26,6 +31,31 @@ class ConnectionQuotas:
     total: int = 0
     refused: int = 0
     _by_address: dict[str, int] = field(default_factory=dict)
+    _created: Usage = field(default_factory=Usage)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more connection may be taken before another one ends."""
+        return bool(self.total < self._limit(IN_ALL))
+
+    def wait_ms(self, now_ms: int) -> int:
+        """Count a connection that comes; gives how long it has to wait for the rate to be kept, a second at most."""
+        rate = self._limit(PER_SECOND)
+        if rate >= ANY:
+            return 0
+        self._created.record(1, now_ms)
+        return min(MAX_WAIT_MS, self._created.throttle_ms(rate, now_ms)) if rate > 0 else MAX_WAIT_MS
+
+    def tell_of_wait(self, address: str) -> None:
+        """Log that a connection waits, where none did before."""
+        name = PER_SECOND if self.has_room else IN_ALL
+        log.warning(
+            "broker %d has connections wait, the first is of %s: %s is %d",
+            self.broker_id,
+            address,
+            name,
+            self._limit(name),
+        )
 
     def admit(self, address: str) -> bool:
         """Count a new connection from an address; whether it may stay. Of many in a row that may not, one is logged."""
@@ -51,9 +81,6 @@ class ConnectionQuotas:
             self._by_address.pop(address, None)
 
     def _reason(self, address: str, count: int) -> str | None:
-        most = self._limit(IN_ALL)
-        if self.total >= most:
-            return f"{IN_ALL} is {most}"
         most = self._limit(PER_ADDRESS)
         overrides = self._limit(OVERRIDES)
         if overrides:

@@ -207,6 +207,16 @@ class CallPath:
         for connection in [one for one in self.connections if now_ms - one.now_ms > max_idle_ms]:
             connection.expire(now_ms)
 
+    def end_late(self, now_ms: int) -> None:
+        """End the connections that owe their first byte, or the rest of a request, for too long."""
+        settings = self.cluster.settings
+        first_byte_ms, whole_request_ms = (
+            settings["connection.first.byte.timeout.ms"],
+            settings["request.read.timeout.ms"],
+        )
+        for connection in list(self.connections):
+            connection.end_if_late(now_ms, first_byte_ms, whole_request_ms)
+
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
         self.connections.pop(connection, None)

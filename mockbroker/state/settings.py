@@ -17,6 +17,7 @@ DEFAULTS: dict[str, Any] = {
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
     "client.telemetry.enable": False,  # ours: whether what clients push is kept, and they are asked for it (KIP-714)
+    "connection.first.byte.timeout.ms": 60000,  # ours: from a connection's begin to its first byte
     "connections.max.idle.ms": 600000,
     "default.replication.factor": 3,
     "diskless.enable": False,
@@ -30,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
     "leader.imbalance.check.interval.seconds": 0,
+    "max.connection.creation.rate": 2147483647,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
     "max.decompressed.request.bytes": 33554432,  # ours: what one request's compressed records may hold
@@ -49,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
+    "request.read.timeout.ms": 300000,  # ours: from a request's first byte to its last
     "share.coordinator.state.topic.min.isr": 2,
     "share.coordinator.state.topic.num.partitions": 50,
     "share.coordinator.state.topic.replication.factor": 3,

@@ -36,8 +36,8 @@ class TlsClientProtocol(ClientProtocol):
         self._unsealed: deque[memoryview] = deque()  # empty unless the client does not read
         self._handshake_end: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self._admit(transport):
+    def take(self) -> None:
+        if self._admit():
             self.node.handshakes[self] = None
             self._handshake_end = asyncio.get_running_loop().call_later(HANDSHAKE_S, self._handshake_late)
 
@@ -93,7 +93,9 @@ class TlsClientProtocol(ClientProtocol):
         elif self._is_taken:
             self._stop_timer()
             self.node.handshakes.pop(self, None)
-            self.node.quotas.left(self.address)
+            self.node.left(self)
+        else:
+            self.node.gave_up(self)
 
     def _begin_as_client(self) -> bool:
         """The handshake is over: take requests, unless nobody knows who the client is."""

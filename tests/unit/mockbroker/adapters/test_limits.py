@@ -94,6 +94,34 @@ async def test_connections_over_the_limit_are_closed_and_the_others_are_served()
             assert (await third.ask(ApiVersionsRequest(), 0)).error_code == 0
 
 
+async def test_a_connection_over_the_limit_of_all_waits_for_another_to_end_and_is_served_then():
+    async with MockCluster(1, ("a",), settings={"max.connections": 1}) as cluster, AsyncExitStack() as stack:
+        first, second, third = [
+            await stack.enter_async_context(WireClient(cluster.bootstrap_servers)) for _ in range(3)
+        ]
+        assert (await first.ask(ApiVersionsRequest(), 0)).error_code == 0
+        for client in (second, third):
+            client.send(ApiVersionsRequest(), 0)
+        assert (await first.ask(ApiVersionsRequest(), 0)).error_code == 0
+        assert cluster.connections()[0] == 1
+        first.writer.close()
+        assert (await second.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+        second.writer.close()
+        assert (await third.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+
+
+async def test_connections_over_the_rate_are_taken_later(caplog):
+    settings = {"max.connection.creation.rate": 1}
+    async with MockCluster(1, ("a",), settings=settings) as cluster, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(WireClient(cluster.bootstrap_servers)) for _ in range(12)]
+        for client in clients:
+            client.send(ApiVersionsRequest(), 0)
+        assert (await clients[0].answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+        assert "max.connection.creation.rate is 1" in caplog.text
+        for client in clients[1:]:
+            assert (await client.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+
+
 def test_memory_is_given_back_once_the_process_has_grown_and_then_from_time_to_time(monkeypatch):
     now = 100 << 20
     monkeypatch.setattr(freed_memory, "resident_bytes", lambda: now)

@@ -254,3 +254,31 @@ def test_a_connection_that_is_ended_over_a_limit_says_so_in_one_line_and_waits_f
         "broker 0 closes the connection of 127.0.0.1: too much is held"
     ]
     assert sim.engine.parked_calls == 0
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0", b"\0\0\0\x20\0\3"])
+def test_a_client_that_owes_its_first_byte_or_the_rest_of_a_request_for_too_long_is_cut_off(sim, client, caplog, sent):
+    client.connection.owes_since_ms = 0
+    sim.advance(ms=10)
+    if sent:
+        client.write(sent)
+    late_ms = 110 if sent else 100
+    client.connection.end_if_late(late_ms, 100, 100)
+    assert client.connection.closed is None
+    client.connection.end_if_late(late_ms + 1, 100, 100)
+    limit = "request.read.timeout.ms" if sent else "connection.first.byte.timeout.ms"
+    assert f"{limit} is 100" in client.connection.closed
+    assert limit in caplog.text
+
+
+def test_a_client_whose_requests_are_whole_owes_nothing(sim, client):
+    client.connection.owes_since_ms = 0
+    frame = client.frame(METADATA, 13)
+    client.write(frame)
+    client.connection.end_if_late(10**9, 100, 100)
+    client.write(client.frame(fetch_request(max_wait_ms=500), 12) + frame[:5])
+    client.connection.end_if_late(10**9, 100, 100)
+    assert client.connection.closed is None, "what comes behind a call that waits is not looked at"
+    sim.advance(ms=600)
+    client.connection.end_if_late(10**9, 100, 100)
+    assert "was not whole" in client.connection.closed
