@@ -1,4 +1,5 @@
-// Logs in with franz-go and sends a record, once for each MECHANISM USER PASSWORD behind SERVERS and TOPIC.
+// Logs in with franz-go and sends a record, once for each MECHANISM USER PASSWORD behind SERVERS and TOPIC. TOKEN is
+// SCRAM by a delegation token.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -20,6 +22,10 @@ func mechanism(name, user, password string) sasl.Mechanism {
 	switch name {
 	case "PLAIN":
 		return plain.Auth{User: user, Pass: password}.AsMechanism()
+	case "OAUTHBEARER":
+		return oauth.Auth{Token: password, Extensions: map[string]string{"team": "blue"}}.AsMechanism()
+	case "TOKEN":
+		return scram.Auth{User: user, Pass: password, IsToken: true}.AsSha512Mechanism()
 	case "SCRAM-SHA-256":
 		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism()
 	}
