@@ -25,6 +25,7 @@ from mockbroker.adapters.storage.checkpoint_files import (
     read_offsets,
     write_offsets,
 )
+from mockbroker.adapters.storage.data_directory import DataDirectoryError
 from mockbroker.adapters.storage.files import Files, StorageError
 from mockbroker.adapters.storage.metadata_snapshots import (
     UNREADABLE,
@@ -59,7 +60,7 @@ QUORUM_STATE_VERSION = 0  # of clusters whose voters are set by controller.quoru
 NO_TIMESTAMP = -1
 
 
-class MetadataLogError(ValueError):
+class MetadataLogError(DataDirectoryError):
     """A metadata log that a cluster cannot go on from; the text says what is wrong."""
 
 
