@@ -38,6 +38,8 @@ def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | 
         for topic in topics:
             replicas = "diskless" if topic.diskless else topic.replication_factor
             lines.append(f"  {topic.name:<{name_width}}  {len(topic.partitions):<10}  {replicas}")
+    if cluster.kept is not None:
+        lines += ["", cluster.kept]
     lines += ["", f"bootstrap.servers={cluster.bootstrap_servers}"]
     if folder.name is not None:
         lines.append(f"TLS: clients find certificates and properties in {folder.name}")

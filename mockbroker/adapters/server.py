@@ -155,12 +155,14 @@ class MockCluster(StateCommands):
 
                 self.state, self._read_only_store = open_read_only(read_only, brokers, settings, seed=seed)
             else:
-                durable = {} if self._storage is None else self._storage.durable()
+                durable = {} if self._storage is None else self._storage.durable(brokers, settings, seed)
                 self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate, **durable)
             self.state.security.open_file = open_key_file
             self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
             self.state.security.check(self.state)
             with_tls = listeners_by_broker(self.state)
+            if self._storage is not None:
+                self._storage.went_on(self.state)
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
@@ -262,6 +264,11 @@ class MockCluster(StateCommands):
             self._storage.close()
 
     # what a test asks
+
+    @property
+    def kept(self) -> str | None:
+        """What the data directory had when the cluster was built, in a line; None without one."""
+        return None if self._storage is None else self._storage.summary
 
     @property
     def bootstrap_servers(self) -> str:

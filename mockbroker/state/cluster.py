@@ -113,7 +113,6 @@ class Cluster:
             self.upkeep.appended,
             self.is_durable,
         )
-        self.log_store.attach(self)
 
     @classmethod
     def create(
@@ -169,6 +168,7 @@ class Cluster:
         )
         cluster._register_all()
         cluster.check_plugins()
+        cluster.log_store.attach(cluster)
         if is_durable or image is not None:
             from mockbroker.state import restart
 

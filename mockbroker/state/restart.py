@@ -6,6 +6,7 @@ Kafka 4.4.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
@@ -16,6 +17,8 @@ from mockbroker.state.topics.topic import NO_LEADER
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.snapshot import ClusterSnapshot
+
+COMMIT_RECORDS = 10_000  # QuorumController.MAX_RECORDS_PER_BATCH
 
 
 def begin_durable(cluster: Cluster) -> None:
@@ -89,11 +92,11 @@ def begin_leader_epochs(cluster: Cluster) -> None:
     """
     from protocol.embedded.metadata_topics import PartitionChangeRecord
 
-    for topic in cluster.image.topics.values():
-        records = [
-            PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=partition.leader)
-            for index, partition in enumerate(topic.partitions)
-            if partition.leader != NO_LEADER
-        ]
-        if records:
-            cluster.writer.commit(records)
+    records = (
+        PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=partition.leader)
+        for topic in cluster.image.topics.values()
+        for index, partition in enumerate(topic.partitions)
+        if partition.leader != NO_LEADER
+    )
+    while some := list(islice(records, COMMIT_RECORDS)):
+        cluster.writer.commit(some)

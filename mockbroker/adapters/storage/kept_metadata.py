@@ -71,6 +71,7 @@ class KeptMetadata:
             "record_log": self.record_log,
             "cluster_id": self.cluster_id,
             "is_durable": True,
+            "now_ms": int(time.time() * 1000),
         }
 
     def watch(self, cluster: Cluster) -> str:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.storage.data_directory import DataDirectory
 from mockbroker.adapters.storage.disk_store import DiskLogStore, Done, at_once
-from mockbroker.adapters.storage.opening import BY_SYSTEM
+from mockbroker.adapters.storage.files import Files, StorageError
+from mockbroker.adapters.storage.kept_metadata import KeptMetadata
+from mockbroker.adapters.storage.opening import ALWAYS, BY_SYSTEM
 from mockbroker.adapters.storage.segment_files import FlushJob
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
 
 log = logging.getLogger("mockbroker.storage")
 
@@ -26,14 +32,19 @@ class Storage:
     Args:
         fsync: ``os`` or ``always``; docs/durability.md.
 
+    ``summary`` says in a line what a cluster began with.
+
     Raises: DataDirectoryError, OSError.
     """
 
-    def __init__(self, path: Path | str, *, fsync: str = BY_SYSTEM) -> None:
-        self.data = DataDirectory.open(path)
+    def __init__(self, path: Path | str, *, fsync: str = BY_SYSTEM, files: Files | None = None) -> None:
+        self.data = DataDirectory.open(path, files=files)
         self._timer: asyncio.TimerHandle | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._has_failed_flush = False
+        self._metadata: KeptMetadata | None = None
+        self._fsync = fsync
+        self.summary = ""
         try:
             self.store = DiskLogStore(self.data, fsync=fsync)
         except BaseException:
@@ -45,9 +56,18 @@ class Storage:
         """Whether there was nothing in it yet."""
         return self.data.is_new
 
-    def durable(self) -> dict[str, Any]:
-        """What ``Cluster.create`` is given to go on from here."""
-        return {"log_store": self.store}
+    def durable(self, brokers: Sequence[Broker], settings: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
+        """What ``Cluster.create`` is given for these brokers to go on from here.
+
+        Raises: DataDirectoryError: what is there cannot be gone on from. StorageError, OSError.
+        """
+        self._metadata = KeptMetadata(self.data, brokers, settings, seed, sync=self._fsync == ALWAYS)
+        return {"log_store": self.store, **self._metadata.durable()}
+
+    def went_on(self, cluster: Cluster) -> None:
+        """The cluster has been built."""
+        assert self._metadata is not None
+        self.summary = self._metadata.watch(cluster)
 
     def start(self, now_ms: Callable[[], int], settle: Callable[[], None]) -> None:
         """Flush in threads from now on, and look after files every second.
@@ -67,6 +87,12 @@ class Storage:
         self.store.run_flush, self.store.on_flushed = at_once, lambda: None
         if self._threads is not None:
             self._threads.shutdown()
+        if self._metadata is not None:
+            try:
+                self._metadata.close()
+            except StorageError as error:
+                log.error("%s", error.message)  # noqa: TRY400 - a line says it all
+                clean = False
         self.store.close(clean=clean and not self._has_failed_flush)
 
     def _tick(self, now_ms: Callable[[], int]) -> None:

@@ -1,12 +1,19 @@
-"""A cluster built from the image and the logs that another left: what it finds again, and what it has forgotten."""
+"""A cluster built from what another left: what it finds again, and what it has forgotten.
+
+That is the image and the logs in memory, or a data directory, of a process that closed it or one that was killed.
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from mockbroker.adapters.storage.running import Storage
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.classic.members import Joining
@@ -22,6 +29,8 @@ GROUP = "readers"
 
 class Runs:
     """One cluster after another over the same records and logs; ``restart`` ends one and begins the next."""
+
+    is_durable = False
 
     def __init__(self) -> None:
         self.records: list[Any] = []
@@ -49,12 +58,42 @@ class Runs:
         return self.cluster
 
 
-@pytest.fixture
-def runs() -> Runs:
+class DiskRuns(Runs):
+    """The same in data directories: a process that is killed leaves its files as they are."""
+
+    is_durable = True
+
+    def __init__(self, folder: Path, *, is_killed: bool) -> None:
+        self.folder, self.is_killed = folder, is_killed
+        self.storage: Storage | None = None
+        super().__init__()
+
+    def begin(self, image: Image | None, brokers: int = 3, now_ms: int = 0) -> Cluster:
+        self.seed += 1
+        path = self.folder / str(self.seed)
+        if self.storage is not None:
+            if self.is_killed:
+                shutil.copytree(self.storage.data.path, path, ignore=shutil.ignore_patterns(".lock"))
+                self.storage.close(clean=False)
+            else:
+                self.storage.close()
+                path = self.storage.data.path
+        self.storage = storage = Storage(path)
+        nodes = [Broker(index, "abc"[index]) for index in range(brokers)]
+        durable = storage.durable(nodes, None, self.seed)
+        cluster = Cluster.create(nodes, seed=self.seed, **{**durable, "now_ms": now_ms})
+        storage.went_on(cluster)
+        return cluster
+
+
+@pytest.fixture(params=["memory", "closed", "killed"])
+def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runs]:
     """A cluster of three brokers with the topic orders: two partitions on all brokers, and a setting of its own."""
-    runs = Runs()
+    runs = Runs() if request.param == "memory" else DiskRuns(tmp_path, is_killed=request.param == "killed")
     runs.cluster.create_topic("orders", 2, 3, configs={"min.insync.replicas": "2"})
-    return runs
+    yield runs
+    if isinstance(runs, DiskRuns) and runs.storage is not None:
+        runs.storage.close()
 
 
 def join(cluster: Cluster, instance_id: str | None = None, now_ms: int = 0) -> str:
@@ -89,7 +128,7 @@ def test_leader_epochs_go_on(runs):
     before = [one.leader_epoch for one in runs.cluster.topics["orders"].partitions]
     after = [one.leader_epoch for one in runs.restart().topics["orders"].partitions]
     assert max(before) > 0
-    assert after == before
+    assert after == [epoch + runs.is_durable for epoch in before]  # processes that end begin epochs anew
 
 
 def test_a_broker_that_does_not_come_back_leads_nothing(runs):
@@ -206,7 +245,7 @@ def test_a_deleted_group_stays_deleted(runs):
 
 
 def test_a_dry_run_leaves_no_trace(runs):
-    before = list(runs.records)
+    before = list(runs.records), runs.cluster.image.copy()
     topic = runs.cluster.create_topic("events", 4, 2, configs={"retention.ms": "5"}, validate_only=True)
     assert (len(topic.partitions), topic.replication_factor, topic.config("retention.ms")) == (4, 2, 5)
-    assert runs.records == before
+    assert (runs.records, runs.cluster.image) == before
