@@ -142,6 +142,7 @@ class Node:
             if not client.transport.is_closing():
                 client.transport.resume_reading()
                 client.take()
+                client.catch_up()
 
     def refuse(self) -> None:
         """Refuse new connections, and break off those to come. The ports stay ours, for the next start."""
@@ -182,6 +183,7 @@ class ClientProtocol(asyncio.Protocol):
         "connection",
         "node",
         "transport",
+        "_early",
         "_ends",
         "_full",
         "_is_taken",
@@ -201,6 +203,7 @@ class ClientProtocol(asyncio.Protocol):
         self._leaving = False
         self._ends = False
         self._is_taken = False
+        self._early = b""  # what came while the connection waited to be taken
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one without saying so
@@ -241,7 +244,23 @@ class ClientProtocol(asyncio.Protocol):
             address, server = (f"{end[0]}:{end[1]}" if end else "" for end in ends)
             self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address, server)
 
+    def catch_up(self) -> None:
+        """Receive what came before the connection was taken."""
+        early, self._early = self._early, b""
+        if early and not self.transport.is_closing():
+            self.data_received(early)
+
+    def _is_too_early(self, data: bytes) -> bool:
+        """Whether the connection still waits to be taken: uvloop begins to read all the same, and is stopped again."""
+        if self._is_taken:
+            return False
+        self._early += data
+        self.transport.pause_reading()
+        return True
+
     def data_received(self, data: bytes) -> None:
+        if self._is_too_early(data):
+            return
         connection = self.connection
         connection.receive(data, self.cluster.now_ms())
         if connection.partial_bytes or self._partial:

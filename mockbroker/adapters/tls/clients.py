@@ -42,6 +42,8 @@ class TlsClientProtocol(ClientProtocol):
             self._handshake_end = asyncio.get_running_loop().call_later(HANDSHAKE_S, self._handshake_late)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_too_early(data):
+            return
         if self._leaving:
             return  # read and dropped, so that the client reads what it was told last
         try:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
+import pytest
+
 from mockbroker import MockCluster
 from mockbroker.adapters import freed_memory
 from mockbroker.adapters.freed_memory import GROWN_BYTES, MAX_PASSED_OVER, FreedMemory
 from protocol.apis.api_versions import ApiVersionsRequest
 from tests.progress import until
+from tests.serve_process import serve_process
+from tests.torture.target import Client, request_bytes
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -120,6 +124,19 @@ async def test_connections_over_the_rate_are_taken_later(caplog):
         assert "max.connection.creation.rate is 1" in caplog.text
         for client in clients[1:]:
             assert (await client.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_what_a_connection_sends_while_it_waits_is_answered_once_it_is_taken(loop):
+    with serve_process("--brokers", "1", "--loop", loop, "--set", "max.connections=1") as served:
+        address = served.ready["bootstrap_servers"]
+        with Client(address) as first:
+            assert first.ask(ApiVersionsRequest(), 0).error_code == 0
+            second = Client(address)
+            second.send(request_bytes(ApiVersionsRequest(), 0))
+            assert first.ask(ApiVersionsRequest(), 0).error_code == 0
+        with second:
+            assert len(second.receive()) > 0
 
 
 def test_memory_is_given_back_once_the_process_has_grown_and_then_from_time_to_time(monkeypatch):
