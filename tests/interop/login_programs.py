@@ -13,6 +13,7 @@ from tests.progress import run
 HERE = Path(__file__).parent / "logins"
 MODULES = {
     "franz_go": ("github.com/twmb/franz-go", FRANZ_GO),
+    "franz_go_tls": ("github.com/twmb/franz-go", FRANZ_GO),
     "kafka_go": ("github.com/segmentio/kafka-go", KAFKA_GO),
 }
 Login = tuple[str, str, str]

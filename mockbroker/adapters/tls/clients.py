@@ -68,6 +68,8 @@ class TlsClientProtocol(ClientProtocol):
             return
         if opened:
             super().data_received(opened)
+        if self._stream.is_ended:
+            self.close(linger=False)  # it waits to hear that the end has come
 
     def stop(self) -> None:
         super().stop()

@@ -18,15 +18,16 @@ class TlsStream:
 
     What there is to send, of the handshake too, waits for ``take_outgoing``. Methods raise ssl.SSLError where the
     other side breaks TLS's rules or does not get in; an alert that tells it so is then among what is to be sent.
+    ``is_open`` once the handshake is over, ``is_ended`` once the other side has said that nothing more comes.
     """
 
-    __slots__ = ("is_open", "_incoming", "_is_begun", "_outgoing", "_tls")
+    __slots__ = ("is_ended", "is_open", "_incoming", "_is_begun", "_outgoing", "_tls")
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._is_begun = False
-        self.is_open = False
+        self.is_open = self.is_ended = False
 
     def take_in(self, data: bytes) -> bytes:
         """Take bytes that came; gives what they say, which is nothing before the handshake is over.
@@ -68,7 +69,12 @@ class TlsStream:
 
     def _opened(self) -> bytes:
         pieces = []
-        with suppress(ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+        try:
             while piece := self._tls.read(READ_BYTES):
                 pieces.append(piece)
+            self.is_ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.is_ended = True
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -63,6 +63,13 @@ def shake_hands(where: str, tls: ssl.SSLContext) -> bytes:
         return client.recv(1)
 
 
+def part_in_order(where: str, tls: ssl.SSLContext) -> None:
+    """Connect, say that nothing more comes, and hear the same."""
+    host, port = where.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as plain, tls.wrap_socket(plain, server_hostname=host) as client:
+        client.unwrap()
+
+
 def read_url(url: str) -> str:
     with urlopen(url) as answer:
         return answer.read().decode()
@@ -341,3 +348,10 @@ async def test_brokers_may_have_keys_of_their_own_which_nobody_is_told(authority
     assert "[hidden]" in shown
     assert "tell-nobody" not in shown
     assert "PRIVATE KEY" not in repr(result) + shown
+
+
+async def test_a_client_that_says_goodbye_is_answered(authority, settings):
+    async with MockCluster(1, settings=settings) as cluster:
+        async with while_it_works("the end of TLS"):
+            await asyncio.to_thread(part_in_order, address(cluster), client_context(authority))
+        await eventually("the broker forgets the client", lambda: not cluster._nodes[0].clients)
