@@ -38,6 +38,7 @@ METADATA_LEVEL = 14
 MAX_TIME_MS = 2**63 - 1
 SETTING = "delegation.token."
 SALT_BYTES = 16
+HASH = "sha512"
 SUBSYSTEM = "delegation tokens"
 
 
@@ -132,7 +133,7 @@ class DelegationTokens:
 
     def password_of(self, token_id: str) -> bytes:
         """The HMAC of a token's id."""
-        return hmac.digest(str(self._setting("secret.key")).encode(), token_id.encode(), "sha512")
+        return hmac.digest(self._key, token_id.encode(), HASH)
 
     def login(self, mechanism: str, token_id: str, entropy: Callable[[int], bytes]) -> ScramToken | None:
         """What a client has to prove that it knows of a token, by a SCRAM mechanism; None where there is no such."""
@@ -170,6 +171,10 @@ class DelegationTokens:
     def _setting(self, name: str) -> Any:
         return self._cluster.configs.broker(None, SETTING + name)
 
+    @property
+    def _key(self) -> bytes:
+        return str(self._setting("secret.key")).encode()
+
     def _check(self) -> None:
         if not self.is_enabled:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
@@ -177,9 +182,9 @@ class DelegationTokens:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
 
     def _find(self, password: bytes) -> DelegationTokenRecord:
-        found = None
+        found, key = None, self._key
         for record in self.records:
-            if hmac.compare_digest(self.password_of(record.token_id), password):
+            if hmac.compare_digest(hmac.digest(key, record.token_id.encode(), HASH), password):
                 found = record
         if found is None:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)

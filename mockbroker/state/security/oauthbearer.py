@@ -22,11 +22,13 @@ from mockbroker.state.wall_clock import WallClock
 OAUTHBEARER = "OAUTHBEARER"
 SEPARATOR = "\x01"
 ACKNOWLEDGEMENT = b"\x01"
-KEY_AND_VALUE = rf"[A-Za-z]+=[\x21-\x7e \t\r\n]+{SEPARATOR}"
+KEY_AND_VALUE = rf"[A-Za-z]++=[\x21-\x7e \t\r\n]++{SEPARATOR}"
+MAX_PAIRS = 1000
+"""How many keys and values a message may have; Java's patterns fail over a few thousand."""
 CLIENT_FIRST = re.compile(
-    rf"n,(?:a=(?P<authorization>{SASL_NAME}))?,{SEPARATOR}(?P<pairs>(?:{KEY_AND_VALUE})*){SEPARATOR}"
+    rf"n,(?:a=(?P<authorization>{SASL_NAME}))?,{SEPARATOR}(?P<pairs>(?:{KEY_AND_VALUE})*+){SEPARATOR}"
 )
-AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
+AUTH = re.compile(r"(?P<scheme>\w++) ++(?P<token>[-_~+/.a-zA-Z0-9]++=*+)", re.ASCII)
 BEARER = "bearer"
 
 
@@ -104,7 +106,8 @@ def token_in(message: bytes) -> tuple[str, str]:
     >>> token_in(b"n,,\\x01auth=Bearer abc.def.\\x01team=blue\\x01\\x01")
     ('', 'abc.def.')
     """
-    found = CLIENT_FIRST.fullmatch(message.decode("utf-8", "replace"))
+    text = message.decode("utf-8", "replace")
+    found = CLIENT_FIRST.fullmatch(text) if text.count(SEPARATOR) <= MAX_PAIRS else None
     if found is None:
         raise InvalidTokenError("the client's first OAUTHBEARER message has not the form of one")
     pairs = dict(pair.split("=", 1) for pair in found["pairs"].split(SEPARATOR) if pair)

@@ -252,3 +252,11 @@ def test_the_image_has_no_secret(sim):
     record = sim.cluster.image.delegation_tokens[token.token_id]
     assert repr(token.hmac) not in repr(record)
     assert DelegationTokens(sim.cluster).password_of(token.token_id) == token.hmac
+
+
+@pytest.mark.parametrize(("release", "expected"), [("3.5", ErrorCode.UNSUPPORTED_VERSION), ("3.6", 0)])
+def test_brokers_of_kraft_give_out_tokens_since_3_6(release, expected):
+    sim = Simulation(release=release, settings=KEY)
+    sim.cluster.brokers[0].listeners[0].protocol = "SASL_PLAINTEXT"
+    sim.cluster.security.add_users(sim.cluster, {"alice": "secret"}, sim.engine.entropy)
+    assert logged_in(sim, "alice").ask(create(), 3).error_code == expected

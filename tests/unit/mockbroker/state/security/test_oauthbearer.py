@@ -159,3 +159,11 @@ def test_whatever_a_token_holds_it_is_taken_or_refused(token):
     else:
         assert found.principal.strip()
         assert found.expires_ms > NOW_MS
+
+
+def test_a_message_of_very_many_pairs_is_none():
+    pairs = {f"k{chr(97 + number % 26) * (number // 26 + 1)}": "v" for number in range(30)}
+    few = bearer(unsecured(), pairs)
+    assert mechanism().answer(few, NOW_MS) == b""
+    with pytest.raises(InvalidTokenError):
+        mechanism().answer(few[:-1] + b"a=b\1" * 1000 + b"\1", NOW_MS)
