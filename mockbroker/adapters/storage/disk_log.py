@@ -337,6 +337,10 @@ class DiskLog(Log):
             stored = self._stored(place)
             index.add(stored.position, stored.size, self._last_offset(place), self._max_timestamps[place])
         self.files.truncate(last.base_offset, last.size_bytes, index)
+        reached = self._last_offset(len(self._data) - 1) + 1 if last.size_bytes else last.base_offset
+        if reached < self.end_offset:  # what came before was compacted away: a segment's name says where the log ends
+            self.files.roll(self.end_offset)
+            self.segments.append(Segment(self.end_offset, last.created_ms, last.modified_ms))
         for snapshot in self.files.snapshots():
             if snapshot > self.end_offset:
                 self.files.delete_snapshot(snapshot)
