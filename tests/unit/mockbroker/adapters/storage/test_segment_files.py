@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -344,3 +346,31 @@ def test_leader_epochs_and_the_topic_id_are_there_again(tmp_path):
     files.write_leader_epochs([(0, 0), (3, 7)])
     assert (tmp_path / "orders-0" / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n3 7\n"
     assert LogFiles.open(tmp_path / "orders-0")[0].leader_epochs() == [(0, 0), (3, 7)]
+
+
+BOUNDED = """
+import resource, sys
+from pathlib import Path
+from mockbroker.adapters.storage.files import StorageError
+from tests.unit.mockbroker.adapters.storage.test_segment_files import LogFiles, batch, filled
+
+directory = Path(sys.argv[1])
+files = filled(directory, 3)
+size, limits = sum(files.sizes), resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 30, limits[1]))
+try:
+    files.append(*batch(3))
+except StorageError as error:
+    print(error.message.rpartition(": ")[2])
+print(next(directory.glob("*.log")).stat().st_size - size)
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+files.append(*batch(3))
+print(len(list(files.all_batches())))
+"""
+
+
+def test_what_the_operating_system_takes_in_part_only_is_taken_back(tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-c", BOUNDED, tmp_path / "orders-0"], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split("\n") == [os.strerror(errno.EFBIG), "0", "4", ""]
