@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mockbroker.adapters.storage.files import Files, StorageError
 from mockbroker.adapters.storage.index_files import aborted_entries, parse_aborted, parse_snapshot, snapshot_bytes
 from mockbroker.adapters.storage.names import SNAPSHOT, TXN_INDEX, file_name
-from mockbroker.adapters.storage.segment_files import FlushJob, LogFiles, WrittenBatch
+from mockbroker.adapters.storage.segment_files import INDEX_INTERVAL_BYTES, FlushJob, LogFiles, WrittenBatch
 from mockbroker.state.logs.log import UNBOUNDED, Log, StoredBatch, running_maximum
 from mockbroker.state.logs.producers import PartitionProducers, replay
 from mockbroker.state.logs.segments import Segment
@@ -69,6 +69,10 @@ class LogOwner:
 
     def __init__(self) -> None:
         self.files = Files()
+
+    def interval_bytes(self, one: DiskLog) -> int:
+        """How far entries of a log's indexes lie apart."""
+        return INDEX_INTERVAL_BYTES
 
     def appended(self, one: DiskLog, now_ms: int) -> None:
         """A batch was appended."""
@@ -190,6 +194,7 @@ class DiskLog(Log):
         if self.end_offset:
             self.write_aborted()
             self.files.write_snapshot(self.end_offset, snapshot_bytes(self.producers_now()))
+        self.files.interval_bytes = self._owner.interval_bytes(self)
         self.files.roll(self.end_offset)
         super().roll(now_ms)
 

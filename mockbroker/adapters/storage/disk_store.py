@@ -184,6 +184,9 @@ class DiskLogStore(LogOwner):
 
     # as a log's owner
 
+    def interval_bytes(self, one: DiskLog) -> int:
+        return super().interval_bytes(one) if self._cluster is None else self._config(one, "index.interval.bytes")
+
     def appended(self, one: DiskLog, now_ms: int) -> None:
         """Have it flushed if the topic asks for that."""
         if self._fault is not None:

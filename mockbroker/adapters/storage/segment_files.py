@@ -85,14 +85,15 @@ class FlushJob(NamedTuple):
 class LogFiles:
     """A log's directory, open for writing. ``open`` makes one.
 
-    ``bases`` are the base offsets of the segments, ``sizes`` the bytes of their records.
+    ``bases`` are the base offsets of the segments, ``sizes`` the bytes of their records. ``interval_bytes`` lie between
+    two entries of an index, in segments that begin from now on.
     """
 
     def __init__(
         self, directory: Path, mirrors: Sequence[Path], files: Files, interval_bytes: int, segments: list[OpenedSegment]
     ) -> None:
         self.directory, self.mirrors = directory, list(mirrors)
-        self._files, self._interval_bytes = files, interval_bytes
+        self._files, self.interval_bytes = files, interval_bytes
         self.bases = [one.base_offset for one in segments]
         self.sizes = [one.size for one in segments]
         self._index: IndexWriter | None = segments[-1].index if segments else None
@@ -167,7 +168,7 @@ class LogFiles:
         self.finish_index()
         self.bases.append(base_offset)
         self.sizes.append(0)
-        self._index = IndexWriter(base_offset, self._interval_bytes)
+        self._index = IndexWriter(base_offset, self.interval_bytes)
         self._index_is_lost = False
         self._link()
 
@@ -245,7 +246,7 @@ class LogFiles:
         self.write_index()
 
     def new_index(self, base_offset: int) -> IndexWriter:
-        return IndexWriter(base_offset, self._interval_bytes)
+        return IndexWriter(base_offset, self.interval_bytes)
 
     def delete_segments(self, bases: Iterable[int]) -> None:
         """Rename what belongs to segments; ``remove_deleted`` removes it."""

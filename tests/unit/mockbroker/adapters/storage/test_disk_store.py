@@ -312,6 +312,16 @@ def test_flush_messages_and_flush_ms_of_a_topic_say_when_it_is_flushed(tmp_path)
     runs.end(clean=False)
 
 
+def test_a_topics_index_interval_says_how_many_entries_there_are(runs):
+    runs.cluster.create_topic("dense", 1, 3, configs={"index.interval.bytes": "100"})
+    for topic in ("dense", "orders"):
+        for _ in range(10):
+            send(runs.partition(topic), b"v" * 60)
+        runs.partition(topic).log.files.write_index()
+    assert (runs.directory(topic="dense") / f"{0:020d}.index").stat().st_size == 8 * 9
+    assert (runs.directory(topic="orders") / f"{0:020d}.index").stat().st_size == 0
+
+
 def test_without_either_nothing_is_flushed_before_the_end(runs):
     send(runs.partition(), b"one")
     runs.store.tick(10_000_000)
