@@ -36,6 +36,7 @@ from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
 from mockbroker.state.image.topics import NO_DIRECTORY
 from mockbroker.state.logs.log import Log
 from mockbroker.state.logs.memory import MemoryLogStore
+from mockbroker.state.topics.topic import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -188,14 +189,19 @@ class DiskLogStore(LogOwner):
         return super().interval_bytes(one) if self._cluster is None else self._config(one, "index.interval.bytes")
 
     def appended(self, one: DiskLog, now_ms: int) -> None:
-        """Have it flushed if the topic asks for that."""
+        """Have it flushed if the topic asks for that.
+
+        What coordinators keep is on the disk before they go on: what they answer stands on it. Raises StorageError.
+        """
         if self._fault is not None:
             log.warning("%s can be written to again", self.data.path)
             self._fault = None
         self._changed[one] = None
         if one.flush.unflushed_ms == NEVER:
             one.flush.unflushed_ms = now_ms
-        if self._syncs_always or one.end_offset - one.flush.wanted_to >= self._config(one, "flush.messages"):
+        if self._syncs_always and self._name(one.topic_id) in INTERNAL_TOPICS:
+            self._flush_here(one)
+        elif self._syncs_always or one.end_offset - one.flush.wanted_to >= self._config(one, "flush.messages"):
             self.flush(one)
 
     def changed(self, one: DiskLog) -> None:
@@ -221,6 +227,16 @@ class DiskLogStore(LogOwner):
         one.flush.wanted_to = max(one.flush.wanted_to, one.end_offset)
         if not one.flush.is_running:
             self._start_flush(one)
+
+    def _flush_here(self, one: DiskLog) -> None:
+        """Have all of a log reach the disk before this returns. Raises StorageError."""
+        try:
+            one.files.flush()
+        except StorageError as error:
+            self.disk_failed(one, error)
+            raise
+        one.flush.unflushed_ms = NEVER
+        one.flush.wanted_to = one.flush.flushed_to = one.end_offset
 
     def _start_flush(self, one: DiskLog) -> None:
         end_offset = one.end_offset
