@@ -20,6 +20,8 @@ from mockbroker.state.brokers.broker import Listener
 HANDSHAKE_S = 30.0
 SEALED_BYTES = 1 << 18
 """What is sealed at once: of a larger answer the rest waits until the client has read that."""
+PLAIN_BYTES_ALERT = bytes.fromhex("15 0303 0002 0250")
+"""What Java answers to bytes that are not TLS: a fatal internal error, as TLS 1.2."""
 log = logging.getLogger("mockbroker")
 
 
@@ -56,7 +58,7 @@ class TlsClientProtocol(ClientProtocol):
                 self._listener.name,
                 self._listener.protocol,
             )
-            self.transport.abort()
+            self._turn_away(PLAIN_BYTES_ALERT)
             return
         except ssl.SSLError as error:
             self._failed(reason_of(error))
@@ -116,7 +118,6 @@ class TlsClientProtocol(ClientProtocol):
 
     def _failed(self, reason: str) -> None:
         """End the connection for what TLS makes of its bytes; the client is told by an alert."""
-        self._stop_timer()
         log.warning(
             "broker %d closes the connection of %s to listener %s: TLS: %s",
             self.node.broker.id,
@@ -126,9 +127,14 @@ class TlsClientProtocol(ClientProtocol):
         )
         if self._is_begun:
             self.connection.stopped()
+        self._turn_away(self._stream.take_outgoing())
+
+    def _turn_away(self, alert: bytes) -> None:
+        """Send a last word, and take nothing more."""
+        self._stop_timer()
         self._leaving = True
         self._unsealed.clear()
-        self.transport.write(self._stream.take_outgoing())
+        self.transport.write(alert)
         super().close(linger=True)
 
     def _stop_timer(self) -> None:

@@ -142,7 +142,8 @@ async def test_plain_bytes_end_a_connection_and_the_log_says_what_was_expected(a
     async with MockCluster(1, settings=settings) as cluster:
         async with WireClient(address(cluster)) as client:
             client.send(METADATA, 9)
-            assert await client.is_hung_up()
+            async with while_it_works("the end of the connection"):
+                assert await client.reader.read() == bytes.fromhex("15030300020250")  # as Java does
         assert await brokers_told(cluster, client_context(authority)) == 1
     (line,) = [record.getMessage() for record in caplog.records]
     assert "does not speak TLS, which listener SSL expects" in line
