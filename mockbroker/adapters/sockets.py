@@ -12,6 +12,7 @@ from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
 from mockbroker.core.held_bytes import HeldBytes
+from mockbroker.core.path import JOINED_BYTES
 from mockbroker.state.brokers.broker import Broker, Listener
 
 if TYPE_CHECKING:
@@ -276,8 +277,11 @@ class ClientProtocol(asyncio.Protocol):
         """
         connection = self.connection
         if not self._unwritten:
-            for piece in connection.take_output():
+            output = connection.take_output()
+            for piece in output:
                 self._write(piece)
+            if output and len(output[-1]) >= JOINED_BYTES:
+                self._note_large()
             if connection.is_held and not self._unwritten:
                 asyncio.get_running_loop().call_soon(self._go_on)
         if self._leaving:
@@ -336,9 +340,16 @@ class ClientProtocol(asyncio.Protocol):
         self._read_or_not()
         asyncio.get_running_loop().call_soon(self._note_unsent)  # when all pieces of the answer have been written
 
+    def _note_large(self) -> None:
+        """Count a large answer before the next call is answered, of whoever, as far as the system has not taken it."""
+        size = self.unsent_bytes()
+        if size >= JOINED_BYTES:
+            self.cluster.unsent.hold(self, size, self.cluster.now_ms())
+            asyncio.get_running_loop().call_soon(self._note_unsent)
+
     def _note_unsent(self) -> None:
-        if self._unwritten and not self.transport.is_closing():
-            self.cluster.unsent.hold(self, self.unsent_bytes(), self.cluster.now_ms())
+        if not self.transport.is_closing():
+            self.cluster.unsent.hold(self, self.unsent_bytes() if self._unwritten else 0, self.cluster.now_ms())
 
     def resume_writing(self) -> None:
         self._unwritten = False
