@@ -7,9 +7,11 @@ To find that out the request is decoded, so ask only where it is needed, and fir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, NamedTuple
 
 from mockbroker.call import Call
+from protocol.declare import declaration_of
 
 TOPIC_RESOURCE_TYPE = 2
 GROUP_KEY_TYPE = 0
@@ -42,6 +44,32 @@ def subjects_of(call: Call) -> Subjects:
         reader = READERS.get(call.api_key)
         found = call.subjects = NOTHING if reader is None else reader(call, call.request)
     return found
+
+
+def first_subjects(call: Call, most: int) -> Subjects:
+    """The same of the first so many topics, groups or whatever else a request lists.
+
+    Raises ProtocolError: the request cannot be read.
+    """
+    reader = READERS.get(call.api_key)
+    if call.subjects is not None or reader is None:
+        return subjects_of(call)
+    return reader(call, shortened(call.request, most))
+
+
+def shortened(message: Any, most: int) -> Any:
+    """A message whose own lists have so many items at most; the message itself where they have no more."""
+    long = {
+        field.name: value[:most]
+        for field in declaration_of(type(message)).fields
+        if isinstance(value := getattr(message, field.name), list) and len(value) > most
+    }
+    if not long:
+        return message
+    first = copy(message)
+    for name, value in long.items():
+        setattr(first, name, value)
+    return first
 
 
 def topics_with_partitions(

@@ -1,6 +1,6 @@
 """A good client beside hostile ones, as a process of its own: writes, measures how long each record takes, reads all.
 
-``python -m tests.torture.good_traffic SERVERS TOPIC`` writes two hundred records a second, each acknowledged by all in
+``python -m tests.torture.good_traffic SERVERS TOPIC`` writes a hundred records a second, each acknowledged by all in
 sync, and takes commands by lines: ``window`` answers with the figures since the last one, ``end`` reads the topic from
 its beginning and answers with what is missing or doubled. Answers are lines of JSON.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PAUSE_S = 0.005
+PAUSE_S = 0.01
 FLUSH_S = 120.0
 QUIET_S = 30.0
 """Without a record for so long there are no more to read."""
