@@ -33,14 +33,26 @@ NOT_FOUND_VERSION = 6  # of DescribeGroups
 STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
 ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 NOT_ASKED_FOR = -(2**31)
+MAX_TOLD_BYTES = 64 << 20
+"""Of what members have said and were assigned, in one answer, unless a single group has more."""
 
 
 @handles(DescribeGroupsRequest)
 def describe_groups(call: Call, request: DescribeGroupsRequest) -> Turns[DescribeGroupsResponse]:
-    """State and members of each group, in the order asked for."""
+    """State and members of each group, in the order asked for.
+
+    Once much was told of others, the client is to ask for a group again, as admin clients do by themselves.
+    """
+    told_bytes = 0
 
     def entry_of(group_id: str) -> DescribeGroupsResponse.Group:
+        nonlocal told_bytes
         entry = described(call, group_id)
+        size = sum(len(one.member_metadata) + len(one.member_assignment) for one in entry.members)
+        if told_bytes and told_bytes + size > MAX_TOLD_BYTES:
+            entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        else:
+            told_bytes += size
         asked_for = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
         entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_ASKED_FOR
         return entry

@@ -12,17 +12,24 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_TOPIC = "__share_group_state"
 SMALLEST_INT = -(2**31)
+LONG_KEY = 512
+"""Keys that are longer are hashed each time: strangers choose them, and thousands would be kept."""
 
 
-@lru_cache(maxsize=4096)
 def partition_of_key(key: str, partitions: int) -> int:
     """The partition that a group, a transactional id or a share partition's key is in, of so many.
 
     >>> partition_of_key("readers", 50), partition_of_key("payments", 50)
     (28, 13)
     """
-    code = java_hash(key)
+    code = java_hash(key) if len(key) > LONG_KEY else known_hash(key)
     return 0 if code == SMALLEST_INT else abs(code) % partitions  # as Utils.abs has it
+
+
+@lru_cache(maxsize=4096)
+def known_hash(key: str) -> int:
+    """The same for keys that are asked for again and again."""
+    return java_hash(key)
 
 
 def java_hash(text: str) -> int:

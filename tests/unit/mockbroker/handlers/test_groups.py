@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.handlers import groups
 from mockbroker.state.groups.classic.members import Joining
 from mockbroker.state.groups.offsets import Committed
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
@@ -48,6 +49,20 @@ def test_a_stable_group_is_described_with_what_its_members_said_and_got(sim, ver
     instance_id = "i1" if version >= 4 else None
     assert (member.group_instance_id, member.client_id, member.client_host) == (instance_id, "client", "/127.0.0.1")
     assert (member.member_metadata, member.member_assignment) == (b"orders", b"all")
+
+
+def test_once_much_was_told_a_group_is_to_be_asked_for_again(sim, monkeypatch):
+    settle(sim)
+    monkeypatch.setattr(groups, "MAX_TOLD_BYTES", 2 * len(b"orders" + b"all"))
+    request = DescribeGroupsRequest(groups=[READERS] * 3)
+    told = sim.ask(request, version=5, broker=coordinator(sim, READERS)).groups
+    assert [(one.error_code, len(one.members)) for one in told] == [
+        (ErrorCode.NONE, 1),
+        (ErrorCode.NONE, 1),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 0),
+    ]
+    monkeypatch.setattr(groups, "MAX_TOLD_BYTES", 1)
+    assert describe(sim, READERS).error_code == ErrorCode.NONE, "a single group is told of whatever it has"
 
 
 def test_a_group_that_is_not_stable_shows_neither_protocol_nor_metadata(sim):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.topics.coordinator_keys import partition_of_key
+from mockbroker.state.topics.coordinator_keys import LONG_KEY, java_hash, known_hash, partition_of_key
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,10 @@ from mockbroker.state.topics.coordinator_keys import partition_of_key
 )
 def test_a_groups_partition_is_the_one_that_kafka_finds(group, partition):
     assert partition_of_key(group, 50) == partition  # by Utils.abs(hashCode) % 50 in Java, kafka-clients 4.4.0
+
+
+def test_long_keys_are_found_in_the_same_way_and_not_kept():
+    kept = known_hash.cache_info()
+    long = "k" * (LONG_KEY + 1)
+    assert partition_of_key(long, 50) == abs(java_hash(long)) % 50
+    assert known_hash.cache_info() == kept
