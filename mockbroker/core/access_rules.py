@@ -6,7 +6,7 @@ Source: KafkaApis, ControllerApis and ConfigHelper, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockbroker.call import Call
@@ -17,7 +17,6 @@ from mockbroker.core.access_checks import (
     TOPIC_FAILED,
     amend,
     check_cluster,
-    check_groups,
     check_topics,
     check_transactional_id,
     denied_topics,
@@ -26,10 +25,13 @@ from mockbroker.core.access_checks import (
     response_class,
     split,
 )
-from mockbroker.core.faults.errors import hand_over
+from mockbroker.core.access_rules_of_groups import RULES_OF_GROUPS
+from mockbroker.core.faults.errors import hand_over, with_field
 from mockbroker.core.faults.matching import Hit
 from mockbroker.core.path import Respond, Verdict
 from mockbroker.core.subjects import subjects_of, topic_name
+from mockbroker.handlers.error_responses import error_response
+from mockbroker.state.errors import ApiError
 from mockbroker.state.security.acls import (
     ALTER,
     ALTER_CONFIGS,
@@ -55,15 +57,15 @@ Rule = Callable[[Call, Access], "Verdict | None"]
 
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15  # of Fetch
+NULL_NAMES_VERSION = 12  # of Metadata
 ID_VERSION = 6  # of DeleteTopics
-COORDINATORS_VERSION = 4  # of FindCoordinator
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
 SHOWS_CONFIGS_VERSION = 5  # of CreateTopics
-GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
-TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
+TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE, GROUP_RESOURCE = RESOURCES = 2, 4, 8, 16, 32
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
-HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+DELETE_CONFIG = 1
 UNAUTHORIZED = "Authorization failed."
+METADATA_LOG = "__cluster_metadata"
 
 
 # records
@@ -98,6 +100,8 @@ def describe_producers(call: Call, access: Access) -> None:
         for topic in response.topics:
             if not access.may_topic(READ, topic.name):
                 for partition in topic.partitions:
+                    if partition.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                        continue  # which is looked at first
                     partition.error_code, partition.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
                     partition.active_producers = []
 
@@ -107,10 +111,22 @@ def describe_producers(call: Call, access: Access) -> None:
 # topics
 
 
+def list_offsets(call: Call, access: Access) -> Verdict | None:
+    """Whatever is asked of a topic that is hidden, and however often."""
+    denied = frozenset(denied_topics(access, DESCRIBE, [one.name for one in call.request.topics]))
+    failed = [one for one in call.request.topics if one.name in denied]
+    rest = [one for one in call.request.topics if one.name not in denied]
+    refused = error_response(with_field(call.request, "topics", failed), call.version, ApiError(TOPIC_FAILED))
+    return split(call, "topics", rest, refused.topics, "topics")
+
+
 def metadata(call: Call, access: Access) -> Verdict | None:
     subjects = subjects_of(call)
     if subjects.all_topics:
-        keep_topics(call, access)
+        amend(call, lambda response: keep_topics(response, access))
+        return None
+    if any(one.topic_id != ZERO_UUID for one in call.request.topics):
+        metadata_by_id(call, access)
         return None
     denied = denied_topics(access, DESCRIBE, subjects.topics)
     not_made: list[str] = []
@@ -118,58 +134,56 @@ def metadata(call: Call, access: Access) -> Verdict | None:
         missing = [one for one in subjects.topics if one not in denied and call.view.topic(one) is None]
         if missing and not access.may_cluster(CREATE):
             not_made = denied_topics(access, CREATE, missing)
-    return hide_topics(call, frozenset(denied), frozenset(not_made))
-
-
-def describe_topic_partitions(call: Call, access: Access) -> Verdict | None:
-    subjects = subjects_of(call)
-    if subjects.all_topics:
-        keep_topics(call, access)
-        return None
-    return hide_topics(call, frozenset(denied_topics(access, DESCRIBE, subjects.topics)))
-
-
-def keep_topics(call: Call, access: Access) -> None:
-    """Leave out of an answer with all topics those that one may not see."""
-
-    def keep(response: Any) -> None:
-        response.topics = [one for one in response.topics if access.may_topic(DESCRIBE, one.name)]
-
-    amend(call, keep)
-
-
-def hide_topics(call: Call, denied: frozenset[str], not_made: frozenset[str] = frozenset()) -> Verdict | None:
-    """Nothing but the error is told of topics, and the name of one only to whom asked by it."""
     if not denied and not not_made:
         return None
+    failed: dict[Any, Any] = {}
+    rest: list[Any] = []
     entry = response_class(call).Topic
-    failed: list[Any] = []
+    for topic in call.request.topics:
+        if topic.name in denied or topic.name in not_made:
+            is_internal = topic.name in not_made and topic.name in INTERNAL_TOPICS
+            failed[topic.name] = entry(name=topic.name, error_code=TOPIC_FAILED, is_internal=is_internal)
+        else:
+            rest.append(topic)
+    hide_topics(call, failed, rest)
+    return None
+
+
+def metadata_by_id(call: Call, access: Access) -> None:
+    """Where any topic has an id, names alone count for nothing; of one that is hidden no name is told."""
+    if call.version < NULL_NAMES_VERSION:
+        return  # as its handler will say
+    entry = response_class(call).Topic
+    failed: dict[Any, Any] = {}
     rest: list[Any] = []
     for topic in call.request.topics:
-        name = topic_name(call, topic)
-        if name not in denied and name not in not_made:
+        known = call.cluster.topic_by_id.get(topic.topic_id)
+        if known is not None and not access.may_topic(DESCRIBE, known.name):
+            failed[topic.topic_id] = entry(name=None, topic_id=topic.topic_id, error_code=TOPIC_FAILED)
+        elif topic.topic_id != ZERO_UUID:
             rest.append(topic)
-            continue
-        topic_id = getattr(topic, "topic_id", ZERO_UUID)
-        by_id = topic_id != ZERO_UUID
-        failed.append(
-            entry(
-                name=None if by_id else topic.name,
-                topic_id=topic_id,
-                error_code=TOPIC_FAILED,
-                is_internal=name in not_made and name in INTERNAL_TOPICS,
-            )
-        )
-    if not rest and hasattr(call.request, "cursor"):
-        return Respond(response_class(call)(topics=failed))
+    if failed:
+        hide_topics(call, failed, rest)
+
+
+def hide_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
+    """Nothing but the error is told of topics, and once; the brokers are told of in any case."""
     if rest or call.version:  # an empty list asks for all topics in v0
         hand_over(call, "topics", rest)
 
     def put(response: Any) -> None:
-        response.topics = [*(response.topics if rest else ()), *failed]
+        response.topics = [*(response.topics if rest else ()), *failed.values()]
 
     amend(call, put)
-    return None
+
+
+def keep_topics(response: Any, access: Access) -> None:
+    """Leave out of an answer with all topics those that one may not see."""
+    response.topics = [one for one in response.topics if access.may_topic(DESCRIBE, one.name)]
+
+
+def shown_by_its_handler(_call: Call, _access: Access) -> None:
+    """DescribeTopicPartitions, whose handler leaves out what is hidden before it counts partitions."""
 
 
 def create_topics(call: Call, access: Access) -> Verdict | None:
@@ -177,15 +191,28 @@ def create_topics(call: Call, access: Access) -> Verdict | None:
         amend(call, lambda response: hide_configs(response, access))
     if access.may_cluster(CREATE):
         return None
-    denied = frozenset(denied_topics(access, CREATE, subjects_of(call).topics))
+    denied = frozenset(denied_topics(access, CREATE, [one.name for one in call.request.topics]))
+    counts = Counter(topic.name for topic in call.request.topics)
+    failed: list[Any] = []
+    rest: list[Any] = []
+    for topic in call.request.topics:
+        is_looked_at_first = counts[topic.name] > 1 or topic.name == METADATA_LOG
+        (failed if topic.name in denied and not is_looked_at_first else rest).append(topic)
+    entry = response_class(call).Topic
+    entries = [entry(name=one.name, error_code=TOPIC_FAILED, error_message=UNAUTHORIZED) for one in failed]
+    return split(call, "topics", rest, entries, "topics")
+
+
+def create_partitions(call: Call, access: Access) -> Verdict | None:
+    denied = frozenset(denied_topics(access, ALTER, [one.name for one in call.request.topics]))
     counts = Counter(topic.name for topic in call.request.topics)
     failed: list[Any] = []
     rest: list[Any] = []
     for topic in call.request.topics:
         (failed if topic.name in denied and counts[topic.name] == 1 else rest).append(topic)
     entry = response_class(call).Topic
-    entries = [entry(name=one.name, error_code=TOPIC_FAILED, error_message=UNAUTHORIZED) for one in failed]
-    return split(call, "topics", rest, entries, "topics")
+    entries = [entry(name=one.name, error_code=TOPIC_FAILED) for one in failed]
+    return split(call, "topics", rest, entries, "results")
 
 
 def hide_configs(response: Any, access: Access) -> None:
@@ -198,7 +225,8 @@ def hide_configs(response: Any, access: Access) -> None:
 
 def delete_topics(call: Call, access: Access) -> Verdict | None:
     """Who may not even see a topic learns nothing of it; who may see one that is not there learns that."""
-    if access.may_cluster(DELETE):
+    is_late = call.request.timeout_ms <= 0 and call.cluster.support.is_kraft  # as its handler will say
+    if is_late or access.may_cluster(DELETE):
         return None
     entry = response_class(call).Topic
     words = {"error_code": TOPIC_FAILED, "error_message": TOPIC_FAILED.meaning}
@@ -237,9 +265,13 @@ def configs(call: Call, access: Access) -> Verdict | None:
     rest: list[Any] = []
     failed: list[Any] = []
     entry = response_class(call).Result if reads else response_class(call).Resource
+    named = Counter((one.resource_type, one.resource_name) for one in call.request.resources)
+    if reads and any(kind not in RESOURCES for kind, _ in named):
+        return None  # as its handler will say
     for one in call.request.resources:
         code = refused_config(access, operation, one)
-        if code is None:
+        is_doubled = named[one.resource_type, one.resource_name] > 1
+        if code is None or (not reads and (is_doubled or is_unreadable(call, one))):
             rest.append(one)
             continue
         wordless = not reads and one.resource_type in (BROKER_RESOURCE, LOGGER_RESOURCE)
@@ -254,6 +286,17 @@ def configs(call: Call, access: Access) -> Verdict | None:
     return split(call, "resources", rest, failed, "results" if reads else "responses")
 
 
+def is_unreadable(call: Call, resource: Any) -> bool:
+    """Whether a broker refuses a change before anybody is asked who wants it: a config twice, or without a value."""
+    names = [config.name for config in resource.configs]
+    takes_value = call.api_key == ALTER_CONFIGS_KEY
+    lacks_value = any(
+        config.value is None and (takes_value or config.config_operation != DELETE_CONFIG)
+        for config in resource.configs
+    )
+    return lacks_value or len(set(names)) < len(names)
+
+
 def refused_config(access: Access, operation: int, resource: Any) -> ErrorCode | None:
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC_RESOURCE:
@@ -263,210 +306,6 @@ def refused_config(access: Access, operation: int, resource: Any) -> ErrorCode |
     if kind in (BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE):
         return None if access.may_cluster(operation) else CLUSTER_FAILED
     return None  # as its handler will say
-
-
-# groups
-
-
-def offset_fetch(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, DESCRIBE)
-    if verdict is None:
-        verdict = check_topics(call, access, DESCRIBE)
-    groups = call.request.groups or (call.request,)
-    whole = {group.group_id for group in groups if group.topics is None}
-    if whole and verdict is None:
-
-        def keep(response: Any) -> None:
-            for group in response.groups or (response,):
-                if not response.groups or group.group_id in whole:
-                    group.topics = [one for one in group.topics if access.may_topic(DESCRIBE, topic_name(call, one))]
-
-        amend(call, keep)
-    return verdict
-
-
-def find_coordinator(call: Call, access: Access) -> Verdict | None:
-    request = call.request
-    if request.key_type == SHARE_KEY:
-        return check_cluster(call, access, CLUSTER_ACTION) if call.version >= ID_VERSION else None
-    if request.key_type == GROUP_KEY:
-        kind, code = GROUP, GROUP_FAILED
-    elif request.key_type == TRANSACTION_KEY:
-        kind, code = TRANSACTIONAL_ID, ID_FAILED
-    else:
-        return None
-    if call.version < COORDINATORS_VERSION:
-        return None if access.may(DESCRIBE, kind, request.key) else refuse_all(call, code)
-    keys = request.coordinator_keys
-    rest = [key for key in keys if access.may(DESCRIBE, kind, key)]
-    entry = response_class(call).Coordinator
-    failed = [
-        entry(key=key, node_id=-1, host="", port=-1, error_code=code, error_message="")
-        for key in keys
-        if key not in rest
-    ]
-    return split(call, "coordinator_keys", rest, failed, "coordinators")
-
-
-def list_groups(call: Call, access: Access) -> None:
-    def keep(response: Any) -> None:
-        response.groups = [one for one in response.groups if access.may(DESCRIBE, GROUP, one.group_id)]
-
-    if not access.may_cluster(DESCRIBE):
-        amend(call, keep)
-
-
-def heartbeat(call: Call, access: Access) -> Verdict | None:
-    """ConsumerGroupHeartbeat, ShareGroupHeartbeat: who subscribes to a topic that is hidden does not get in."""
-    verdict = check_groups(call, access, READ)
-    names = call.request.subscribed_topic_names or ()
-    if verdict is None and denied_topics(access, DESCRIBE, names):
-        return refuse_all(call, TOPIC_FAILED)
-    return verdict
-
-
-def described_groups(call: Call, access: Access) -> Verdict | None:
-    """ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: a group is shown with all of its topics."""
-
-    def hide(response: Any) -> None:
-        entry = response.Group
-        response.groups = [
-            entry(group_id=one.group_id, error_code=TOPIC_FAILED, error_message=HIDDEN_TOPICS)
-            if denied_topics(access, DESCRIBE, set(topics_of(one)))
-            else one
-            for one in response.groups
-        ]
-
-    amend(call, hide)
-    return check_groups(call, access, DESCRIBE)
-
-
-def topics_of(group: Any) -> Iterator[str]:
-    """The topics that a described group tells of: those of its topology, or of its members' assignments."""
-    topology = getattr(group, "topology", None)
-    for one in topology.subtopologies if topology is not None else ():
-        yield from (*one.source_topics, *one.repartition_sink_topics)
-        yield from (topic.name for topic in (*one.state_changelog_topics, *one.repartition_source_topics))
-    if hasattr(group, "topology"):
-        return
-    for member in group.members:
-        for held in (member.assignment, getattr(member, "target_assignment", None)):
-            yield from (topic.topic_name for topic in (held.topic_partitions if held is not None else ()))
-
-
-def described_share_offsets(call: Call, access: Access) -> Verdict | None:
-    """Of a group whose topics are named those that are hidden say so; of all topics they are left out."""
-    entry = response_class(call).Group
-    asked = {group.group_id: group.topics for group in call.request.groups}
-
-    def hide(response: Any) -> None:
-        for place, group in enumerate(response.groups):
-            if not access.may(DESCRIBE, GROUP, group.group_id):
-                response.groups[place] = entry(group_id=group.group_id, error_code=GROUP_FAILED)
-            elif not group.error_code:
-                whole = asked.get(group.group_id) is None
-                shown = [one for one in group.topics if access.may_topic(DESCRIBE, one.topic_name)]
-                hidden = [one for one in group.topics if not whole and one not in shown]
-                group.topics = [*shown, *map(hidden_offsets, hidden)]
-
-    amend(call, hide)
-    return None
-
-
-def hidden_offsets(topic: Any) -> Any:
-    """The entry of a topic whose offsets somebody may not see."""
-    for one in topic.partitions:
-        one.start_offset, one.leader_epoch = 0, 0
-        one.error_code, one.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
-        if hasattr(one, "lag"):
-            one.lag = -1
-    topic.topic_id = ZERO_UUID
-    return topic
-
-
-def altered_share_offsets(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, READ)
-    if verdict is not None:
-        return verdict
-    entry = response_class(call).Topic
-    words = {"error_code": TOPIC_FAILED, "error_message": TOPIC_FAILED.meaning}
-    rest: list[Any] = []
-    failed: list[Any] = []
-    for topic in call.request.topics:
-        if access.may_topic(READ, topic.topic_name):
-            rest.append(topic)
-            continue
-        partitions = [entry.Partition(partition_index=one.partition_index, **words) for one in topic.partitions]
-        failed.append(entry(topic_name=topic.topic_name, partitions=partitions))
-    return merged(call, rest, failed, "responses")
-
-
-def deleted_share_offsets(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, DELETE)
-    if verdict is not None:
-        return verdict
-    entry = response_class(call).Topic
-    words = {"error_code": TOPIC_FAILED, "error_message": TOPIC_FAILED.meaning}
-    rest: list[Any] = []
-    failed: list[Any] = []
-    for topic in call.request.topics:
-        if access.may_topic(READ, topic.topic_name):
-            rest.append(topic)
-        else:
-            failed.append(entry(topic_name=topic.topic_name, **words))
-    return merged(call, rest, failed, "responses")
-
-
-def offset_delete(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, DELETE)
-    if verdict is not None:
-        return verdict
-    entry = response_class(call).Topic
-    rest: list[Any] = []
-    failed: list[Any] = []
-    for topic in call.request.topics:
-        if access.may_topic(READ, topic.name):
-            rest.append(topic)
-            continue
-        partitions = [
-            entry.Partition(partition_index=one.partition_index, error_code=TOPIC_FAILED) for one in topic.partitions
-        ]
-        failed.append(entry(name=topic.name, partitions=partitions))
-    return merged(call, rest, failed, "topics")
-
-
-def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verdict | None:
-    """Have the handler answer for the rest of the topics, even for none; an error of all stands before the failed."""
-    if not failed:
-        return None
-
-    def put(response: Any) -> None:
-        if not response.error_code:
-            getattr(response, answers).extend(failed)
-
-    hand_over(call, "topics", rest)
-    amend(call, put)
-    return None
-
-
-def share_state(call: Call, access: Access) -> Verdict | None:
-    """What brokers ask of share coordinators."""
-    if access.may_cluster(CLUSTER_ACTION):
-        return None
-    verdict = refuse_all(call, CLUSTER_FAILED)
-    assert isinstance(verdict, Respond)
-    for topic in verdict.response.results:
-        for one in topic.partitions:
-            one.error_message = CLUSTER_FAILED.meaning
-    return verdict
-
-
-def streams_heartbeat(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, READ)
-    names = subjects_of(call).topics
-    if verdict is None and not any(name in INTERNAL_TOPICS for name in names):
-        verdict = check_topics(call, access, DESCRIBE)
-    return verdict
 
 
 # transactions
@@ -533,40 +372,25 @@ def list_transactions(call: Call, access: Access) -> None:
     amend(call, keep)
 
 
-DESCRIBE_CONFIGS_KEY = 32
+DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY = 32, 33
 RULES: dict[int, Rule] = {
+    **RULES_OF_GROUPS,
     0: produce,
     1: fetch,
+    2: list_offsets,
     3: metadata,
-    9: offset_fetch,
-    10: find_coordinator,
-    16: list_groups,
     19: create_topics,
     20: delete_topics,
     22: init_producer_id,
     24: add_partitions,
     27: write_markers,
     DESCRIBE_CONFIGS_KEY: configs,
-    33: configs,
+    ALTER_CONFIGS_KEY: configs,
+    37: create_partitions,
     44: configs,
-    47: offset_delete,
     61: describe_producers,
     65: describe_transactions,
     66: list_transactions,
-    68: heartbeat,
-    69: described_groups,
-    75: describe_topic_partitions,
-    76: heartbeat,
-    77: described_groups,
-    83: share_state,
-    84: share_state,
-    85: share_state,
-    86: share_state,
-    87: share_state,
-    88: streams_heartbeat,
-    89: described_groups,
-    90: described_share_offsets,
-    91: altered_share_offsets,
-    92: deleted_share_offsets,
+    75: shown_by_its_handler,
 }
 """By the API's number; all others ask for what ``NEEDS`` says, and for nothing else."""

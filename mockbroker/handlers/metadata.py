@@ -24,6 +24,7 @@ from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, each, handle
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
+from mockbroker.state.security.authorizer import may_see_of
 from mockbroker.state.settings import DISKLESS_SELECTION
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from protocol.apis.metadata import (
@@ -95,6 +96,10 @@ def describe_topic_partitions(
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(name for name in names if name >= first_name)
+    may_see = may_see_of(call.cluster, call.session.principal, call.session.address)
+    hidden = [] if may_see is None else [name for name in wanted_names if not may_see(name)]
+    if hidden:
+        wanted_names = sorted(set(wanted_names).difference(hidden))
     known = {}
     for name in wanted_names:
         topic = view.topic(name)
@@ -131,7 +136,13 @@ def describe_topic_partitions(
                 topic_name=name, partition_index=first + len(part)
             )
             break
+    response.topics += [hidden_entry(name) for name in hidden if asked]
     return response
+
+
+def hidden_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
+    """The entry of a topic that the client may not see."""
+    return DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:

@@ -11,14 +11,16 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from mockbroker.core.connection import Connection
 from mockbroker.core.simulation import Simulation
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.headers import read_response, request_frame
-from tests.interop.java_brokers import RunningKafka
+from tests.interop.java_brokers import RunningKafka, kafka_brokers
 
 CLOSED: Final = b""
 SIZE = struct.Struct(">i")
@@ -205,15 +207,20 @@ def frames_of(data: bytes) -> list[bytes]:
     return frames
 
 
-def of_logins(users: Iterable[str]) -> dict[str, str]:
-    """Settings of a real cluster's listener where these users log in, each with its name as the password."""
+def brokers_with_users(
+    racks: str, folder: Path, settings: Mapping[str, str], users: Sequence[str]
+) -> AbstractContextManager[RunningKafka]:
+    """Real brokers, with a listener where these users log in, each with its name as the password."""
+    if not users:
+        return kafka_brokers(racks, folder, settings)
     known = " ".join(f'user_{user}="{user}"' for user in users)
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     listener = f"listener.name.{LOGIN.lower()}"
-    return {
+    of_listener = {
         f"{listener}.sasl.enabled.mechanisms": "PLAIN",
         f"{listener}.plain.sasl.jaas.config": f"{module} required {known};",
     }
+    return kafka_brokers(racks, folder, {**settings, **of_listener}, listeners={LOGIN: "SASL_PLAINTEXT"})
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, str]:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.answers.comparison import differing_fields
-from tests.answers.drivers import LOGIN, RACKS, RealKafka, of_logins
+from tests.answers.drivers import RACKS, RealKafka, brokers_with_users
 from tests.answers.recorded import write
 from tests.answers.scenarios import scenarios_of, settings_of, users_of
 from tests.answers.story import Exchange, Story
-from tests.interop.java_brokers import kafka_brokers
 
 
 def record(family: str) -> bool:
@@ -34,12 +33,9 @@ def record(family: str) -> bool:
 def told_by_kafka(family: str) -> tuple[list[Exchange], set[str]]:
     kept: list[Exchange] = []
     failed: set[str] = set()
-    users = users_of(family)
-    settings = settings_of(family) | (of_logins(users) if users else {})
-    listeners = {LOGIN: "SASL_PLAINTEXT"} if users else {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        kafka_brokers(RACKS, Path(folder), settings, listeners=listeners) as running,
+        brokers_with_users(RACKS, Path(folder), settings_of(family), users_of(family)) as running,
     ):
         for scenario in scenarios_of(family):
             driver = RealKafka(running)

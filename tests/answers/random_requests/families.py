@@ -13,6 +13,7 @@ FAMILIES: Final = {
     "configs": "ordinary.Configs",
     "admin": "ordinary.Admin",
     "acls": "ordinary.Acls",
+    "authorization": "authorization.Authorization",
     "transactions": "transactions.Transactions",
     "groups": "classic_groups.ClassicGroup",
     "consumer": "consumer_groups.ConsumerGroup",

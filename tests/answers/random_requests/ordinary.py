@@ -72,10 +72,14 @@ class Ordinary(Turns):
             version,
             request,
             to=to,
-            on=self.label if api in OWN_CONNECTION else "main",
+            on=self.connection(random, api),
             only=lambda answer: tidied(api, answer if api in PLACING else without_others(self.story, answer)),
         )
         self.after(api, drawn, request, answer)
+
+    def connection(self, _random: Random, api: str) -> str:
+        """By which connection to ask."""
+        return self.label if api in OWN_CONNECTION else "main"
 
     def broker(self, random: Random, api: str, drawn: Fields) -> int:
         """Whom to ask: the leader, where there is one that answers, else anybody."""
@@ -262,17 +266,22 @@ class Acls(Ordinary):
     SETTINGS: ClassVar = BASE | OF_ACLS | {"super.users": "User:ANONYMOUS"}
 
     def end(self) -> None:
-        everything = {
-            "resourceTypeFilter": 1,
-            "resourceNameFilter": None,
-            "patternTypeFilter": 1,
-            "principalFilter": None,
-            "hostFilter": None,
-            "operation": 1,
-            "permissionType": 1,
-        }
-        self.story.quiet("DeleteAcls", 3, {"filters": [everything]}, on="end")
-        self.story.settle()
+        remove_acls(self.story)
+
+
+def remove_acls(story: Story) -> None:
+    """All entries there are."""
+    everything = {
+        "resourceTypeFilter": 1,
+        "resourceNameFilter": None,
+        "patternTypeFilter": 1,
+        "principalFilter": None,
+        "hostFilter": None,
+        "operation": 1,
+        "permissionType": 1,
+    }
+    story.quiet("DeleteAcls", 3, {"filters": [everything]}, on="end")
+    story.settle()
 
 
 def without_others(story: Story, answer: Any) -> Any:

@@ -12,14 +12,13 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from tests.answers.drivers import RACKS
+from tests.answers.drivers import RACKS, brokers_with_users
 from tests.answers.random_requests.differential import Both, DifferingAnswer, Failures, told_by_ours
 from tests.answers.random_requests.families import family
 from tests.answers.random_requests.plan import Plan
 from tests.answers.random_requests.shrinking import Shrinking
 from tests.answers.random_requests.turns import Turns
 from tests.answers.story import Exchange
-from tests.interop.java_brokers import kafka_brokers
 
 MAX_CHARACTERS = 1_000
 MAX_FIELDS = 6
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         return run_alone(turns, options)
     with (
         tempfile.TemporaryDirectory() as folder,
-        kafka_brokers(RACKS, Path(folder), turns.SETTINGS) as kafka,
+        brokers_with_users(RACKS, Path(folder), turns.SETTINGS, turns.USERS) as kafka,
     ):
         both = Both(kafka, turns)
         if options.replay:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
@@ -23,6 +23,8 @@ class Turns:
     """How many requests a run has."""
     SETTINGS: ClassVar[Mapping[str, str]] = BASE
     """Of the brokers."""
+    USERS: ClassVar[Sequence[str]] = ()
+    """Who logs in, as ``on="as ann"`` asks."""
 
     def __init__(self, story: Story) -> None:
         self.story = story

@@ -17,11 +17,13 @@ SETTINGS = {
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
     "group.share.assignment.interval.ms": "0",
+    "group.consumer.session.timeout.ms": "45000",
 }
 READ, WRITE, CREATE, DELETE, DESCRIBE, DESCRIBE_CONFIGS = 3, 4, 5, 6, 8, 10
-USERS = ["ann", "bob", "cid", "dan"]
-ANN, BOB, CID, DAN = (f"as {user}" for user in USERS)
-MEMBER = "aaaaaaaaaaaaaaaaaaaaaQ"
+USERS = ["ann", "bob", "cid", "dan", "eve"]
+ANN, BOB, CID, DAN, EVE = (f"as {user}" for user in USERS)
+MEMBER = UNKNOWN = "aaaaaaaaaaaaaaaaaaaaaQ"
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 Entry = tuple[str, int, str, int]
 
 
@@ -223,8 +225,9 @@ def groups_shown(story: Story) -> None:
     for kind, wanted in (("consumer", both), ("free-consumer", both[:1])):
         join = {"groupId": names[kind], "memberId": MEMBER, "memberEpoch": 0, "rebalanceTimeoutMs": 60_000}
         join |= {"subscribedTopicNames": wanted, "topicPartitions": []}
-        story.quiet("ConsumerGroupHeartbeat", 1, join, to=at[kind])
-        story.until(lambda kind=kind, wanted=wanted: targets(story, names[kind], at[kind]) == len(wanted), "a target")  # type: ignore[misc]
+        story.until(
+            lambda kind=kind, join=join: targets(story, join, at[kind]) == join["subscribedTopicNames"], "a target"
+        )  # type: ignore[misc]
     join = {"groupId": names["share"], "memberId": MEMBER, "memberEpoch": 0, "subscribedTopicNames": both}
     story.quiet("ShareGroupHeartbeat", 1, join, to=at["share"])
     streams = streams_join(names["streams"], topology(subtopology(0, *both)))
@@ -251,10 +254,11 @@ def groups_shown(story: Story) -> None:
     story.ask("not his", "ConsumerGroupHeartbeat", 1, subscribed, to=at["consumer"], on=ANN)
 
 
-def targets(story: Story, group: str, at: int) -> int:
-    """Of how many topics the one member of a group is to have partitions."""
-    answer = story.quiet("ConsumerGroupDescribe", 1, {"groupIds": [group]}, to=at)
-    return sum(len(one["targetAssignment"]["topicPartitions"]) for one in answer["groups"][0]["members"])
+def targets(story: Story, join: Fields, at: int) -> list[str]:
+    """The topics of which the one member of a group is to have partitions, once it has joined."""
+    story.quiet("ConsumerGroupHeartbeat", 1, join, to=at)
+    (group,) = story.quiet("ConsumerGroupDescribe", 1, {"groupIds": [join["groupId"]]}, to=at)["groups"]
+    return sorted(one["topicName"] for each in group["members"] for one in each["targetAssignment"]["topicPartitions"])
 
 
 def shown(answer: Fields) -> list[Any]:
@@ -286,14 +290,15 @@ def streams_join(group: str, told: Fields, member: str = "one") -> Fields:
 @scenario("authorization/topics of an application")
 def application(story: Story) -> None:
     """Its internal topics are made with what a member may create."""
+    members = ("ann", "cid", "dan")
     source = story.topic("t")
     inner = [f"{source.name}-repartition", f"{source.name}-changelog"]
-    groups = {user: story.named(user) for user in USERS}
+    groups = {user: story.named(user) for user in members}
     at = {user: story.coordinator(group) for user, group in groups.items()}
     allow(
         story,
-        *((user, GROUP, groups[user], READ) for user in USERS),
-        *((user, TOPIC, name, DESCRIBE) for user in USERS for name in (source.name, *inner)),
+        *((user, GROUP, groups[user], READ) for user in members),
+        *((user, TOPIC, name, DESCRIBE) for user in members for name in (source.name, *inner)),
         ("dan", TOPIC, inner[0], CREATE),
     )
     told = word_count(source.name)
@@ -436,3 +441,75 @@ def share_session(story: Story) -> None:
     ]
     asked = {"groupId": group, "memberId": MEMBER, "shareSessionEpoch": 3, "topics": acknowledged}
     story.ask("two topics", "ShareAcknowledge", 2, asked, to=to, on=ANN)
+
+
+@scenario("authorization/what is looked at first")
+def looked_at_first(story: Story) -> None:
+    """What random requests found: of who may do nothing some requests are refused for another reason."""
+    seen, hidden = story.topic("b-seen"), story.topic("a-hidden")
+    allow(story, ("eve", TOPIC, seen.name, DESCRIBE))
+    for version in (1, 5, 11):
+        partitions = [
+            {"partitionIndex": 0, "currentLeaderEpoch": epoch, "timestamp": when}
+            for epoch, when in ((-1, -1), (7, -9), (-1, -9))
+        ]
+        topics = [{"name": hidden.name, "partitions": partitions}, {"name": "..", "partitions": partitions[:1]}]
+        asked = {"replicaId": -1, "isolationLevel": 0, "timeoutMs": 1000}
+        story.ask("doubled", "ListOffsets", version, {**asked, "topics": topics}, on=EVE)
+        topics = [{"name": one.name, "partitions": []} for one in (hidden, seen)]
+        story.ask("no partitions", "ListOffsets", version, {**asked, "topics": topics}, on=EVE)
+    only = own(story)
+    for step, limit, names, cursor in (
+        ("all, one of them", 1, (), None),
+        ("named, one of them", 1, (hidden, seen), None),
+        ("the cursor is hidden", 5, (hidden, seen), hidden),
+        ("behind what is hidden", 5, (hidden, seen), seen),
+        ("a cursor not named", 5, (hidden,), seen),
+    ):
+        at = None if cursor is None else {"topicName": cursor.name, "partitionIndex": 0}
+        asked = {"topics": [{"name": one.name} for one in names], "responsePartitionLimit": limit, "cursor": at}
+        story.ask(step, "DescribeTopicPartitions", 0, asked, on=EVE, only=with_cursor(only))
+    for version in (10, 12, 13):
+        named_too = [{"topicId": hidden.id, "name": seen.name}, {"topicId": UNKNOWN, "name": hidden.name}]
+        for step, more in (("ids and names", []), ("ids, names and nothing", [{"topicId": NO_ID, "name": None}])):
+            asked = {"topics": [*named_too, {"topicId": NO_ID, "name": hidden.name}, *more]}
+            if version > 10 or not more:
+                story.ask(step, "Metadata", version, {**asked, "allowAutoTopicCreation": False}, on=EVE, only=only)
+    story.ask("doubled", "Metadata", 4, {"topics": [{"name": hidden.name}] * 2}, on=EVE, only=own_names(story))
+    nameless = {"name": "", "numPartitions": 1, "replicationFactor": 1, "assignments": []}
+    story.ask("no name", "CreateTopics", 7, {"topics": [nameless], "timeoutMs": 5000}, on=EVE, only=created_codes)
+    doubled = [{"name": hidden.name, "count": count, "assignments": None} for count in (2, 3)]
+    story.ask("doubled", "CreatePartitions", 3, {"topics": doubled, "timeoutMs": 5000}, on=EVE)
+    topics = [{"name": "__cluster_metadata", "numPartitions": 1, "replicationFactor": 1, "assignments": []}]
+    story.ask("the metadata log", "CreateTopics", 7, {"topics": topics, "timeoutMs": 5000}, on=EVE, only=created_codes)
+    for kinds in ((77,), (77, 2), (2, 2)):
+        resources = [{"resourceType": kind, "resourceName": hidden.name, "configs": []} for kind in kinds]
+        step = ", ".join(map(str, kinds))
+        for api, version in (("DescribeConfigs", 4), ("IncrementalAlterConfigs", 1)):
+            story.ask(step, api, version, {"resources": resources, "validateOnly": True}, on=EVE)
+    changes = {
+        "without a value": [("flush.ms", None, 0)],
+        "to be deleted": [("flush.ms", None, 1)],
+        "doubled": [("flush.ms", "1", 0)] * 2,
+        "of no operation": [("flush.ms", "1", 9)],
+        "of no name": [("no.such.config", "1", 0)],
+    }
+    for step, configs in changes.items():
+        changed = [{"name": name, "value": value, "configOperation": what} for name, value, what in configs]
+        for kind, name in ((2, hidden.name), (4, "0"), (32, "g")):
+            resources = [{"resourceType": kind, "resourceName": name, "configs": changed}]
+            for api, version in (("AlterConfigs", 2), ("IncrementalAlterConfigs", 1)):
+                story.ask(f"{step}, of {kind}", api, version, {"resources": resources, "validateOnly": True}, on=EVE)
+    broker = {"resourceType": 4, "resourceName": "x", "configs": []}
+    for count in (1, 2):
+        asked = {"resources": [broker] * count, "validateOnly": True}
+        story.ask(f"{count} wrong brokers", "IncrementalAlterConfigs", 1, asked, on=EVE)
+    asked = {"topics": [{"name": name, "partitionIndexes": [0]} for name in ("", "..", hidden.name)]}
+    story.ask("wrong names", "DescribeProducers", 0, asked, on=EVE)
+    asked = {"topics": [{"name": hidden.name}], "topicNames": [hidden.name], "timeoutMs": 0}
+    for version in (1, 3, 6):
+        story.ask("no time", "DeleteTopics", version, asked, on=EVE)
+
+
+def with_cursor(only: Any) -> Any:
+    return lambda answer: {**only(answer), "nextCursor": answer["nextCursor"]}
