@@ -124,7 +124,8 @@ class Pair:
             case "truncate":
                 starts = [one.base_offset for one in memory.batches(memory.start_offset)]
                 place = max(0, len(starts) - first)
-                if first and starts and starts[place] > memory.start_offset:
+                # What was compacted lies before the high watermark, and what is cut off behind it.
+                if first and starts and starts[place] > max(memory.start_offset, memory.cleaned_offset):
                     for log in (memory, self.disk):
                         log.truncate(starts[place])
                     self.producers = memory.recover_producers()
@@ -161,7 +162,8 @@ class Pair:
         for producer_id, known in theirs.by_id.items():  # those before the log's start may be known for longer
             assert ours.by_id[producer_id].epoch == known.epoch
             assert last(theirs, producer_id) in (None, last(ours, producer_id))
-        assert theirs.transactions.open.items() <= ours.transactions.open.items()
+        for producer_id, first_offset in theirs.transactions.open.items():
+            assert ours.transactions.open[producer_id] <= first_offset
 
 
 def last(producers, producer_id):
