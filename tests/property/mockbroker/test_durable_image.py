@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
 from mockbroker.state.brokers.broker import Broker
@@ -130,3 +131,4 @@ def in_logs_form(image: Image, versions: dict[str, int]) -> Image:
 
 
 TestDurableImageLife = DurableImageLife.TestCase
+TestDurableImageLife.settings = settings(stateful_step_count=25)  # a restart reads all logs

@@ -190,13 +190,13 @@ def check(process: Process) -> None:
         assert not told.aborted & set(values) & visible
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_was_acknowledged_outlives_a_process_that_ends_amid_any_write(seed, tmp_path):
     whole = Process(tmp_path / "whole", 10**9, seed)
     whole.run()
     writes = whole.files.writes
     assert writes > COMMANDS
-    for number in Random(seed).sample(range(20, writes), 12):
+    for number in Random(seed).sample(range(20, writes), 8):
         process = Process(tmp_path / str(number), number, seed)
         with pytest.raises(Killed):
             process.run()
