@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 import protocol
@@ -415,6 +416,7 @@ def belongs(entry: Any, prefix: str) -> bool:
     return any(isinstance(one, str) and one.startswith(f"{prefix}.") for one in texts)
 
 
+@cache
 def key_of(api: str) -> int:
     """The number of an API, by Kafka's name of it."""
     for one in protocol.messages():
