@@ -16,6 +16,7 @@ from unittest.mock import patch
 from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.coordinator import Groups
+from mockbroker.state.logs.log import Log
 from mockbroker.state.logs.log_transactions import LogTransactions
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.replicas.replication import NO_LEADER, Replication
@@ -23,7 +24,6 @@ from mockbroker.state.share import acknowledging
 from mockbroker.state.share.coordinator import ShareCoordinator
 from mockbroker.state.share.in_flight import InFlightState
 from mockbroker.state.share.partition import SharePartition
-from mockbroker.state.topics import topic as topic_module
 from mockbroker.testing.simulation.plan import SHARE_LOCK_MS, plan_of
 from mockbroker.testing.simulation.run import Result, simulate
 
@@ -69,7 +69,7 @@ def producers_forgotten() -> AbstractContextManager[Any]:
 
 def producers_not_recovered() -> AbstractContextManager[Any]:
     """A restart reads nothing about producers from the log, so a batch that is sent again is written again."""
-    return replaced(topic_module, "recover", lambda _: lambda log: PartitionProducers())
+    return replaced(Log, "recover_producers", lambda _: lambda log: PartitionProducers())
 
 
 def stable_offset_ignores_open() -> AbstractContextManager[Any]:

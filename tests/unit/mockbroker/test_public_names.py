@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = {
     "bootstrap_servers",
     "bootstrap_servers_for",
+    "client_settings",
     "close",
     "configure_broker",
     "connections",
@@ -27,10 +28,12 @@ COMMANDS = {
     "faults",
     "fence_broker",
     "fill_disk",
+    "finish",
     "fork",
     "grow_isr",
     "isolate_broker",
     "jump_clock",
+    "kept",
     "mend_link",
     "metadata_propagated",
     "move_coordinator",
@@ -51,6 +54,7 @@ COMMANDS = {
     "start_rack",
     "stop_broker",
     "stop_rack",
+    "tls",
     "unfence_broker",
 }
 

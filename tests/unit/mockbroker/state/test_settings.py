@@ -60,7 +60,7 @@ def test_a_name_like_no_other_is_refused_too():
 
 
 def test_settings_of_kafka_that_nothing_reads_here_are_kept_and_listed():
-    given = {"num.network.threads": 3, "background.threads": "5", "listener.name.inside.ssl.keystore.type": "PEM"}
+    given = {"num.network.threads": 3, "background.threads": "5", "listener.name.inside.ssl.provider": "SunJSSE"}
     settings = Settings(given | {"num.partitions": 2, "inter.broker.protocol.version": ""})
     assert settings.without_effect == tuple(sorted(given))
     assert settings["background.threads"] == 5
