@@ -141,6 +141,11 @@ class BlockingMockCluster(StateCommands):
         return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
 
     @property
+    def kept(self) -> str | None:
+        """What the data directory had when the cluster was built, as ``MockCluster.kept``."""
+        return self._cluster.kept
+
+    @property
     def tls(self) -> TlsMaterial | None:
         """The test certificates, as ``MockCluster.tls``."""
         return self._cluster.tls

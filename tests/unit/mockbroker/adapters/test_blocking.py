@@ -197,14 +197,24 @@ def test_both_forms_have_the_same_commands():
         "journal",
         "traffic",
     }
-    properties = {"bootstrap_servers", "faults", "settings_without_effect", "tls"}
+    properties = {"bootstrap_servers", "faults", "kept", "settings_without_effect", "tls"}
     for name in public(MockCluster) & public(BlockingMockCluster) - properties - {"fork"}:
         ours, theirs = (inspect.signature(getattr(kind, name)) for kind in (BlockingMockCluster, MockCluster))
         assert ours == theirs, name
 
 
 def test_both_journals_are_read_alike():
-    inner = {"call_ended", "cluster", "dropped_since", "feed", "first_sequence", "records", "scan", "size_bytes"}
+    inner = {
+        "anomalies",
+        "call_ended",
+        "cluster",
+        "dropped_since",
+        "feed",
+        "first_sequence",
+        "records",
+        "scan",
+        "size_bytes",
+    }
     ours = public(BlockingJournal) - {"dropped", "size_bytes"}  # properties of one are attributes of the other
     assert public(Journal) - inner == ours
     for name in ours:
