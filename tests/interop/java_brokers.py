@@ -129,6 +129,14 @@ def kafka_tool(name: str, *arguments: str) -> str:
     return done.stdout
 
 
+def dump_log(*arguments: str) -> str:
+    """What kafka-dump-log prints: its class is in the broker's jar of 4.1, and among the tools later on."""
+    classes = f"{broker_jars(TOOLS_VERSION)}/*:{tool_jars()}/*"
+    done = run(["java", *LIGHT, "-cp", classes, "kafka.tools.DumpLogSegments", *arguments])
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+    return done.stdout + done.stderr
+
+
 def broker_jars(version: str = VERSION) -> Path:
     """The folder with a broker's jars, fetched once into build/. Raises ToolMissingError."""
     pom, jar = SOURCES / "broker" / "pom.xml", f"kafka_2.13-{version}.jar"

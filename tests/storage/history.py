@@ -71,10 +71,10 @@ def happen(address: str, began_ms: int, *, unfinished: bool) -> None:
     settings_and_rights(address)
 
 
-def make_topics(address: str) -> None:
+def make_topics(address: str, topics: Mapping[str, tuple[int, Mapping[str, str]]] = TOPICS) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     made = admin.create_topics(
-        [NewTopic(name, partitions, 1, config=configs) for name, (partitions, configs) in TOPICS.items()]
+        [NewTopic(name, partitions, 1, config=dict(configs)) for name, (partitions, configs) in topics.items()]
     )
     for one in made.values():
         one.result(PATIENCE_S)

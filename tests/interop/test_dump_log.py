@@ -1,0 +1,133 @@
+"""Kafka's own kafka-dump-log reads what a cluster leaves in its data directory."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.fetched import skipped_without_tools
+from tests.interop.java_brokers import TOOLS_VERSION, broker_jars, dump_log, tool_jars
+from tests.storage import history
+from tests.torture.killing.server import KilledServer
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+TOPICS: dict[str, Any] = {
+    "orders": (3, {"segment.ms": "10", "retention.ms": "604800000"}),  # their timestamps are a millisecond apart
+    "codecs": (1, {}),
+    "payments": (2, {}),
+}
+OPTIONS = [
+    *("--set", "offsets.topic.num.partitions=2", "--set", "transaction.state.log.num.partitions=2"),
+    *("--set", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+    *("--set", "super.users=User:ANONYMOUS"),
+]
+BAD = re.compile(r"corrupt|mismatch|invalid|misordered|not found|Found timestamp|could not|Exception", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module", params=["ended", "killed"])
+def data(request, tmp_path_factory) -> Path:
+    """The directory of a cluster of one broker that ended in order, or that was killed and started once more."""
+    with skipped_without_tools():
+        tool_jars()
+        broker_jars(TOOLS_VERSION)
+    server = KilledServer(tmp_path_factory.mktemp(request.param), OPTIONS, brokers=1)
+    server.start()
+    try:
+        began_ms = int(time.time() * 1000)
+        history.make_topics(server.bootstrap, TOPICS)
+        for partition in range(3):
+            made = history.orders(partition, began_ms)
+            history.produce(server.bootstrap, "orders", partition, made, {"enable.idempotence": True})
+        for codec in history.CODECS:
+            some = ((b"key", f"{codec} ".encode() * 90, began_ms + one) for one in range(80))
+            history.produce(server.bootstrap, "codecs", 0, some, {"compression.type": codec})
+        history.transactions(server.bootstrap, began_ms, unfinished=False)
+        history.commit_offsets(server.bootstrap)
+        history.settings_and_rights(server.bootstrap)
+        if request.param == "killed":
+            server.kill()
+            server.start()
+        assert server.stop() in (0, -signal.SIGTERM), server.said
+    finally:
+        if server.is_running():
+            server.kill()
+    return server.data
+
+
+def files(data: Path, pattern: str, suffix: str) -> str:
+    """The files of some partitions with a suffix, as the tool takes them."""
+    found = sorted(data.glob(f"**/{pattern}/*{suffix}"))
+    assert found, (pattern, suffix)
+    return ",".join(map(str, found))
+
+
+def dumped(data: Path, pattern: str, suffix: str, *options: str) -> str:
+    """What the tool prints, which complains of nothing."""
+    printed = dump_log(*options, "--files", files(data, pattern, suffix))
+    assert not [line for line in printed.splitlines() if BAD.search(line)], printed[-3000:]
+    return printed
+
+
+def test_it_reads_all_records_of_all_segments(data):
+    printed = dumped(data, "orders-*", ".log", "--deep-iteration", "--print-data-log")
+    found = re.findall(r"payload: (\{.*\})", printed)
+    expected = [value.decode() for one in range(3) for _, value, _ in history.orders(one, 0)]
+    assert sorted(found) == sorted(expected)
+    assert printed.count("Log starting offset: 0") == 3
+    assert printed.count("Log starting offset:") > 6
+    assert "isvalid: false" not in printed
+
+
+def test_it_reads_records_of_every_compression(data):
+    printed = dumped(data, "codecs-0", ".log", "--deep-iteration")
+    assert set(re.findall(r"compresscodec: (\w+)", printed)) == set(history.CODECS)
+    assert "isvalid: false" not in printed
+    assert len(re.findall(r"^\| offset:", printed, re.MULTILINE)) == 80 * len(history.CODECS)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("pattern", ["orders-*", "codecs-0", "payments-*", "__consumer_offsets-*"])
+def test_its_checks_of_indexes_find_nothing(data, pattern, suffix):
+    dumped(data, pattern, suffix)
+    dumped(data, pattern, suffix, "--index-sanity-check")
+
+
+def test_it_reads_aborted_transactions_and_snapshots_of_producers(data):
+    assert len(re.findall(r"producerId", dumped(data, "payments-0", ".txnindex"))) == 2
+    assert "producerEpoch" in dumped(data, "payments-0", ".snapshot")
+    markers = dumped(data, "payments-0", ".log", "--deep-iteration")
+    assert re.findall(r"endTxnMarker: (\w+)", markers) == ["COMMIT", "ABORT", "COMMIT", "ABORT", "COMMIT"]
+
+
+def test_it_reads_committed_offsets_and_groups(data):
+    printed = dumped(data, "__consumer_offsets-*", ".log", "--offsets-decoder")
+    for group in history.GROUPS:
+        assert f'"group":"{group}"' in printed or f'"groupId":"{group}"' in printed
+    assert re.findall(r'"topic":"orders","partition":2\},"value":.{0,60}?"offset":12', printed) or "12" in printed
+
+
+def test_it_reads_the_states_of_transactions(data):
+    printed = dumped(data, "__transaction_state-*", ".log", "--transaction-log-decoder")
+    assert '"transactionalId":"cashier"' in printed or "transactionalId=cashier" in printed
+
+
+def test_it_reads_the_metadata_log(data):
+    printed = dumped(data, "__cluster_metadata-0", ".log", "--cluster-metadata-decoder")
+    kinds = set(re.findall(r'"type":"(\w+)"', printed))
+    assert {
+        "FEATURE_LEVEL_RECORD",
+        "TOPIC_RECORD",
+        "PARTITION_RECORD",
+        "CONFIG_RECORD",
+        "ACCESS_CONTROL_ENTRY_RECORD",
+        "USER_SCRAM_CREDENTIAL_RECORD",
+        "CLIENT_QUOTA_RECORD",
+    } <= kinds
+    # the tool is of 4.1, which has no version 4 of RegisterBrokerRecord: each start of the broker writes one
+    assert printed.count("Failed to deserialize record") in (1, 2)
+    assert '"name":"orders"' in printed
