@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import cache
 
 import pytest
 
 from mockbroker.adapters.server import MockCluster
 from tests.storage.data_directories import KINDS, recorded, unpack
-from tests.storage.questions import Asker
+from tests.storage.questions import Asker, comparable
 
 SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -21,9 +20,6 @@ SETTINGS = {
     "log.index.size.max.bytes": "1020",
 }
 """Of what the recorder gave its broker, since its properties are not in its directories."""
-OF_THE_DAY = {"host", "port", "rack", "throttleTimeMs", "sessionId"}
-LEADER_EPOCHS = ("Metadata", "DescribeTopicPartitions", "ListOffsets")
-"""Kafka begins two epochs when it starts again, one without a leader; nothing reads by the number."""
 DYNAMIC_SOURCES = {1, 2, 3, 8}  # of a topic, a broker, all brokers, a group
 
 
@@ -37,16 +33,6 @@ def state_of(place):
         )
         for path in sorted(place.rglob("*"))
     }
-
-
-def comparable(api, value):
-    """An answer without what is of the day, its lists in one order."""
-    if isinstance(value, dict):
-        left_out = OF_THE_DAY | ({"leaderEpoch"} if api in LEADER_EPOCHS else set())
-        return {name: comparable(api, one) for name, one in value.items() if name not in left_out}
-    if isinstance(value, list):
-        return sorted((comparable(api, one) for one in value), key=lambda one: json.dumps(one, sort_keys=True))
-    return value
 
 
 def told_of_configs(answer, *, all_of_them):

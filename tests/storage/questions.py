@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,10 @@ FETCH_BYTES = 1 << 20
 NEWEST, OLDEST, NEWEST_TIMESTAMP, OLDEST_LOCAL = -1, -2, -3, -4
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 NO_RECORDS = {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+
+OF_THE_DAY = {"host", "port", "rack", "throttleTimeMs", "sessionId"}
+LEADER_EPOCHS = ("Metadata", "DescribeTopicPartitions", "ListOffsets")
+"""Where the epoch of the day is told: Kafka begins two when it starts again, one without a leader."""
 
 Json = Any
 
@@ -168,3 +173,13 @@ def of_topic(name: str, field: str, value: Any) -> Json:
 def list_offsets(name: str, partitions: range, timestamp: int, isolation: int) -> Json:
     wanted = [{"partitionIndex": one, "timestamp": timestamp} for one in partitions]
     return {"replicaId": -1, "isolationLevel": isolation, **of_topic(name, "partitions", wanted)}
+
+
+def comparable(api: str, value: Any) -> Any:
+    """An answer without what is of the day, its lists in one order."""
+    if isinstance(value, dict):
+        left_out = OF_THE_DAY | ({"leaderEpoch"} if api in LEADER_EPOCHS else set())
+        return {name: comparable(api, one) for name, one in value.items() if name not in left_out}
+    if isinstance(value, list):
+        return sorted((comparable(api, one) for one in value), key=lambda one: json.dumps(one, sort_keys=True))
+    return value
