@@ -17,6 +17,7 @@ PARTITIONS = 2
 IN_FLIGHT = 60
 PAUSE_S = 0.002
 POLL_S = 0.2
+MAX_TRIES = 15  # of a second each; then a new producer takes over
 CLIENT = {"socket.timeout.ms": 10_000, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
 
 
@@ -167,13 +168,13 @@ class Transactor(Workload):
         """The producer is given up, whatever it was about."""
 
     def finish(self, work: Callable[[], object]) -> None:
-        """Commit or abort, as often as it takes. Raises KafkaException: it is not retriable."""
-        while True:
+        """Commit or abort, and try again for so long as a program would. Raises KafkaException: it cannot be done."""
+        for tries_left in reversed(range(MAX_TRIES)):
             try:
                 work()
             except KafkaException as exception:
                 self.note = str(exception.args[0])
-                if not exception.args[0].retriable() or self.is_ending:
+                if not tries_left or not exception.args[0].retriable() or self.is_ending:
                     raise
                 continue
             return
