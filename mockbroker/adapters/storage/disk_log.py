@@ -9,17 +9,24 @@ Source: UnifiedLog, Apache Kafka 4.4.
 from __future__ import annotations
 
 import logging
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.adapters.storage.files import Files, StorageError
-from mockbroker.adapters.storage.index_files import aborted_entries, parse_aborted, parse_snapshot, snapshot_bytes
+from mockbroker.adapters.storage.index_files import (
+    ABORTED_SIZE,
+    aborted_entries,
+    parse_aborted,
+    parse_snapshot,
+    snapshot_bytes,
+)
 from mockbroker.adapters.storage.names import SNAPSHOT, TXN_INDEX, file_name
 from mockbroker.adapters.storage.segment_files import INDEX_INTERVAL_BYTES, FlushJob, LogFiles, WrittenBatch
 from mockbroker.state.logs.log import UNBOUNDED, Log, StoredBatch, running_maximum
+from mockbroker.state.logs.log_transactions import AbortedTransaction
 from mockbroker.state.logs.producers import PartitionProducers, replay
 from mockbroker.state.logs.segments import Segment
 
@@ -384,10 +391,18 @@ class DiskLog(Log):
         if not aborted and not any(self._aborted_of.values()):
             return
         bases = self.files.bases
-        for place, base_offset in enumerate(bases):
-            bound = bases[place + 1] if place + 1 < len(bases) else UNBOUNDED
-            data = aborted_entries(one for one in aborted if base_offset <= one.last_offset < bound)
-            if data != self._aborted_of.get(base_offset, b""):
+        by_base: dict[int, list[AbortedTransaction]] = {}
+        for one in aborted:
+            place = bisect_right(bases, one.last_offset) - 1
+            if place >= 0:
+                by_base.setdefault(bases[place], []).append(one)
+        for base_offset in bases:
+            ended = by_base.get(base_offset, [])
+            written = self._aborted_of.get(base_offset, b"")
+            if base_offset != bases[-1] and len(written) == ABORTED_SIZE * len(ended):
+                continue  # nothing ends in an older segment any more; what is cut off or left out changes its size
+            data = aborted_entries(ended)
+            if data != written:
                 self.files.write_file(file_name(base_offset, TXN_INDEX), data)
                 self._aborted_of[base_offset] = data
 
