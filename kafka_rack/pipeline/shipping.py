@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 PACKAGES = ("protocol", "kafka_rack", "mockbroker")
 NEEDED = ("construct", "cramjam", "google-crc32c", "lz4", "msgspec", "numpy", "pyarrow", "zstandard")
 """What workers import, of what this package requires. Neither pandas, which Spark's driver alone asks for, nor rich,
-google-re2, h11 and uvloop, which are the command's and the mock cluster's."""
+and what the mock cluster alone needs: cryptography, google-re2, pyjwt, starlette, uvicorn and uvloop."""
 PACKAGE_ZIP = "kafka_rack.zip"
 DEPENDENCIES = "kafka_rack_needs"
 LEFT_OUT = frozenset({"__pycache__", "tests", "include"})

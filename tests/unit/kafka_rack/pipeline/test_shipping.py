@@ -12,7 +12,8 @@ import pytest
 from kafka_rack.pipeline import shipping
 
 ROOT = Path(__file__).resolve().parents[4]
-NOT_ON_WORKERS = {"google-re2", "pandas", "pyspark", "rich", "starlette", "uvicorn", "uvloop"}
+OF_THE_CLUSTER = {"cryptography", "google-re2", "pyjwt", "starlette", "uvicorn", "uvloop"}
+NOT_ON_WORKERS = OF_THE_CLUSTER | {"pandas", "pyspark", "rich"}
 
 
 def required(names):
