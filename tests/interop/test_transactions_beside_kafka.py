@@ -157,6 +157,12 @@ class Peer:
             setattr(request, field, value)
         return self.step(name, self.coordinator(of), request, version)
 
+    def has_producer_ids(self, of: str) -> None:
+        """Wait until the coordinator has a block of producer ids, for which it asks the controller."""
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        while self.ask(self.brokers[self.coordinator(of)], request, 5).error_code in LOADING:
+            pass
+
     def initialised(self, of: str) -> tuple[int, int]:
         """A pair, however often it takes to ask."""
         request = InitProducerIdRequest(transactional_id=of, transaction_timeout_ms=60_000)
@@ -383,6 +389,7 @@ def adding(peer: Peer) -> None:
 def initialising(peer: Peer) -> None:
     """InitProducerId with and without the pair that the producer has (KIP-360)."""
     peer.loaded("inits")
+    peer.has_producer_ids("inits")
     peer.init("new, with a pair", "inits", (0, 0))
     pair = peer.initialised("inits")
     peer.init("with the pair", "inits", pair)
