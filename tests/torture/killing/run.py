@@ -17,10 +17,11 @@ from tests.progress import SignsOfWork, wait_until
 from tests.torture.killing import checks
 from tests.torture.killing.damage import flip, tear
 from tests.torture.killing.server import KilledServer
-from tests.torture.killing.workloads import PARTITIONS, Copier, Ledger, Reader, Workload, Writer
+from tests.torture.killing.workloads import PARTITIONS, Copier, Ledger, Reader, Transactor, Workload, Writer
 
 ROUNDS_IN_A_LIFE = 10
 PATIENCE_S = 60
+STUCK_S = 20.0
 TOPICS = ("plain", "copy", "ledger", "unread")
 CONFIGS = {"segment.ms": "1500"}  # a smaller segment.bytes than 1 MiB is no broker's
 KINDS = ("killed", "torn", "flipped")
@@ -50,6 +51,22 @@ class Figures:
         )
 
 
+class StandStill:
+    """Since when producers have not got on."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Transactor, tuple[int, float]] = {}
+
+    def is_long(self, one: Transactor) -> bool:
+        """Whether one that is not paused has got nowhere for ``STUCK_S`` while it was looked at."""
+        now = time.monotonic()
+        progress, since = self._seen.get(one, (-1, now))
+        if progress != one.progress or one.is_paused or now - since > 2 * STUCK_S:
+            self._seen[one] = one.progress, now
+            return False
+        return now - since > STUCK_S
+
+
 class Life:
     """One data directory, from empty through some kills."""
 
@@ -69,9 +86,13 @@ class Life:
             Reader("plain", "classic-readers", "classic", bootstrap, seed),
             Reader("plain", "consumer-readers", "consumer", bootstrap, seed),
         ]
-        self.workloads: list[Workload] = [self.plain, self.unread, self.ledger, self.copier, *self.readers]
         for one in self.workloads:
             one.start()
+        self._stand_still = StandStill()
+
+    @property
+    def workloads(self) -> list[Workload]:
+        return [self.plain, self.unread, self.ledger, self.copier, *self.readers]
 
     def round(self, kind: str, figures: Figures) -> None:
         """Let the clients work, kill, damage, open, and check."""
@@ -141,6 +162,7 @@ class Life:
 
         def has_got_on() -> bool:
             self._raise_failures()
+            self._replace_those_that_stand_still()
             moved = [one.progress - start for one, start in zip(self.workloads, before, strict=True)]
             return min(moved) > 0 and sum(moved) >= wanted
 
@@ -155,8 +177,27 @@ class Life:
         while not all(one.is_paused for one in self.workloads):
             signs.check()
             self._raise_failures()
+            if self._replace_those_that_stand_still():
+                self.ledger.pause()
+                self.copier.pause()
             time.sleep(0.01)
         self._raise_failures()
+
+    def _replace_those_that_stand_still(self) -> bool:
+        """Have another program go on where a producer of transactions hangs, as whoever looks after it would.
+
+        librdkafka 2 sometimes sends no TxnOffsetCommit after AddOffsetsToTxn was answered, and waits for it for good.
+        """
+        replaced = False
+        if self._stand_still.is_long(self.ledger):
+            self.ledger = self.ledger.successor()
+            self.ledger.start()
+            replaced = True
+        if self._stand_still.is_long(self.copier):
+            self.copier = self.copier.successor()
+            self.copier.start()
+            replaced = True
+        return replaced
 
     def _raise_failures(self) -> None:
         for one in self.workloads:

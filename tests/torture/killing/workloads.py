@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from copy import copy
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -123,6 +124,10 @@ class Writer(Workload):
         self.progress += 1
 
 
+class UndeliveredError(Exception):
+    """A record was given up by its producer: what belongs to it is not to be committed."""
+
+
 class Transactor(Workload):
     """Keeps a transactional producer going.
 
@@ -135,6 +140,7 @@ class Transactor(Workload):
         self.transactional_id = transactional_id
         self.fresh_starts = 0
         self._producer: Producer | None = None
+        self._undelivered = 0
 
     def step(self) -> None:
         if self._producer is None:
@@ -144,18 +150,50 @@ class Transactor(Workload):
             if not self._retried(lambda: self._own.init_transactions(POLL_S * 5)):
                 self._forget()
                 return
+        self._undelivered = 0
         try:
             self.transaction()
+        except UndeliveredError:
+            self._abort()
         except KafkaException as exception:
             error = exception.args[0]
             self.note = str(error)
             if not error.txn_requires_abort():
                 self._forget()
                 return
-            if self._retried(lambda: self._own.abort_transaction(POLL_S * 5)):
-                self.was_aborted()
-            else:
-                self._forget()
+            self._abort()
+
+    def _abort(self) -> None:
+        if self._retried(lambda: self._own.abort_transaction(POLL_S * 5)):
+            self.was_aborted()
+        else:
+            self._forget()
+
+    def send(self, topic: str, value: bytes, partition: int) -> None:
+        self._own.produce(topic, value, None, partition, on_delivery=self._delivered)
+
+    def _delivered(self, error: KafkaError | None, _: Message) -> None:
+        self._undelivered += error is not None
+
+    def deliver(self) -> None:
+        """Wait until brokers have all of it. Raises UndeliveredError.
+
+        librdkafka, going on with an abort that a kill broke off, may drop a record of the next transaction and still
+        commit that one; its delivery report tells.
+        """
+        while len(self._own) and not self.is_ending:
+            self._own.flush(POLL_S)
+        if self._undelivered:
+            raise UndeliveredError
+
+    def successor(self) -> Self:
+        """Another program that goes on where this one stands still: its producer fences the one before."""
+        self.end()
+        other = copy(self)
+        Workload.__init__(other, self.transactional_id, self.client["bootstrap.servers"], self.fresh_starts)
+        other.progress, other.fresh_starts = self.progress, self.fresh_starts + 1
+        other._producer = None
+        return other
 
     def transaction(self) -> None:
         """One of them, from its beginning to its end. Raises KafkaException."""
@@ -216,11 +254,12 @@ class Ledger(Transactor):
         self._is_committing = False
         self._own.begin_transaction()
         for partition in range(PARTITIONS):
-            self._own.produce(self.topic, b"%d" % number, None, partition)
+            self.send(self.topic, b"%d" % number, partition)
         if self.rng.random() < 0.3:
             self._own.flush(POLL_S)
             self.finish(lambda: self._own.abort_transaction(POLL_S * 5))
         else:
+            self.deliver()
             self._is_committing = True
             self.outcomes[number] = "unknown"
             self.finish(lambda: self._own.commit_transaction(POLL_S * 5))
@@ -254,7 +293,10 @@ class Copier(Transactor):
         following = {one.partition(): (one.offset() or 0) + 1 for one in messages}
         self._own.begin_transaction()
         for one in messages:
-            self._own.produce(self.target, one.value(), None, one.partition())
+            value, partition = one.value(), one.partition()
+            assert isinstance(value, bytes)
+            self.send(self.target, value, partition or 0)
+        self.deliver()
         offsets = [TopicPartition(self.source, partition or 0, offset) for partition, offset in following.items()]
         self.finish(
             lambda: self._own.send_offsets_to_transaction(offsets, self._members.consumer_group_metadata(), POLL_S * 5)
@@ -266,6 +308,11 @@ class Copier(Transactor):
     def _members(self) -> Consumer:
         assert self._consumer is not None
         return self._consumer
+
+    def successor(self) -> Self:
+        other = super().successor()
+        other._consumer = None
+        return other
 
     def was_aborted(self) -> None:
         self._restart()
