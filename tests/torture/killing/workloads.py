@@ -178,8 +178,8 @@ class Transactor(Workload):
     def deliver(self) -> None:
         """Wait until brokers have all of it. Raises UndeliveredError.
 
-        librdkafka, going on with an abort that a kill broke off, may drop a record of the next transaction and still
-        commit that one; its delivery report tells.
+        librdkafka, going on with an abort that a kill broke off, may drop a record of the next transaction, which then
+        has no number in the log, and still commit that one. Where the delivery report tells, it is aborted here.
         """
         while len(self._own) and not self.is_ending:
             self._own.flush(POLL_S)
