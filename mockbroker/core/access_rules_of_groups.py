@@ -164,24 +164,16 @@ def hidden_offsets(topic: Any) -> Any:
 
 
 def altered_share_offsets(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, READ)
-    if verdict is not None:
-        return verdict
-    entry = response_class(call).Topic
-    words = {"error_code": TOPIC_FAILED, "error_message": TOPIC_FAILED.meaning}
-    rest: list[Any] = []
-    failed: list[Any] = []
-    for topic in call.request.topics:
-        if access.may_topic(READ, topic.topic_name):
-            rest.append(topic)
-            continue
-        partitions = [entry.Partition(partition_index=one.partition_index, **words) for one in topic.partitions]
-        failed.append(entry(topic_name=topic.topic_name, partitions=partitions))
-    return merged(call, rest, failed, "responses")
+    return changed_share_offsets(call, access, READ)
 
 
 def deleted_share_offsets(call: Call, access: Access) -> Verdict | None:
-    verdict = check_groups(call, access, DELETE)
+    return changed_share_offsets(call, access, DELETE)
+
+
+def changed_share_offsets(call: Call, access: Access, of_group: int) -> Verdict | None:
+    """Of each topic reading it is asked for, and this of the group; who names partitions is answered by partition."""
+    verdict = check_groups(call, access, of_group)
     if verdict is not None:
         return verdict
     entry = response_class(call).Topic
@@ -191,6 +183,9 @@ def deleted_share_offsets(call: Call, access: Access) -> Verdict | None:
     for topic in call.request.topics:
         if access.may_topic(READ, topic.topic_name):
             rest.append(topic)
+        elif hasattr(topic, "partitions"):
+            partitions = [entry.Partition(partition_index=one.partition_index, **words) for one in topic.partitions]
+            failed.append(entry(topic_name=topic.topic_name, partitions=partitions))
         else:
             failed.append(entry(topic_name=topic.topic_name, **words))
     return merged(call, rest, failed, "responses")
