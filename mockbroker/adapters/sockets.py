@@ -8,18 +8,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
+from mockbroker.adapters.waiting_connections import BACKLOG, WaitingConnections
 from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
 from mockbroker.core.held_bytes import HeldBytes
 from mockbroker.core.path import JOINED_BYTES
 from mockbroker.state.brokers.broker import Broker, Listener
+from mockbroker.state.configs.effective import BROKER
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap
     from mockbroker.adapters.tls.contexts import TlsListener
 
-BACKLOG = 1024
+MAX_CONNECTIONS = "max.connection"
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 
 
@@ -51,10 +53,10 @@ class Node:
         self.cluster, self.broker, self._tls = cluster, broker, tls or {}
         self.clients: dict[ClientProtocol, None] = {}
         self.handshakes: dict[ClientProtocol, None] = {}
-        self._waiting: dict[ClientProtocol, int | None] = {}
-        """Connections that are not taken yet, in their order, and from when on the rate lets the first one be."""
-        self._next_taken: asyncio.TimerHandle | None = None
-        self.quotas = ConnectionQuotas(cluster.engine.cluster, broker.id)
+        self._waiting = {one.name: WaitingConnections(self, one.name) for one in broker.listeners}
+        state = cluster.engine.cluster
+        self.quotas = ConnectionQuotas(state, broker.id)
+        state.configs.on_change(self._limits_changed)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
 
@@ -96,54 +98,37 @@ class Node:
 
     def arrived(self, client: ClientProtocol) -> None:
         """Take a new connection, or have it wait, as in a listener's queue, where nothing of it is read."""
-        if len(self._waiting) >= BACKLOG:
-            client.transport.abort()
-            return
-        due_ms = None
-        if not self._waiting:
-            now_ms = self.cluster.now_ms()
-            due_ms = now_ms + self.quotas.wait_ms(now_ms)
-            if due_ms <= now_ms and self.quotas.has_room:
-                client.take()
-                return
-            self.quotas.tell_of_wait(client.address)
-        client.transport.pause_reading()
-        self._waiting[client] = due_ms
-        if due_ms is not None:
-            self._take_waiting()
+        self._waiting[client.listener.name].add(client)
 
     def left(self, client: ClientProtocol) -> None:
         """A connection that was taken has ended: another one may be."""
-        self.quotas.left(client.address)
-        if self._waiting:
-            self._take_waiting()
+        self.quotas.left(client.listener.name, client.address)
+        self._take_waiting()
 
     def gave_up(self, client: ClientProtocol) -> None:
         """A connection that was not taken has ended."""
-        if client in self._waiting:
-            del self._waiting[client]
-            self._take_waiting()
+        self._waiting[client.listener.name].remove(client)
+
+    def end_excess(self) -> None:
+        """End the connections that are too many, those first that have been silent for the longest."""
+        excess = self.quotas.excess
+        if not excess:
+            return
+        ends = [one for one in self.clients if not self.quotas.is_protected(one.listener.name)]
+        for client in sorted(ends, key=lambda one: one.connection.now_ms)[:excess]:
+            client.abort()
+
+    def _limits_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
+        if kind == BROKER and self.accepts and any(MAX_CONNECTIONS in name for name in names):
+            asyncio.get_running_loop().call_soon(self._keep_limits)  # when whoever set them has its answer
+
+    def _keep_limits(self) -> None:
+        self.end_excess()
+        self._take_waiting()
 
     def _take_waiting(self) -> None:
-        """Take the connections that wait, as many as may be taken by now."""
-        if self._next_taken is not None:
-            self._next_taken.cancel()
-            self._next_taken = None
-        while self._waiting:
-            client, due_ms = next(iter(self._waiting.items()))
-            now_ms = self.cluster.now_ms()
-            if due_ms is None:
-                due_ms = self._waiting[client] = now_ms + self.quotas.wait_ms(now_ms)
-            if due_ms > now_ms:
-                loop = asyncio.get_running_loop()
-                self._next_taken = loop.call_later((due_ms - now_ms) / 1000, self._take_waiting)
-            if due_ms > now_ms or not self.quotas.has_room:
-                return
-            del self._waiting[client]
-            if not client.transport.is_closing():
-                client.transport.resume_reading()
-                client.take()
-                client.catch_up()
+        for waiting in self._waiting.values():
+            waiting.take()
 
     def refuse(self) -> None:
         """Refuse new connections, and break off those to come. The ports stay ours, for the next start."""
@@ -154,12 +139,10 @@ class Node:
         self.bind()
 
     def _end_handshakes(self) -> None:
-        for client in (*self.handshakes, *self._waiting):
+        for client in self.handshakes:
             client.transport.abort()
-        self._waiting.clear()
-        if self._next_taken is not None:
-            self._next_taken.cancel()
-            self._next_taken = None
+        for waiting in self._waiting.values():
+            waiting.end()
 
     def close(self) -> None:
         """Refuse new connections, give the ports back and end the connections that are there."""
@@ -182,6 +165,7 @@ class ClientProtocol(asyncio.Protocol):
         "address",
         "cluster",
         "connection",
+        "listener",
         "node",
         "transport",
         "_early",
@@ -189,14 +173,13 @@ class ClientProtocol(asyncio.Protocol):
         "_full",
         "_is_taken",
         "_leaving",
-        "_listener",
         "_partial",
         "_tap",
         "_unwritten",
     )
 
     def __init__(self, node: Node, listener: Listener) -> None:
-        self.node, self.cluster, self._listener = node, node.cluster, listener
+        self.node, self.cluster, self.listener = node, node.cluster, listener
         self._tap: Tap | None = None
         self._full = False
         self._partial = False  # a large request of its is not whole
@@ -219,9 +202,11 @@ class ClientProtocol(asyncio.Protocol):
 
     def _admit(self) -> bool:
         """Whether the connection may stay."""
-        self._is_taken = self.node.quotas.admit(self.address)
+        self._is_taken = self.node.quotas.admit(self.listener.name, self.address)
         if not self._is_taken:
             self.transport.abort()
+        elif self.node.quotas.excess:
+            self.node.end_excess()
         return self._is_taken
 
     def _begin(self, principal: str | None = None) -> None:
@@ -232,8 +217,8 @@ class ClientProtocol(asyncio.Protocol):
             self.node.broker,
             address=self.address,
             connection=number,
-            listener=self._listener.name,
-            listener_rack=self._listener.rack,
+            listener=self.listener.name,
+            listener_rack=self.listener.rack,
             principal=principal,
         )
         self.connection = Connection(engine.path, session, on_output=self.flush)
@@ -243,7 +228,7 @@ class ClientProtocol(asyncio.Protocol):
         if capture is not None:
             ends = (self.transport.get_extra_info(name) for name in ("peername", "sockname"))
             address, server = (f"{end[0]}:{end[1]}" if end else "" for end in ends)
-            self._tap = capture.connection(number, self.node.broker.id, self._listener.name, address, server)
+            self._tap = capture.connection(number, self.node.broker.id, self.listener.name, address, server)
 
     def catch_up(self) -> None:
         """Receive what came before the connection was taken."""

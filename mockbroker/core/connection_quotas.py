@@ -1,24 +1,34 @@
-"""How many connections a broker takes, in all, from one address and in a second.
+"""How many connections a broker takes, in all, at one listener, from one address and in a second.
 
-What is over ``max.connections`` or ``max.connection.creation.rate`` waits, in the order in which it came; one too many
-from its address is closed. Source: ConnectionQuotas, Apache Kafka 4.4.
+What is over ``max.connections`` or ``max.connection.creation.rate``, of the broker or of one listener, waits in the
+order in which it came to its listener; one too many from its address is closed, at once or, where its address has a
+``connection_creation_rate`` (KIP-612), when that would have been kept. The listener by which brokers speak to each
+other is bound by its own limits alone, where there is another one.
+Source: ConnectionQuotas, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.configs.effective import own_name
+from mockbroker.state.quotas.client_quotas import IP
 from mockbroker.state.quotas.usage import Usage
 from mockbroker.state.settings import DEFAULTS
 
 IN_ALL, PER_ADDRESS, PER_SECOND = "max.connections", "max.connections.per.ip", "max.connection.creation.rate"
 OVERRIDES = "max.connections.per.ip.overrides"
+RATE_OF_ADDRESS = "connection_creation_rate"
+INTER_BROKER, INTER_BROKER_PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
+LOCALHOST = "127.0.0.1"
 ANY = 2147483647
 MAX_WAIT_MS = 1000
 """``quota.window.size.seconds``, by default."""
+MAX_ADDRESSES = 10_000  # whose rates are counted: more are counted anew
 log = logging.getLogger("mockbroker")
 
 
@@ -31,33 +41,77 @@ class ConnectionQuotas:
     total: int = 0
     refused: int = 0
     _by_address: dict[str, int] = field(default_factory=dict)
+    _by_listener: dict[str, int] = field(default_factory=dict)
     _created: Usage = field(default_factory=Usage)
+    _created_at: dict[str, Usage] = field(default_factory=dict)
+    _created_from: dict[str, Usage] = field(default_factory=dict)
+
+    def has_room(self, listener: str) -> bool:
+        """Whether a listener may take one more connection before another one ends."""
+        if self._by_listener.get(listener, 0) >= self._limit(IN_ALL, listener):
+            return False
+        return self.is_protected(listener) or self.total < self._limit(IN_ALL)
+
+    def is_protected(self, listener: str) -> bool:
+        """Whether brokers speak to each other by this listener, and others have another one."""
+        listeners = self.cluster.brokers[self.broker_id].listeners
+        if len(listeners) < 2:
+            return False
+        settings = self.cluster.settings
+        for name in (INTER_BROKER, INTER_BROKER_PROTOCOL):
+            if name in settings.given_names and settings[name]:
+                return str(settings[name]).upper() == listener.upper()
+        return listener.upper() == "PLAINTEXT"
 
     @property
-    def has_room(self) -> bool:
-        """Whether one more connection may be taken before another one ends."""
-        return bool(self.total < self._limit(IN_ALL))
+    def excess(self) -> int:
+        """How many connections there are too many: a limit was lowered, or a protected listener took more."""
+        return max(0, self.total - int(self._limit(IN_ALL)))
 
-    def wait_ms(self, now_ms: int) -> int:
-        """Count a connection that comes; gives how long it has to wait for the rate to be kept, a second at most."""
-        rate = self._limit(PER_SECOND)
-        if rate >= ANY:
+    def wait_ms(self, listener: str, now_ms: int) -> int:
+        """Count a connection that comes; gives how long it has to wait for the rates to be kept, a second at most."""
+        wait_ms = 0
+        if not self.is_protected(listener):
+            wait_ms = wait_for_rate(self._created, self._limit(PER_SECOND), now_ms)
+        created = self._created_at.setdefault(listener, Usage())
+        return max(wait_ms, wait_for_rate(created, self._limit(PER_SECOND, listener), now_ms))
+
+    def close_after_ms(self, listener: str, address: str, now_ms: int) -> int:
+        """Count a connection of an address; gives after how long it is to be closed, 0 where it may stay.
+
+        One that may not stay counts for no rate.
+        """
+        rate = self._rate_of(address)
+        if rate is None:
             return 0
-        self._created.record(1, now_ms)
-        return min(MAX_WAIT_MS, self._created.throttle_ms(rate, now_ms)) if rate > 0 else MAX_WAIT_MS
+        if address not in self._created_from and len(self._created_from) >= MAX_ADDRESSES:
+            self._created_from.clear()
+        created = self._created_from.setdefault(address, Usage())
+        close_ms = wait_for_rate(created, rate, now_ms)
+        if close_ms:
+            for usage in (created, self._created, self._created_at.get(listener)):
+                if usage is not None and usage.samples:
+                    usage.record(-1, now_ms)
+            self._tell_of_refusal(address, f"{RATE_OF_ADDRESS} is {rate:g}")
+        return close_ms
 
-    def tell_of_wait(self, address: str) -> None:
+    def tell_of_wait(self, listener: str, address: str) -> None:
         """Log that a connection waits, where none did before."""
-        name = PER_SECOND if self.has_room else IN_ALL
+        name = PER_SECOND if self.has_room(listener) else IN_ALL
+        most, most_here = self._limit(name), self._limit(name, listener)
+        if name == IN_ALL:
+            is_here = self._by_listener.get(listener, 0) >= most_here
+        else:
+            is_here = most_here < most or self.is_protected(listener)
         log.warning(
             "broker %d has connections wait, the first is of %s: %s is %d",
             self.broker_id,
             address,
-            name,
-            self._limit(name),
+            own_name(listener, name) if is_here and most_here != most else name,
+            most_here if is_here else most,
         )
 
-    def admit(self, address: str) -> bool:
+    def admit(self, listener: str, address: str) -> bool:
         """Count a new connection from an address; whether it may stay. Of many in a row that may not, one is logged."""
         count = self._by_address.get(address, 0)
         reason = self._reason(address, count)
@@ -65,34 +119,84 @@ class ConnectionQuotas:
             self.total += 1
             self.refused = 0
             self._by_address[address] = count + 1
+            self._by_listener[listener] = self._by_listener.get(listener, 0) + 1
             return True
-        if not self.refused:
-            log.warning("broker %d refuses connections of %s: %s", self.broker_id, address, reason)
-        self.refused += 1
+        self._tell_of_refusal(address, reason)
         return False
 
-    def left(self, address: str) -> None:
+    def left(self, listener: str, address: str) -> None:
         """A connection that was taken has ended."""
         self.total -= 1
+        self._by_listener[listener] -= 1
         count = self._by_address.get(address, 0) - 1
         if count > 0:
             self._by_address[address] = count
         else:
             self._by_address.pop(address, None)
 
+    def _tell_of_refusal(self, address: str, reason: str) -> None:
+        if not self.refused:
+            log.warning("broker %d refuses connections of %s: %s", self.broker_id, address, reason)
+        self.refused += 1
+
     def _reason(self, address: str, count: int) -> str | None:
         most = self._limit(PER_ADDRESS)
         overrides = self._limit(OVERRIDES)
         if overrides:
-            most = limits_by_address(overrides).get(address, most)
+            limits = limits_by_address(overrides)
+            most = next((limits[one] for one in spellings(address) if one in limits), most)
         return f"{PER_ADDRESS} is {most}" if count >= most else None
 
-    def _limit(self, name: str) -> Any:
+    def _rate_of(self, address: str) -> float | None:
+        quotas = self.cluster.image.client_quotas
+        if not quotas:
+            return None
+        for name in (*spellings(address), None):
+            rate = quotas.get(((IP, name),), {}).get(RATE_OF_ADDRESS)
+            if rate is not None:
+                return rate
+        return None
+
+    def _limit(self, name: str, listener: str | None = None) -> Any:
         """What is in force now; Kafka's definitions are loaded only where anything was set that takes them."""
         cluster = self.cluster
-        if cluster.image.configs:
-            return cluster.configs.broker(self.broker_id, name)
-        return cluster.settings[name] if name in DEFAULTS or name in cluster.settings.given_names else ""
+        given = cluster.settings.given_names
+        if cluster.image.configs or (listener is not None and own_name(listener, name) in given):
+            configs = cluster.configs
+            return (
+                configs.broker(self.broker_id, name)
+                if listener is None
+                else configs.listener(self.broker_id, listener, name)
+            )
+        return cluster.settings[name] if name in DEFAULTS or name in given else ""
+
+
+def wait_for_rate(created: Usage, rate: float, now_ms: int) -> int:
+    """Count a connection; gives for how long none should come for the rate to be kept, a second at most."""
+    if rate >= ANY:
+        return 0
+    created.record(1, now_ms)
+    return min(MAX_WAIT_MS, created.throttle_ms(rate, now_ms)) if rate > 0 else MAX_WAIT_MS
+
+
+def spellings(address: str) -> tuple[str, ...]:
+    """What an address may be called where something is set for it.
+
+    >>> spellings("::1")
+    ('::1', '0000:0000:0000:0000:0000:0000:0000:0001', '0:0:0:0:0:0:0:1')
+    >>> spellings("127.0.0.1")
+    ('127.0.0.1', 'localhost')
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return (address,)
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    if isinstance(found, IPv6Address):
+        whole = found.exploded
+        return str(found), whole, ":".join(f"{int(part, 16):x}" for part in whole.split(":"))
+    return (str(found), "localhost") if str(found) == LOCALHOST else (str(found),)
 
 
 def limits_by_address(text: str) -> dict[str, int]:

@@ -86,6 +86,7 @@ DIFFERENT_DEFAULTS = {
 """The settings whose default is not Kafka's, each with the reason."""
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's own defaults where a cluster that is to be one release has them (``--emulate``) and others have not."""
+LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
@@ -178,6 +179,8 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
         from mockbroker.state.configs.definitions import find_definition
 
         found = find_definition("broker", name)
+        if found is None and name.endswith(LIMITS_OF_LISTENERS) and name.startswith("listener.name."):
+            return typed(name, value, dict.fromkeys([name], 0))
         return value if found is None else found.parse(value, in_range=False)
     if isinstance(default, bool):
         if value.lower() not in TRUE_AND_FALSE:

@@ -55,8 +55,8 @@ class TlsClientProtocol(ClientProtocol):
                 "broker %d: %s does not speak TLS, which listener %s expects: its security.protocol should be %s",
                 self.node.broker.id,
                 self.address,
-                self._listener.name,
-                self._listener.protocol,
+                self.listener.name,
+                self.listener.protocol,
             )
             self._turn_away(PLAIN_BYTES_ALERT)
             return
@@ -122,7 +122,7 @@ class TlsClientProtocol(ClientProtocol):
             "broker %d closes the connection of %s to listener %s: TLS: %s",
             self.node.broker.id,
             self.address,
-            self._listener.name,
+            self.listener.name,
             reason,
         )
         if self._is_begun:
@@ -148,7 +148,7 @@ class TlsClientProtocol(ClientProtocol):
             "broker %d closes the connection of %s to listener %s: no TLS handshake within %d s",
             self.node.broker.id,
             self.address,
-            self._listener.name,
+            self.listener.name,
             HANDSHAKE_S,
         )
         self.transport.abort()

@@ -19,6 +19,8 @@ from mockbroker.state.configs.definitions import (
     kafka_configs,
     topic_synonyms,
 )
+from mockbroker.state.configs.effective import own_name
+from mockbroker.state.configs.effects import CONNECTIONS_OF_LISTENERS
 from mockbroker.state.configs.values import ConfigType, InvalidValueError
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -149,12 +151,29 @@ def check_changes(change: Change) -> None:
         raise refusal(f"log.cleaner.dedupe.buffer.size: expected more than 1 MiB for each of {threads} threads")
     if change.after("max.connections.per.ip") == 0 and not change.after("max.connections.per.ip.overrides"):
         raise refusal("max.connections.per.ip: expected more than 0, or overrides, got 0")
+    check_connections(change)
     check_cordoned(change)
     if change.broker_id is not None and "listeners" in change.wanted:
         names = {one.partition("://")[0].upper() for one in change.after("listeners")}
         missing = {one.name.upper() for one in change.configs.cluster.brokers[change.broker_id].listeners} - names
         if missing:
             raise refusal(f"listeners: expected {', '.join(sorted(missing))} to stay, got {', '.join(sorted(names))}")
+
+
+def check_connections(change: Change) -> None:
+    """Nothing if each listener would still take connections. Raises ApiError: INVALID_REQUEST."""
+    cluster = change.configs.cluster
+    brokers = cluster.brokers.values() if change.broker_id is None else [cluster.brokers[change.broker_id]]
+    for listener in sorted({one.name for broker in brokers for one in broker.listeners}):
+        for name in sorted(CONNECTIONS_OF_LISTENERS):
+            own = own_name(listener, name)
+            asked = own if own in change.wanted else name
+            is_hidden = asked == name and any(True for _ in change.configs.layers((own,), change.broker_id))
+            if asked not in change.wanted or is_hidden:
+                continue
+            most = int(change.wanted[asked])
+            if most < 1 and most != change.configs.listener(change.broker_id, listener, name):
+                raise refusal(f"{asked}: expected at least 1, got {most}")
 
 
 def check_sizes(change: Change) -> None:

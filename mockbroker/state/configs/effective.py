@@ -27,6 +27,7 @@ RESOURCE_TYPES = {
     CLIENT_METRICS: CLIENT_METRICS_RESOURCE,
 }
 ALL_BROKERS = ""
+LISTENER_PREFIX = "listener.name."
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -66,6 +67,15 @@ GROUP_BOUNDS = {
 """The brokers' configs between which a group's value has to be, with min and max put in; Kafka has not each."""
 
 
+def own_name(listener: str, name: str) -> str:
+    """A config's name for one listener.
+
+    >>> own_name("INSIDE", "max.connections")
+    'listener.name.inside.max.connections'
+    """
+    return f"{LISTENER_PREFIX}{listener.lower()}.{name}"
+
+
 @dataclass(slots=True, eq=False)
 class ClusterConfigs:
     """What each config of a cluster's topics, brokers, groups and client metrics is; the package says how to use it."""
@@ -76,6 +86,7 @@ class ClusterConfigs:
     _topic_defaults: dict[tuple[int | None, str], Any] = field(default_factory=dict)
     _broker_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
     _group_defaults: dict[str, Any] = field(default_factory=dict)
+    _listener_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
 
     @property
     def reports(self) -> ClientMetrics:
@@ -115,6 +126,14 @@ class ClusterConfigs:
         if key not in self._broker_values:
             self._broker_values[key] = self._broker(broker_id, name)
         return self._broker_values[key]
+
+    def listener(self, broker_id: int | None, listener: str, name: str) -> Any:
+        """A broker's value for one listener, by its plain name unless ``listener.name.LISTENER.`` has one."""
+        own = own_name(listener, name)
+        key = (broker_id, own)
+        if key not in self._listener_values:
+            self._listener_values[key] = self._of_listener(broker_id, own, name)
+        return self._listener_values[key]
 
     def group(self, group_id: str, name: str) -> Any:
         """A group's value, moved into the bounds that brokers set. Raises KeyError: there is no such config."""
@@ -217,6 +236,7 @@ class ClusterConfigs:
         elif kind == BROKER:
             self._topic_defaults.clear()
             self._broker_values.clear()
+            self._listener_values.clear()
             self._group_defaults.clear()
             for topic in topics.values():
                 topic.configs_changed(self.own(TOPIC, topic.name))
@@ -256,6 +276,12 @@ class ClusterConfigs:
         if found is None or name in DEFAULTS:
             return self.cluster.settings[name]
         return found.default
+
+    def _of_listener(self, broker_id: int | None, own: str, name: str) -> Any:
+        from mockbroker.state.configs.definitions import definition
+
+        text = next((text for _, _, text in self.layers((own,), broker_id)), None)
+        return self.broker(broker_id, name) if text is None else definition(BROKER, name).parse(text, in_range=False)
 
     def _group_default(self, name: str) -> Any:
         from mockbroker.state.configs.definitions import definition, group_synonym

@@ -140,6 +140,7 @@ BROKERS = (
             "group.streams.rack.aware.assignment.tags",
             "group.streams.session.timeout.ms",
             "group.streams.task.offset.interval.ms",
+            "inter.broker.listener.name",
             "leader.replication.throttled.rate",
             "log.cleaner.backoff.ms",
             "log.dir",
@@ -156,6 +157,7 @@ BROKERS = (
             "offsets.commit.timeout.ms",
             "process.roles",
             "producer.id.expiration.check.interval.ms",
+            "security.inter.broker.protocol",
             "share.coordinator.cold.partition.snapshot.interval.ms",
             "share.coordinator.snapshot.update.records.per.snapshot",
             "share.coordinator.state.topic.prune.interval.ms",
@@ -183,6 +185,7 @@ OF_A_BROKER = frozenset(
 """Those that each broker's own ``server.properties`` has to give. As settings of the whole cluster those of
 ``OF_NUMBERED`` describe the listeners of brokers that are made by their number; the others do nothing."""
 OF_NUMBERED = frozenset({"advertised.listeners", "listener.security.protocol.map", "listeners"})
+CONNECTIONS_OF_LISTENERS = frozenset({"max.connection.creation.rate", "max.connections"})
 OF_LISTENERS = OF_LOGINS | {"sasl.jaas.config", "sasl.server.callback.handler.class"}
 """Those that have an effect behind ``listener.name.LISTENER.``, or behind that and a mechanism's name."""
 OF_TLS = frozenset(
@@ -218,7 +221,8 @@ def is_of_a_listener(name: str) -> bool:
     if not name.startswith(LISTENER_PREFIX):
         return False
     _, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
-    return rest in OF_LISTENERS or rest in OF_TLS or rest.partition(".")[2] in OF_LISTENERS
+    alone = OF_LISTENERS | OF_TLS | CONNECTIONS_OF_LISTENERS
+    return rest in alone or rest.partition(".")[2] in OF_LISTENERS
 
 
 def is_of_tls(name: str) -> bool:

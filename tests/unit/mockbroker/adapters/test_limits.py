@@ -9,6 +9,7 @@ import pytest
 from mockbroker import MockCluster
 from mockbroker.adapters import freed_memory
 from mockbroker.adapters.freed_memory import GROWN_BYTES, MAX_PASSED_OVER, FreedMemory
+from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from protocol.apis.api_versions import ApiVersionsRequest
 from tests.progress import until
 from tests.serve_process import serve_process
@@ -124,6 +125,59 @@ async def test_connections_over_the_rate_are_taken_later(caplog):
         assert "max.connection.creation.rate is 1" in caplog.text
         for client in clients[1:]:
             assert (await client.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+
+
+OUTSIDE = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:PLAINTEXT",
+}
+
+
+def addresses_of(cluster: MockCluster) -> tuple[str, str]:
+    """Of the listener between brokers, and of the other one."""
+    inside, outside = (f"{one.host}:{one.port}" for one in cluster.state.brokers[0].listeners)
+    return inside, outside
+
+
+async def test_who_waits_at_one_listener_lets_those_of_the_other_one_in():
+    settings = {**OUTSIDE, "listener.name.outside.max.connections": 1}
+    async with MockCluster(1, settings=settings) as cluster, AsyncExitStack() as stack:
+        inside, outside = addresses_of(cluster)
+        first, second = [await stack.enter_async_context(WireClient(outside)) for _ in range(2)]
+        assert (await first.ask(ApiVersionsRequest(), 0)).error_code == 0
+        second.send(ApiVersionsRequest(), 0)
+        async with WireClient(inside) as other:
+            assert (await other.ask(ApiVersionsRequest(), 0)).error_code == 0
+        await until(lambda: cluster.connections()[0] == 1, "the end of the other", cluster.connections)
+        first.writer.close()
+        assert (await second.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+
+
+async def test_a_limit_that_is_raised_lets_those_in_who_wait_and_one_that_is_lowered_ends_the_most_silent():
+    async with MockCluster(1, settings={**OUTSIDE, "max.connections": 1}) as cluster, AsyncExitStack() as stack:
+        inside, outside = addresses_of(cluster)
+        first, second = [await stack.enter_async_context(WireClient(outside)) for _ in range(2)]
+        assert (await first.ask(ApiVersionsRequest(), 0)).error_code == 0
+        second.send(ApiVersionsRequest(), 0)
+        cluster.state.configs.write("broker", "", {"max.connections": "2"})
+        assert (await second.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+        cluster.state.configs.write("broker", "", {"max.connections": "1"})
+        assert await first.is_hung_up()
+        assert (await second.ask(ApiVersionsRequest(), 0)).error_code == 0
+        async with WireClient(inside) as broker:
+            assert (await broker.ask(ApiVersionsRequest(), 0)).error_code == 0
+            assert await second.is_hung_up(), "brokers are let in, and others end for it"
+
+
+async def test_an_address_that_sends_too_many_connections_a_second_is_hung_up_on_later():
+    async with MockCluster(1) as cluster, AsyncExitStack() as stack:
+        limit = Alteration({"ip": "127.0.0.1"}, [("connection_creation_rate", 1.0)])
+        alter_quotas(cluster.state.writer, [limit])
+        clients = [await stack.enter_async_context(WireClient(cluster.bootstrap_servers)) for _ in range(12)]
+        for client in clients:
+            client.send(ApiVersionsRequest(), 0)
+        assert (await clients[0].answer(ApiVersionsRequest.api_key, 0)).error_code == 0
+        assert await clients[-1].is_hung_up()
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
