@@ -1,0 +1,158 @@
+"""Answers that carry brokers' addresses, rewritten so that clients stay with the proxy.
+
+Node ids, and whatever else an answer has, stay as they are. An entry without a host leads nowhere, as that of a
+coordinator that was not found, and stays too. ``LEFT_ALONE`` has the addresses in answers that are nobody's to connect
+to through the proxy; a test holds that every host and rack of every response is either rewritten or named there.
+
+Controllers cannot be reached through the proxy, which has listeners for brokers alone. A broker that is asked for them
+by DescribeCluster answers MISMATCHED_ENDPOINT_TYPE; should an upstream name them all the same, clients are told that
+instead, rather than led past the proxy.
+
+>>> from protocol.apis.find_coordinator import FindCoordinatorResponse
+>>> class Moved:
+...     def address_of(self, node_id, host, port):
+...         return "127.0.0.1", 19000 + node_id
+...
+...     def rack_of(self, node_id, rack):
+...         return rack
+>>> answer = FindCoordinatorResponse(node_id=2, host="kafka-2.example", port=9092)
+>>> rewrite_addresses(10, 3, answer, Moved()), answer.host, answer.port
+(True, '127.0.0.1', 19002)
+
+Source: the response schemas of Apache Kafka 4.4; AuthHelper.computeDescribeClusterResponse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from protocol.error_codes import ErrorCode
+
+DESCRIBE_CLUSTER = 60
+BROKERS = 1
+"""DescribeCluster's endpoint type of brokers, the other one being 2, controllers."""
+NO_OPERATIONS = -2147483648
+NO_RACK = -1
+
+
+class AddressEntries(NamedTuple):
+    """Where a response has addresses.
+
+    ``array`` holds the entries, each with host and port; "" where the response itself is one. ``since`` and ``until``
+    are the versions that have them, ``rack_since`` the first with racks, NO_RACK where there are none.
+    """
+
+    array: str
+    node_id: str
+    since: int
+    until: int
+    rack_since: int
+
+
+NO_END = 32767
+NODE_ENDPOINTS = "node_endpoints"
+REWRITTEN: Mapping[int, tuple[AddressEntries, ...]] = {
+    0: (AddressEntries(NODE_ENDPOINTS, "node_id", 10, NO_END, 10),),
+    1: (AddressEntries(NODE_ENDPOINTS, "node_id", 16, NO_END, 16),),
+    3: (AddressEntries("brokers", "node_id", 0, NO_END, 1),),
+    10: (
+        AddressEntries("", "node_id", 0, 3, NO_RACK),
+        AddressEntries("coordinators", "node_id", 4, NO_END, NO_RACK),
+    ),
+    DESCRIBE_CLUSTER: (AddressEntries("brokers", "broker_id", 0, NO_END, 0),),
+    78: (AddressEntries(NODE_ENDPOINTS, "node_id", 0, NO_END, 0),),
+    79: (AddressEntries(NODE_ENDPOINTS, "node_id", 0, NO_END, 0),),
+}
+"""By API key, and without loading the declarations, with which a test holds it equal."""
+OF_CONTROLLERS = "controllers ask each other; no client and no broker's listener has this API"
+OF_CLIENTS = "where a member's connections come from, as the broker sees it; clients do not connect there"
+OF_ACLS = "a pattern of hosts that a rule is for"
+OF_STREAMS = "where an application says that it serves queries; brokers hand it on between its instances"
+RACK_OF_CLIENTS = "the rack that a member told its coordinator"
+LEFT_ALONE: Mapping[tuple[str, str], str] = {
+    ("BeginQuorumEpochResponse", "node_endpoints[].host"): OF_CONTROLLERS,
+    ("ConsumerGroupDescribeResponse", "groups[].members[].client_host"): OF_CLIENTS,
+    ("ConsumerGroupDescribeResponse", "groups[].members[].rack_id"): RACK_OF_CLIENTS,
+    ("DeleteAclsResponse", "filter_results[].matching_acls[].host"): OF_ACLS,
+    ("DescribeAclsResponse", "resources[].acls[].host"): OF_ACLS,
+    ("DescribeGroupsResponse", "groups[].members[].client_host"): OF_CLIENTS,
+    ("DescribeQuorumResponse", "nodes[].listeners[].host"): "controllers' own listeners, to be shown; clients of "
+    "brokers do not connect there, and the proxy has no listeners for them",
+    ("EndQuorumEpochResponse", "node_endpoints[].host"): OF_CONTROLLERS,
+    ("FetchSnapshotResponse", "node_endpoints[].host"): OF_CONTROLLERS,
+    ("ShareGroupDescribeResponse", "groups[].members[].client_host"): OF_CLIENTS,
+    ("ShareGroupDescribeResponse", "groups[].members[].rack_id"): RACK_OF_CLIENTS,
+    ("StreamsGroupDescribeResponse", "groups[].members[].client_host"): OF_CLIENTS,
+    ("StreamsGroupDescribeResponse", "groups[].members[].rack_id"): RACK_OF_CLIENTS,
+    ("StreamsGroupDescribeResponse", "groups[].members[].user_endpoint.host"): OF_STREAMS,
+    ("StreamsGroupHeartbeatResponse", "partitions_by_user_endpoint[].user_endpoint.host"): OF_STREAMS,
+    ("TopicMetadataResponse", "brokers[].host"): "as KIP-36 draws it; what is on the wire is MetadataResponse",
+    ("TopicMetadataResponse", "brokers[].rack"): "as KIP-36 draws it; what is on the wire is MetadataResponse",
+    ("UpdateRaftVoterResponse", "current_leader.host"): OF_CONTROLLERS,
+    ("VoteResponse", "node_endpoints[].host"): OF_CONTROLLERS,
+}
+"""By message and field, with the reason."""
+
+
+class Directory(Protocol):
+    """Where clients find brokers, and in which racks."""
+
+    def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
+        """Host and port where clients reach a broker through the proxy, given its own; a new one gets a listener."""
+
+    def rack_of(self, node_id: int, rack: str | None) -> str | None:
+        """What clients are told of its rack."""
+
+
+def may_carry_addresses(api_key: int, version: int) -> bool:
+    """Whether an answer has to be read, as there may be brokers' addresses in it.
+
+    >>> may_carry_addresses(1, 15), may_carry_addresses(1, 16), may_carry_addresses(8, 0)
+    (False, True, False)
+    """
+    found = REWRITTEN.get(api_key)
+    return found is not None and version >= found[0].since
+
+
+def rewrite_addresses(api_key: int, version: int, response: Any, directory: Directory) -> bool:
+    """Put addresses and racks that clients are to see into an answer, in place.
+
+    Returns: whether anything in it is another now; where not, the bytes that came can go on as they are.
+    """
+    if api_key == DESCRIBE_CLUSTER and refuse_controllers(response):
+        return True
+    changed = False
+    for where in REWRITTEN.get(api_key, ()):
+        if where.since <= version <= where.until:
+            has_racks = where.rack_since != NO_RACK and version >= where.rack_since
+            for entry in getattr(response, where.array) if where.array else (response,):
+                if entry.host:
+                    changed |= rewrite_entry(entry, getattr(entry, where.node_id), directory, has_racks=has_racks)
+    return changed
+
+
+def rewrite_entry(entry: Any, node_id: int, directory: Directory, *, has_racks: bool) -> bool:
+    """The same for one node."""
+    changed = False
+    address = directory.address_of(node_id, entry.host, entry.port)
+    if address != (entry.host, entry.port):
+        entry.host, entry.port = address
+        changed = True
+    if has_racks:
+        rack = directory.rack_of(node_id, entry.rack)
+        if rack != entry.rack:
+            entry.rack = rack
+            changed = True
+    return changed
+
+
+def refuse_controllers(response: Any) -> bool:
+    """Make of an answer that names controllers the one that a broker gives; False where it names none."""
+    if response.endpoint_type == BROKERS or not response.brokers:
+        return False
+    response.error_code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    response.error_message = "the proxy leads to brokers, but the endpoints asked for are not of brokers"
+    response.endpoint_type, response.cluster_id, response.controller_id = BROKERS, "", -1
+    response.brokers, response.cluster_authorized_operations = [], NO_OPERATIONS
+    return True
