@@ -43,6 +43,7 @@ ZONE_KEYS = (
     ZoneKey("zone", "Bufstream", ",;"),
 )
 """Every key that is known here, in the order in which they are looked for."""
+MAX_CLIENT_ID_BYTES = 0x7FFF  # its length is an int16
 
 
 def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> list[tuple[ZoneKey, str]]:
@@ -82,6 +83,32 @@ def known_rack_in_client_id(client_id: str | None, racks: Container[str]) -> str
         if rack in racks:
             return rack
     return None
+
+
+def with_zone(client_id: str | None, key: ZoneKey, zone: str) -> str | None:
+    """A client.id that names this zone by this key as well, unless it names one already, by whatever key.
+
+    It stays as it is, too, where the zone could not be read from it again: since a letter of the zone would end it, or
+    since the id would be longer than a request's header can say.
+
+    >>> diskless, _, _, automq, _ = ZONE_KEYS
+    >>> with_zone("billing", diskless, "eu-1a"), with_zone(None, automq, "eu 1")
+    ('billing,diskless_az=eu-1a', 'automq_az=eu%201')
+    >>> with_zone("billing,ws_az=b", diskless, "eu-1a"), with_zone("billing", diskless, "eu,1")
+    ('billing,ws_az=b', 'billing')
+    """
+    if any(pattern_of(known).search(client_id or "") for known in ZONE_KEYS):
+        return client_id
+    written = zone
+    if key.percent_encoded:
+        from urllib.parse import quote
+
+        written = quote(zone, safe="")
+    between = "" if not client_id else "," if "," in key.separators else key.separators[0]
+    named = f"{client_id or ''}{between}{key.key}={written}"
+    if zone_by_key(named, key) != zone or len(named.encode()) > MAX_CLIENT_ID_BYTES:
+        return client_id
+    return named
 
 
 def without_suffixes(zone: str, racks: Container[str]) -> str:
