@@ -1,0 +1,164 @@
+"""A client's login, followed as its frames pass: what has a header, what is a bare token, and what is answered.
+
+After SaslHandshake version 0 the tokens of a mechanism travel without headers, theirs and the broker's alike, and
+nothing in a frame says that it is one: the login has to be followed to know. After version 1 they are SaslAuthenticate
+requests, as any other. Nothing of a token is kept.
+
+    client            broker              next from the client
+    SaslHandshake v0                      not known: it waits
+                      no error            a token
+    token                                 PLAIN: a request; SCRAM, first token: a token; else it waits
+                      token               OAUTHBEARER: a request behind an empty one, else a token
+
+GSSAPI takes as many tokens as Kerberos does, until the broker has sent the first one that is wrapped, its offer of
+security layers. The client's choice follows, which a broker does not answer after version 0: a request is next.
+
+Before Kafka 0.10, GSSAPI had no handshake, and the first bytes of a connection were a token; brokers took that up to
+3.9. It is not followed: ``refusal_of_first_frame`` says so.
+
+>>> login = LoginFollower()
+>>> login.handshake_sent(0)
+>>> login.handshake_answered(0, "PLAIN", 0)
+>>> login.request_follows_header()
+False
+>>> login.token_sent()
+True
+>>> login.request_follows_header()
+True
+
+Source: KIP-43, KIP-152; RFC 4616, RFC 5802, RFC 7628, RFC 4752 (GSSAPI), RFC 4121 and RFC 1964 (its tokens);
+SaslServerAuthenticator and SaslClientAuthenticator, Apache Kafka 4.4; GssKrb5Server, OpenJDK 17.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
+from mockbroker.state.security.oauthbearer import OAUTHBEARER
+
+GSSAPI = "GSSAPI"
+BARE_TOKENS_VERSION = 0
+EXCHANGES = {PLAIN: 1, **dict.fromkeys(SCRAM_MECHANISMS, 2)}
+"""The tokens of a client by mechanism, where they are always as many."""
+FOLLOWED = (*EXCHANGES, OAUTHBEARER, GSSAPI)
+GENERIC_TOKEN = 0x60  # what a GSSAPI token in generic form begins with
+OBJECT_IDENTIFIER = 0x06
+WRAP = b"\x05\x04"
+GENERIC_WRAP = b"\x02\x01"
+
+
+class LoginNotFollowedError(Exception):
+    """A login of which it cannot be known where it ends; the text says what would help."""
+
+
+class LoginState(Enum):
+    """What a client's next frame is."""
+
+    REQUESTS = auto()
+    HANDSHAKE = auto()  # it depends on the answer to a handshake
+    TOKEN = auto()
+    TOKEN_ANSWER = auto()  # it depends on the answer to a token
+    LAST_TOKEN = auto()
+
+
+class LoginFollower:
+    """Follows one connection; each method is called as its frame passes, answers in the order of what they answer."""
+
+    __slots__ = ("_mechanism", "_state", "_tokens_left")
+
+    def __init__(self) -> None:
+        self._state = LoginState.REQUESTS
+        self._mechanism = ""
+        self._tokens_left = 0
+
+    def request_follows_header(self) -> bool:
+        """Whether the client's next frame is a request with a header; else it is a bare token.
+
+        Where ``waits_for_answer`` says so that is not known yet, and the frame has to stay until it is.
+        """
+        return self._state is LoginState.REQUESTS
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Whether only the answer that is under way tells what the client's next frame is."""
+        return self._state in (LoginState.HANDSHAKE, LoginState.TOKEN_ANSWER)
+
+    def handshake_sent(self, version: int) -> None:
+        """A SaslHandshake goes to the broker, the first or that of a re-authentication."""
+        if version == BARE_TOKENS_VERSION:
+            self._state = LoginState.HANDSHAKE
+
+    def handshake_answered(self, version: int, mechanism: str, error_code: int) -> None:
+        """The broker has answered a SaslHandshake of that version and mechanism.
+
+        Raises: LoginNotFollowedError: bare tokens follow, of a mechanism that is not known.
+        """
+        if version != BARE_TOKENS_VERSION:
+            return
+        if error_code:
+            self._state = LoginState.REQUESTS
+            return
+        if mechanism not in FOLLOWED:
+            raise LoginNotFollowedError(
+                f"after SaslHandshake version 0 tokens come without headers, and how many {mechanism!r} takes is not "
+                f"known: expected one of {', '.join(FOLLOWED)}, or a client that sends SaslHandshake version 1"
+            )
+        self._mechanism, self._state = mechanism, LoginState.TOKEN
+        self._tokens_left = EXCHANGES.get(mechanism, 0)
+
+    def token_sent(self) -> bool:
+        """A bare token goes to the broker. Returns: whether the broker answers it, unless it ends the connection."""
+        if self._state is LoginState.LAST_TOKEN:
+            self._state = LoginState.REQUESTS
+            return False
+        assert self._state is LoginState.TOKEN, self._state
+        if self._mechanism not in EXCHANGES:
+            self._state = LoginState.TOKEN_ANSWER
+            return True
+        self._tokens_left -= 1
+        if not self._tokens_left:
+            self._state = LoginState.REQUESTS
+        return True
+
+    def token_answered(self, token: bytes) -> None:
+        """The broker has answered a bare token by one of its own."""
+        if self._state is not LoginState.TOKEN_ANSWER:
+            return
+        if self._mechanism == OAUTHBEARER:
+            self._state = LoginState.TOKEN if token else LoginState.REQUESTS
+        else:
+            self._state = LoginState.LAST_TOKEN if is_wrapped(token) else LoginState.TOKEN
+
+
+def refusal_of_first_frame(frame: bytes) -> str | None:
+    """Why a connection whose first frame this is cannot be followed; None where it can.
+
+    >>> refusal_of_first_frame(bytes.fromhex("0012000000000001ffff"))
+    """
+    if frame[:1] != bytes([GENERIC_TOKEN]):
+        return None
+    return (
+        "expected a request, got what looks like a GSSAPI token: a client older than Kafka 0.10 logs in without a "
+        "SaslHandshake, which the proxy does not follow"
+    )
+
+
+def is_wrapped(token: bytes) -> bool:
+    """Whether a GSSAPI token of a broker is a wrapped message, rather than one that sets up the context.
+
+    >>> is_wrapped(bytes.fromhex("050401ff000c000000000000"))
+    True
+    >>> is_wrapped(bytes.fromhex("600f06092a864886f71201020202006e00"))
+    False
+    """
+    if token.startswith(WRAP):  # RFC 4121, 4.2.6.2
+        return True
+    if len(token) < 2 or token[0] != GENERIC_TOKEN:
+        return False
+    # RFC 2743, 3.1: a length in DER, then the mechanism's object identifier, and what is the mechanism's own
+    identifier = 2 + (token[1] & 0x7F if token[1] & 0x80 else 0)
+    if token[identifier : identifier + 1] != bytes([OBJECT_IDENTIFIER]) or len(token) < identifier + 2:
+        return False
+    inner = identifier + 2 + token[identifier + 1]
+    return token.startswith(GENERIC_WRAP, inner)
