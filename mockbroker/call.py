@@ -3,6 +3,7 @@
 A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be asked again later,
 or None where the protocol has no answer (Produce with acks=0). One whose request may name very many things is a
 generator: where ``call.has_had_its_turn()`` it yields, so that other calls have theirs, and returns what it gives.
+What takes long in one piece it has done beside the loop, by ``in_background``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from protocol.codec import codec
 from protocol.records import DecompressionBudget
@@ -81,8 +82,8 @@ CREATED_ITEMS = 100
 """What making or deleting a topic counts for."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Turns = Generator[None, None, Result]
-"""What a handler is that takes several turns."""
+Turns = Generator[Any, None, Result]
+"""What a handler is that takes several turns; it yields None, or the BackgroundWork that its next one waits for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -215,15 +216,46 @@ class Call:
 
 
 @dataclass(slots=True, eq=False)
+class BackgroundWork(Generic[Result]):
+    """A function that runs beside the loop, where there are threads: what it looks at may not change meanwhile."""
+
+    function: Callable[[], Result] | None
+    _result: Result | None = None
+    _error: Exception | None = None
+
+    def run(self) -> None:
+        """Do the work once, unless it was dropped before; nothing is kept of it but its result."""
+        function, self.function = self.function, None
+        if function is None:
+            return
+        try:
+            self._result = function()
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            self._error = error
+
+    def drop(self) -> None:
+        """Nobody waits for it any more."""
+        self.function = None
+
+    def result(self) -> Result:
+        """What the function gave, once it has run. Raises what that raised."""
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[return-value]  # what the function gave
+
+
+@dataclass(slots=True, eq=False)
 class Wait:
     """An answer put off: ``then(call)`` runs when a key of ``on`` is notified or the time ``until_ms`` is reached.
 
     ``call.now_ms`` is brought up to date first. ``then`` gives what a handler gives: a response, None, or another Wait.
+    ``work`` is begun as the call begins to wait, and notified as a key when it is done.
     """
 
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
+    work: BackgroundWork[Any] | None = None
 
 
 def each(call: Call, items: Iterable[Item], make: Callable[[Item], Result]) -> Turns[list[Result]]:
@@ -236,12 +268,23 @@ def each(call: Call, items: Iterable[Item], make: Callable[[Item], Result]) -> T
     return made
 
 
+def in_background(call: Call, function: Callable[[], Result]) -> Turns[Result]:
+    """What a function gives or raises that takes long: ``batch = yield from in_background(call, check)``."""
+    work = BackgroundWork(function)
+    del function
+    call.took_turns = True
+    yield work
+    return work.result()
+
+
 def next_turn(call: Call, turns: Turns[Any]) -> Any:
     """Have a handler go on for a turn: what it gives in the end, else a wait for its next one."""
     try:
-        next(turns)
+        work = next(turns)
     except StopIteration as end:
         return end.value
+    if work is not None:
+        return Wait(None, (work,), lambda later: next_turn(later, turns), work)
     return Wait(call.now_ms + TURN_MS, (), lambda later: next_turn(later, turns))
 
 

@@ -8,6 +8,7 @@ import time
 from random import Random
 from typing import TYPE_CHECKING
 
+from mockbroker.adapters.background import BackgroundThread
 from mockbroker.adapters.freed_memory import FreedMemory
 from mockbroker.core.engine import Engine
 from mockbroker.core.held_bytes import HeldBytes
@@ -39,6 +40,8 @@ class Runtime:
 
     def __init__(self, state: Cluster, rng: Random) -> None:
         self.engine = Engine(state, rng, secrets.token_bytes)
+        self._background = BackgroundThread(self.settle)
+        self.engine.path.in_background = self._background.run
         self.capture: Capture | None = None
         self.channels: ControllerChannels | None = None
         settings = state.settings
@@ -125,6 +128,7 @@ class Runtime:
 
     def stop(self) -> None:
         """End what runs by itself. The capture goes on, since connections have yet to end."""
+        self._background.stop()
         for handle in (self._relief, self._look):
             if handle is not None:
                 handle.cancel()

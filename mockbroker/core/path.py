@@ -22,7 +22,7 @@ from struct import Struct
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.call import TURN_MS, Call, Turns, Wait, next_turn
+from mockbroker.call import TURN_MS, BackgroundWork, Call, Turns, Wait, next_turn
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -96,6 +96,7 @@ class Close(NamedTuple):
 Verdict = Respond | RespondBytes | RespondBare | RespondEncoded | Close | Wait
 Stage = Callable[[Call], Verdict | None]
 Finish = Callable[[Outcome], None]
+InBackground = Callable[[BackgroundWork[Any], Callable[[BackgroundWork[Any]], None]], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -104,6 +105,7 @@ class CallPath:
 
     ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
     ``arrivals`` are told of each call before the first stage, ``observers`` of its end, in their order.
+    ``in_background(work, done)`` runs what takes long and calls ``done(work)``, later where it has threads for that.
     """
 
     cluster: Cluster
@@ -112,6 +114,7 @@ class CallPath:
     faults: list[Stage] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
+    in_background: InBackground = field(default_factory=lambda: run_at_once)
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
@@ -357,10 +360,16 @@ class CallPath:
             if verdict is None:
                 continue
             if type(verdict) is Wait:
-                self._parked[call] = self.purgatory.park(call, verdict, number)
+                self._park(call, verdict, number)
             else:
                 self._conclude(call, verdict)
             return
+
+    def _park(self, call: Call, wait: Wait, stage: int) -> None:
+        """Have a call wait, perhaps for work that is done in the background."""
+        self._parked[call] = self.purgatory.park(call, wait, stage)
+        if wait.work is not None:
+            self.in_background(wait.work, self.cluster.notify)
 
     def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
         """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
@@ -382,7 +391,7 @@ class CallPath:
         if verdict is None:
             self._run(call, stage + 1)
         elif type(verdict) is Wait:
-            self._parked[call] = self.purgatory.park(call, verdict, stage)
+            self._park(call, verdict, stage)
         else:
             self._conclude(call, verdict)
 
@@ -461,6 +470,12 @@ class CallPath:
         wait = Wait(until_ms, (), lambda _call: outcome)
         self._parked[call] = self.purgatory.park(call, wait, len(self.stages))
         return True
+
+
+def run_at_once(work: BackgroundWork[Any], done: Callable[[BackgroundWork[Any]], None]) -> None:
+    """Do work where there are no threads."""
+    work.run()
+    done(work)
 
 
 def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:

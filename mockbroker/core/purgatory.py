@@ -67,6 +67,8 @@ class Purgatory:
         """Forget a call, since whoever asked has gone. False if it waits no longer."""
         if parked.wait is None:
             return False
+        if parked.wait.work is not None:
+            parked.wait.work.drop()
         self._take_off(parked)
         return True
 

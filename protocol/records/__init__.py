@@ -15,6 +15,7 @@ from protocol.records.errors import (
     CorruptRecordError,
     DecompressionLimitError,
     InvalidRecordError,
+    MoreThanAtOnceError,
     RecordError,
     UnsupportedCompressionError,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "DecompressionBudget",
     "DecompressionLimitError",
     "InvalidRecordError",
+    "MoreThanAtOnceError",
     "Record",
     "RecordError",
     "TimestampType",
