@@ -23,7 +23,34 @@ from tests.unit.mockbroker.core.client import METADATA, Client
 SIZE = struct.Struct(">i")
 KERBEROS = bytes.fromhex("2a864886f712010202")  # 1.2.840.113554.1.2.2, RFC 1964
 AP_REQUEST, AP_ANSWER, OLD_WRAP = b"\x01\x00", b"\x02\x00", b"\x02\x01"
-WRAPPED = bytes.fromhex("050401ff000c0000000000003fd2ab01") + bytes(12)
+CONTEXT = {
+    "AES": bytes.fromhex(
+        "606a06092a864886f71201020202006f5b3059a003020105a10302010fa24d304ba003020111a2440442bedefdac538ee84b"
+        "5dbe5f27b3d80a492b193c712a77bdab71efa1ec354ec155fbdc4acff3ad9c48130221e56133889f051419884c9c9bebbdba"
+        "58ab7f672b4276dc"
+    ),
+    "DES3": bytes.fromhex(
+        "606c06092a864886f71201020202006f5d305ba003020105a10302010fa24f304da003020110a2460444f4a02f24ff034d31"
+        "777f46caadc650f824a018ca097e12b6e1f48ce9f2d0d76d6f1203db8a24930cecb939941be2ff0ac56496b3d9b6640501e4"
+        "1843b5aec19754b67670"
+    ),
+}
+OFFERS = {
+    "AES": bytes.fromhex("050401ff000c00000000000024819ccf01010000e7e14455b39c98683022b8cf"),
+    "AES, not mutual": bytes.fromhex("050401ff000c00000000000035f76973010100005f77b84c9ecfc036ee5fbb55"),
+    "DES3": bytes.fromhex(
+        "603f06092a864886f71201020202010400fffffffffb3a1af847f91ff6dce8680d8b7c3fb3fbee31b0c4e405ea808bd4708f"
+        "785d344cf3f25b0101000004040404"
+    ),
+    "DES3, not mutual": bytes.fromhex(
+        "603f06092a864886f71201020202010400ffffffff23b8a50197a8bf0e3bda837e659c162be1296d8a09b0fa75a286982d1f"
+        "9d8d7dc8c58cc60101000004040404"
+    ),
+}
+"""What a broker sends for GSSAPI, by encryption: where client and broker prove who they are to each other, a token that
+sets up the context; then its offer of security layers, wrapped. Recorded: GssKrb5Client and GssKrb5Server of OpenJDK 17
+with a KDC of Apache Kerby 2.0.3.
+"""
 
 
 def generic_token(kind: bytes, body: bytes) -> bytes:
@@ -152,15 +179,13 @@ def test_a_second_login_on_the_same_connection_is_followed_too():
         client.sim.advance(ms=4000)
 
 
-@pytest.mark.parametrize("offer", [WRAPPED, generic_token(OLD_WRAP, bytes(24))], ids=["RFC 4121", "RFC 1964"])
-@pytest.mark.parametrize("is_mutual", [True, False])
-def test_gssapi_ends_with_a_token_that_is_not_answered(offer, is_mutual):
+@pytest.mark.parametrize("name", OFFERS)
+def test_gssapi_ends_with_a_token_that_is_not_answered(name):
     """Source: GssKrb5Server.evaluateResponse, OpenJDK 17, null at its end; handleSaslToken sends nothing then."""
     login = LoginFollower()
     login.handshake_sent(0)
     login.handshake_answered(0, "GSSAPI", 0)
-    answers = [generic_token(AP_ANSWER, bytes(100)), offer] if is_mutual else [offer]
-    for answer in answers:
+    for answer in [CONTEXT[name], OFFERS[name]] if name in CONTEXT else [OFFERS[name]]:
         assert not login.request_follows_header()
         assert login.token_sent()
         assert login.waits_for_answer
@@ -182,7 +207,7 @@ def test_a_wrapped_token_is_told_from_one_that_sets_up_the_context(size):
 def test_no_part_of_a_token_is_more_than_it_is():
     whole = generic_token(OLD_WRAP, b"")
     assert not any(is_wrapped(whole[:size]) for size in range(len(whole)))
-    assert not any(is_wrapped(WRAPPED[:size]) for size in range(2))
+    assert not any(is_wrapped(OFFERS["AES"][:size]) for size in range(2))
 
 
 def test_a_mechanism_that_is_not_known_is_refused_with_what_would_help():
