@@ -16,6 +16,7 @@ from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:
+    from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.security.authentication import Authenticator
 
@@ -26,6 +27,7 @@ class RackSource(Enum):
     REQUEST = "request"  # RackId of Fetch, Metadata or DescribeTopicPartitions
     CLIENT_ID = "client.id"
     LISTENER = "listener"
+    RACKS_FILE = "racks_file"  # by client id or address, where a client says nothing; brokers know nothing of it
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +61,8 @@ class Session:
     """The racks that requests on this connection named so far, two at most: a second one says that they differ."""
     racks: Container[str] | None = None
     """The racks that brokers have: a client.id can name one of these. None: it can name any."""
+    client_racks: RackRules | None = None
+    """The racks file, which is asked about clients that say nothing of their rack."""
     observed: Any = None
     """What ``core/journal/clients.py`` keeps of the client as it is now; gone with a change of its id or rack."""
 
@@ -73,6 +77,9 @@ class Session:
         self.rack_source = None if self.rack is None else RackSource.CLIENT_ID
         if self.rack is None and self.listener_rack:
             self.rack, self.rack_source = self.listener_rack, RackSource.LISTENER
+        if self.rack is None and self.client_racks is not None:
+            self.rack = self.client_racks.of_client(client_id, self.address)
+            self.rack_source = None if self.rack is None else RackSource.RACKS_FILE
 
     def authenticated(self, principal: str, *, by_token: bool = False) -> None:
         """Take down who the client is, and whether a delegation token said so."""

@@ -20,27 +20,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.pipeline_captures import add_capture_arguments, check_capture_arguments, source_options
 from kafka_rack.cli.pipeline_locality_stream import follow
 from kafka_rack.cli.pipeline_locality_text import as_text, forecast_as_json, forecast_as_text
 from kafka_rack.cli.pipeline_running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
+from kafka_rack.cli.text_files import racks_file, read_file
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
 from kafka_rack.locality.prices import Prices, read_prices
-from kafka_rack.locality.rack_rules import RackRules
+
+if TYPE_CHECKING:
+    from kafka_rack.locality.rack_rules import RackRules
 
 FORECAST = ("racks", "rf", "in", "readers", "local-producers", "local-consumers")
 FORECAST_FORM = "racks=3,rf=3,in=300MiB/s,readers=2"
 MOST_TOP = 1_000
 INTERRUPTED = "interrupted: what was there before is as it was"
-Read = TypeVar("Read")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write((forecast_as_json if arguments.format == "json" else forecast_as_text)(plan, prices))
         return DONE
     check(arguments)
-    rules = read_file(arguments.racks, RackRules.read) if arguments.racks else None
+    rules = racks_file(arguments.racks)
     try:
         window_us = parse_window(arguments.window) if arguments.window is not None else None
     except InputError as error:
@@ -128,18 +129,6 @@ def run_job(arguments: argparse.Namespace, prices: Prices, rules: RackRules | No
             raise
     sys.stdout.write(json.dumps(result, indent=2) + "\n" if arguments.format == "json" else as_text(result))
     return DONE
-
-
-def read_file(path: str, read: Callable[[str, str], Read]) -> Read:
-    """A file that the user names, read by ``read(text, name)``. Raises UsageError."""
-    try:
-        return read(Path(path).read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
-    except InputError as error:
-        raise UsageError(str(error)) from None
 
 
 def planned(text: str) -> Forecast:

@@ -26,6 +26,7 @@ from kafka_rack.cli.announcement import STANDARD_ERROR, STANDARD_OUTPUT, banner,
 from kafka_rack.cli.control_token import ServedToken, served_token
 from kafka_rack.cli.ending_signals import end_on_signals
 from kafka_rack.cli.security_folder import SecurityFolder, security_folder
+from kafka_rack.cli.text_files import racks_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,6 +152,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one more listener per rack on each broker: its clients count as in that rack",
     )
     option(
+        "--client-racks",
+        metavar="FILE",
+        help="where clients are that do not say it, for journal, metrics and faults: lines as az-a@10.0.1.0/24 or\n"
+        "az-b@client:billing-* (docs/locality.md); brokers know nothing of it",
+    )
+    option(
         "--capture",
         metavar="FILE",
         help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md); packets if named .pcapng",
@@ -198,6 +205,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     if arguments.capture is not None and arguments.capture.endswith(".gz"):
         raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     faults = faults_from(arguments.faults)
+    client_racks = racks_file(arguments.client_racks)
     users = users_from(arguments.user)
     if arguments.security_dir and not arguments.tls:
         raise UsageError("--security-dir needs --tls")
@@ -216,6 +224,7 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             users=users,
             tls=arguments.tls,
             security_dir=folder.name,
+            client_racks=client_racks,
         )
         return run_made(cluster, arguments, token, folder, loop_factory)
 

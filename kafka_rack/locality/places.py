@@ -46,9 +46,7 @@ def place_of(
     >>> place_of("az-a", "request", rules, "etl", "10.1.1.1", frozenset({"az-a", "az-b"})).detail
     'it says az-a, the racks file az-b'
     """
-    filed = None
-    if rules is not None:
-        filed = rules.of_client_id(client_id) or rules.of_address(host)
+    filed = None if rules is None else rules.of_client(client_id, host)
     if not said:
         return Place(filed, "racks_file") if filed is not None else NOWHERE
     if filed is None or filed == said:

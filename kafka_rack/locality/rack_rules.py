@@ -116,6 +116,14 @@ class RackRules:
                 best = best or pattern
         return best.rack if best is not None else None
 
+    def of_client(self, client_id: str | None, address: str | None) -> str | None:
+        """The rack of a client: by its id before its address, which may be a proxy's.
+
+        >>> RackRules.read("az-a@10.0.0.0/8\\naz-c@client:etl-*", "racks").of_client("etl-7", "10.0.0.1")
+        'az-c'
+        """
+        return self.of_client_id(client_id) or self.of_address(address)
+
     def racks(self) -> set[str]:
         """Every rack that the file names."""
         ranges = {rack for by_network in self.ranges.values() for rack in by_network.values()}

@@ -29,6 +29,7 @@ from mockbroker.state.security.protocols import default_protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.key_file import WatchedFile
     from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
@@ -87,6 +88,7 @@ class MockCluster(StateCommands):
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
         journal: keep the last calls in ``.journal``, in this one if one is given.
         traffic: add up in ``.traffic`` what goes between racks.
+        client_racks: where clients are that do not say it, for journal, traffic and faults (docs/journal.md).
         capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
 
     >>> async def main() -> None:
@@ -126,6 +128,7 @@ class MockCluster(StateCommands):
         fsync: str = "os",
         tls: bool = False,
         security_dir: Path | str | None = None,
+        client_racks: RackRules | None = None,
     ) -> None:
         if authorize:
             from mockbroker.state.security.authorizing import authorizing
@@ -166,6 +169,7 @@ class MockCluster(StateCommands):
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._runtime = Runtime(self.state, Random(seed))
+        self._runtime.engine.client_racks = client_racks
         if self.state.is_read_only:
             from mockbroker.core.read_only import refuse_writes
 
@@ -473,6 +477,7 @@ class MockCluster(StateCommands):
             journal=self._has_journal,
             traffic=self._has_traffic,
             users=self.state.security.users,
+            client_racks=self._runtime.engine.client_racks,
         )
         fork._tls = self._tls
         if self.journal.history is not None:

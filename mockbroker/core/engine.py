@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import TYPE_CHECKING
 
 from mockbroker.core.path import CallPath
 from mockbroker.handlers import served_here
@@ -15,9 +16,15 @@ from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
 from mockbroker.state.cluster import Cluster
 
+if TYPE_CHECKING:
+    from kafka_rack.locality.rack_rules import RackRules
+
 
 class Engine:
-    """One cluster at work. ``path`` takes its calls; ``entropy`` gives bytes that nobody else can know."""
+    """One cluster at work. ``path`` takes its calls; ``entropy`` gives bytes that nobody else can know.
+
+    ``client_racks`` is a racks file, for the clients that connect from now on and say nothing of their rack.
+    """
 
     def __init__(
         self, cluster: Cluster, rng: Random | None = None, entropy: Callable[[int], bytes] | None = None
@@ -25,6 +32,7 @@ class Engine:
         self.cluster = cluster
         self.path = CallPath(cluster, rng or Random(0))
         self.entropy = entropy or Random(0).randbytes
+        self.client_racks: RackRules | None = None
 
     def session(
         self,
@@ -39,7 +47,9 @@ class Engine:
         """The session of a connection that a broker has accepted; ``principal`` is who a certificate says it is."""
         served = served_here(self.cluster.support.served_versions(broker.id))
         racks = self.cluster.liveness.known_racks
-        session = Session(broker, address, connection, listener, listener_rack, served, racks=racks)
+        session = Session(
+            broker, address, connection, listener, listener_rack, served, racks=racks, client_racks=self.client_racks
+        )
         session.authenticator = self.cluster.security.authenticator(
             self.cluster, broker.listener(listener), self.entropy
         )

@@ -473,7 +473,7 @@ def client_json(key: tuple[str, str], sums: ClientSums) -> dict[str, Any]:
 def verdict_of(kind: TrafficKind) -> Verdict:
     from kafka_rack.locality.reasons import Facts, judge
 
-    told = kind.rack if kind.category != "replication" else None
+    told = kind.rack if kind.category != "replication" and kind.source != "racks_file" else None
     return judge(
         Facts(
             category=kind.category,

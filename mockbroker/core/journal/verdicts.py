@@ -30,11 +30,12 @@ from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 
 if TYPE_CHECKING:
+    from kafka_rack.locality.rack_rules import RackRules
     from kafka_rack.locality.reasons import Verdict
     from mockbroker.state.cluster import Cluster
 
 REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "listener", "connection", "client"
-REPLICA, BROKER = "replica", "broker"
+REPLICA, BROKER, RACKS_FILE = "replica", "broker", "racks_file"
 NAMED_IN_REQUESTS_FOR_DISKLESS = {CLIENT_ID: "client_id"}
 """Our words for where a rack was named, as ``kafka_rack.locality`` has them, where they differ."""
 AMONG_BROKERS = frozenset({4, 5, 6, 7, 27, 56, 58, 62, 63, 67, 73})
@@ -45,11 +46,17 @@ MAX_VERDICTS = 10_000
 
 
 class ClientPlace(NamedTuple):
-    """Where a client is, how that is known, and whether it said so itself."""
+    """Where a client is, how that is known, and which rack it named itself, and where."""
 
     rack: str | None
     source: str | None
-    told: bool = False
+    told: str | None = None
+    told_in: str | None = None
+
+    @classmethod
+    def said(cls, rack: str, source: str | None) -> ClientPlace:
+        """Where a client says that it is."""
+        return cls(rack, source, rack, NAMED_IN_REQUESTS_FOR_DISKLESS.get(source or "", source))
 
 
 NOWHERE = ClientPlace(None, None)
@@ -148,15 +155,21 @@ class Verdicts:
         """Where a client is; of replication, the follower."""
         if category == "replication":
             return broker_place(cluster, replica_of(record), REPLICA)
-        rack, source, named = client.rack, client.rack_source, client.session.named_racks
         if record.api_key in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
             return broker_place(cluster, int(client.client_id[:9]), BROKER)
+        found = self.place_said(client)
+        rules = client.session.client_racks
+        return found if rules is None else place_filed(found, rules, client, cluster)
+
+    def place_said(self, client: ObservedClient) -> ClientPlace:
+        """Where a client is by what it says, now or on other connections, or by its listener."""
+        rack, source, named = client.rack, client.rack_source, client.session.named_racks
         if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id)):
-            return ClientPlace(zone, CLIENT_ID, told=True)
-        if rack is not None:
-            return ClientPlace(rack, source, told=True)
+            return ClientPlace.said(zone, CLIENT_ID)
+        if rack is not None and source != RACKS_FILE:
+            return ClientPlace.said(rack, source)
         if len(named) == 1:
-            return ClientPlace(named[0], CONNECTION, told=True)
+            return ClientPlace.said(named[0], CONNECTION)
         elsewhere = self.client_racks.get((client.client_id or "", client.address))
         return NOWHERE if elsewhere is None else ClientPlace(elsewhere, CLIENT)
 
@@ -235,11 +248,9 @@ class Verdicts:
     ) -> Verdict:
         """What ``kafka_rack.locality`` says of some bytes."""
         client = record.client
-        told = place.rack if place.told else None
         racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
         fetch_version = record.version if record.api_key == FETCH else None
-        told_in = NAMED_IN_REQUESTS_FOR_DISKLESS.get(place.source or "", place.source) if place.told else None
-        key = (category, place.rack, told, told_in, client.broker_rack, fetch_version, racks, *facts.items())
+        key = (category, *place, client.broker_rack, fetch_version, racks, *facts.items())
         found = self.found.get(key)
         if found is None:
             from kafka_rack.locality.reasons import Facts, judge
@@ -250,8 +261,8 @@ class Verdicts:
                 Facts(
                     category=category,
                     client_rack=place.rack,
-                    told_rack=told,
-                    told_in=told_in,
+                    told_rack=place.told,
+                    told_in=place.told_in,
                     broker_rack=client.broker_rack,
                     api_version=fetch_version,
                     cluster_racks=racks,
@@ -295,6 +306,15 @@ def category_of(record: CallRecord) -> str:
 
 def replica_of(record: CallRecord) -> int:
     return NO_REPLICA if isinstance(record.facts, Observed) else PartitionFacts._make(record.facts).replica_id
+
+
+def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cluster: Cluster | None) -> ClientPlace:
+    """Where a client is by the racks file, if it says nothing, or names a rack that no broker has."""
+    from kafka_rack.locality.places import place_of
+
+    racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
+    filed = place_of(found.rack, found.source, rules, client.client_id, client.address, racks)
+    return found if filed.source != RACKS_FILE else found._replace(rack=filed.rack, source=RACKS_FILE)
 
 
 def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> ClientPlace:

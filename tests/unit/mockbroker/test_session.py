@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_rack.locality.rack_rules import RackRules
 from mockbroker.session import RackSource, Session
 from mockbroker.state.brokers.broker import Broker
 
@@ -52,3 +53,34 @@ def test_the_rack_of_a_request_stands_above_all_until_another_client_comes():
     assert (session.rack, session.rack_source) == ("a", RackSource.REQUEST)
     session.identify("other")
     assert (session.client_id, session.rack, session.rack_source) == ("other", None, None)
+
+
+FILED = RackRules.read("a@10.0.1.0/24\nc@2001:db8::/32\nb@client:etl-*", "racks")
+
+
+@pytest.mark.parametrize(
+    ("client_id", "address", "listener_rack", "rack", "source"),
+    [
+        ("app", "10.0.1.7", None, "a", RackSource.RACKS_FILE),
+        (None, "::ffff:10.0.1.7", None, "a", RackSource.RACKS_FILE),
+        ("app", "2001:db8::7", None, "c", RackSource.RACKS_FILE),
+        ("etl-7", "10.0.1.7", None, "b", RackSource.RACKS_FILE),
+        ("app", "10.0.2.7", None, None, None),
+        ("app", "", None, None, None),
+        ("app", "10.0.1.7", "c", "c", RackSource.LISTENER),
+        ("app,diskless_az=b", "10.0.1.7", "c", "b", RackSource.CLIENT_ID),
+    ],
+)
+def test_the_racks_file_is_asked_where_neither_client_id_nor_listener_says_it(
+    client_id, address, listener_rack, rack, source
+):
+    session = Session(BROKER, address, client_id=client_id, listener_rack=listener_rack, client_racks=FILED)
+    assert (session.rack, session.rack_source) == (rack, source)
+
+
+def test_what_a_request_names_stands_above_the_racks_file():
+    session = Session(BROKER, "10.0.1.7", client_racks=FILED)
+    session.learn_rack("b")
+    assert (session.rack, session.rack_source) == ("b", RackSource.REQUEST)
+    session.identify("etl-1")
+    assert (session.rack, session.rack_source) == ("b", RackSource.RACKS_FILE)

@@ -326,6 +326,8 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
         (["--config", "x", "--advertised-host", "a"], "--advertised-host and --config exclude each other"),
         (["--racks", "", "--listener-per-rack"], "--listener-per-rack needs --racks"),
         (["--racks", ",", "--listener-per-rack"], "--listener-per-rack needs --racks"),
+        (["--client-racks", "none.txt"], "none.txt: No such file or directory"),
+        (["--client-racks", "LICENSE"], "LICENSE, line 2: 'Apache License', but RACK@RANGE, RACK@client:PATTERN or"),
         (["--faults", "none.json"], "--faults none.json: cannot be read: No such file or directory"),
         (["--no-such"], "unrecognized arguments: --no-such"),
         (["--read-only"], "--read-only needs --data-dir"),

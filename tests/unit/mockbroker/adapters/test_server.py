@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from kafka_rack.locality import RackRules
 from mockbroker import MockCluster
 from mockbroker.adapters.sockets import ClientProtocol
 from mockbroker.state.errors import ApiError
@@ -31,6 +32,16 @@ async def test_each_broker_listens_on_a_port_of_its_own_and_tells_all_of_them():
                 told = [f"{one.host}:{one.port}" for one in response.brokers]
                 assert ",".join(told) == cluster.bootstrap_servers
                 assert [one.rack for one in response.brokers] == ["a", "b", "a", "b"]
+
+
+async def test_clients_are_where_the_racks_file_has_their_address_in_forks_too():
+    rules = RackRules.read("b@127.0.0.0/8", "racks")
+    async with MockCluster(client_racks=rules) as cluster, cluster.fork() as fork:
+        for one in (cluster, fork):
+            async with WireClient(address(one, 0)) as client:
+                await client.ask(METADATA, 12)
+            (entry,) = one.journal
+            assert (entry.client_rack, entry.client_rack_source, entry.locality) == ("b", "racks_file", "cross")
 
 
 async def test_records_travel_from_a_producer_to_a_waiting_consumer():

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from kafka_rack.locality import Prices, Rate
+from kafka_rack.locality import Prices, RackRules, Rate
 from mockbroker.core import traffic as traffic_module
 from mockbroker.core.simulation import Simulation
 from mockbroker.core.traffic import OTHER_RACKS, Traffic, first_has_key
@@ -131,6 +131,17 @@ def test_a_client_has_its_bytes_by_locality_and_its_last_reason():
     )
     assert told["billing", "b"]["client_rack_source"] == "request"
     assert told["billing", "b"]["client_address"] == "127.0.0.1"
+
+
+def test_a_client_in_the_racks_file_is_in_that_rack_without_having_named_it():
+    sim = cluster_of()
+    sim.engine.client_racks = RackRules.read("b@127.0.0.1", "racks")
+    fetch(sim)
+    (entry,) = sim.journal
+    assert pairs(sim.traffic.snapshot()) == {("b", "a", "consume", "cross", "yes"): entry.bytes}
+    (client,) = sim.traffic.snapshot()["clients"]
+    assert (client["client_rack"], client["client_rack_source"]) == ("b", "racks_file")
+    assert client["reason"] == entry.locality_reason == "no_client_rack"
 
 
 def test_money_is_of_what_crossed_at_the_pace_so_far():

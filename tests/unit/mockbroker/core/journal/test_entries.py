@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafka_rack.locality import REASONS
+from kafka_rack.locality import REASONS, RackRules
 from mockbroker.core.simulation import Simulation
 from protocol.apis.group_offsets import OffsetCommitRequest
 from protocol.apis.metadata import MetadataRequest
@@ -113,6 +113,55 @@ def test_a_client_that_names_one_rack_elsewhere_is_there():
     assert (last(sim).client_rack, last(sim).client_rack_source, last(sim).locality) == ("a", "client", "local")
     Client(sim, connection=3).ask(fetch_request(rack_id="b"), 12, client_id="app")
     assert list(sim.journal)[1].client_rack is None  # of two racks it may be either
+
+
+def filed(text, racks="a,b,c"):
+    """A cluster with a racks file."""
+    sim = cluster_of(racks)
+    sim.engine.client_racks = RackRules.read(text, "racks")
+    return sim
+
+
+def whereabouts(entry):
+    return (entry.client_rack, entry.client_rack_source, entry.locality, entry.locality_reason)
+
+
+def test_the_racks_file_says_where_a_client_is_that_names_no_rack_and_could():
+    sim = filed("b@127.0.0.0/8\na@client:etl-*")
+    fetch(sim, version=12)
+    assert whereabouts(last(sim)) == ("b", "racks_file", "cross", "no_client_rack")
+    assert last(sim).avoidable == "yes"
+    fetch(sim, version=10)
+    assert whereabouts(last(sim)) == ("b", "racks_file", "cross", "version_too_old")
+    fetch(sim, client_id="etl-7")
+    assert whereabouts(last(sim)) == ("a", "racks_file", "local", None)
+
+
+def test_what_a_client_says_on_this_connection_or_another_comes_before_the_racks_file():
+    sim = filed("b@127.0.0.0/8")
+    fetch(sim, "a")
+    assert whereabouts(last(sim))[:2] == ("a", "request")
+    client = Client(sim, connection=7)
+    client.ask(METADATA, 12)
+    client.ask(fetch_request(rack_id="c"), 12)
+    assert whereabouts(list(sim.journal)[1])[:2] == ("c", "connection")
+    Client(sim, connection=8).ask(METADATA, 12, client_id="app")
+    assert whereabouts(last(sim))[:2] == ("b", "racks_file")
+    Client(sim, connection=9).ask(fetch_request(rack_id="c"), 12, client_id="app")
+    assert whereabouts(list(sim.journal)[-2])[:2] == ("c", "client")
+
+
+def test_of_a_rack_that_no_broker_has_the_racks_file_knows_which_one_it_is():
+    sim = filed("b@127.0.0.0/8")
+    fetch(sim, "z")
+    assert whereabouts(last(sim)) == ("b", "racks_file", "cross", "rack_not_in_cluster")
+    assert (last(sim).avoidable, last(sim).detail) == ("yes", "z")
+
+
+def test_brokers_are_where_they_are_whatever_the_racks_file_says():
+    sim = filed("b@127.0.0.0/8")
+    Client(sim, connection=1).ask(fetch_request(replica_id=2), 12)
+    assert whereabouts(last(sim))[:2] == ("c", "replica")
 
 
 def test_a_followers_fetch_is_replication_from_its_brokers_rack():

@@ -1,0 +1,37 @@
+"""Files of text that a user names: prices, and where clients are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from kafka_rack.cli import UsageError
+from kafka_rack.errors import InputError
+
+if TYPE_CHECKING:
+    from kafka_rack.locality.rack_rules import RackRules
+
+Read = TypeVar("Read")
+
+
+def read_file(path: str, read: Callable[[str, str], Read]) -> Read:
+    """A file that the user names, read by ``read(text, name)``. Raises UsageError."""
+    from pathlib import Path  # here, since most clusters start without one
+
+    try:
+        return read(Path(path).read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def racks_file(path: str | None) -> RackRules | None:
+    """The racks file that an option names; None without one. Raises UsageError."""
+    if path is None:
+        return None
+    from kafka_rack.locality.rack_rules import RackRules
+
+    return read_file(path, RackRules.read)
