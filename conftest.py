@@ -7,6 +7,8 @@ so are those in a browser.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,6 +29,21 @@ def pytest_report_header() -> list[str]:
     if not SPARK_MISSING:
         return []
     return [f"pipeline doctests left out: {', '.join(SPARK_MISSING)} missing (pip install --editable '.[spark]')"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector away from what is collected: it lives as long as the process does.
+
+    To walk over 16,000 tests and their modules again and again takes a quarter of the time that collecting them takes,
+    and half a second of each test that calls for the collector.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
