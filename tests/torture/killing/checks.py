@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tests.progress import SignsOfWork
 from tests.storage.questions import Asker
-from tests.torture.killing.workloads import PARTITIONS, Copier, Ledger, Reader, Writer
+from tests.torture.killing.transactors import Copier, Ledger
+from tests.torture.killing.workloads import PARTITIONS, Reader, Writer
 
 LOOK_S = 0.05
 

@@ -1,4 +1,4 @@
-"""``kafka-rack serve --data-dir`` in a process of its own that is killed and started again on the same ports."""
+"""Clusters in a process of their own that is killed and started again on the same ports: ours, and Kafka's."""
 
 from __future__ import annotations
 
@@ -10,16 +10,25 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.interop.fetched import java_program
+from tests.interop.java_brokers import LIGHT, PROPERTIES, SOURCES, broker_jars
 from tests.ports import free_ports
 from tests.serve_process import ROOT
 
 RACKS = "abc"
+SINGLE_NODE = {
+    "transaction.state.log.num.partitions": "3",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 
 
 class KilledServer:
-    """A cluster of so many brokers, each in a rack of its own.
+    """``kafka-rack serve --data-dir``: a cluster of so many brokers, each in a rack of its own.
 
-    ``said`` is what the process wrote to standard error, of all its lives.
+    ``data`` is where it keeps what it has; ``said`` is what the process wrote to standard error, of all its lives.
     """
 
     def __init__(self, folder: Path, options: Sequence[str] = (), brokers: int = 3) -> None:
@@ -34,12 +43,8 @@ class KilledServer:
             self._files += ["--config", str(file)]
 
     @property
-    def addresses(self) -> list[str]:
-        return [f"127.0.0.1:{port}" for port in self.ports]
-
-    @property
     def bootstrap(self) -> str:
-        return ",".join(self.addresses)
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
     @property
     def said(self) -> str:
@@ -75,3 +80,46 @@ class KilledServer:
 
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
+
+
+class KilledKafka(KilledServer):
+    """A real Kafka of one node, which is broker and controller.
+
+    Raises: ToolMissingError: Java, Maven or the jars are not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.data, self.errors = folder / "data-0", folder / "errors.txt"
+        self.process = None
+        controller_port, port = free_ports(2)
+        self.ports = [port]
+        listener = f"PLAINTEXT://127.0.0.1:{port}"
+        text = PROPERTIES.format(
+            roles="broker,controller",
+            node=0,
+            rack=RACKS[0],
+            controller_port=controller_port,
+            listeners=f"{listener},CONTROLLER://127.0.0.1:{controller_port}",
+            advertised=listener,
+            protocols="",
+            folder=folder,
+        )
+        file = folder / "0.properties"
+        file.write_text(text + "".join(f"{name}={value}\n" for name, value in SINGLE_NODE.items()))
+        program = java_program(SOURCES / "broker" / "Brokers.java", broker_jars())
+        self._command = ["java", *LIGHT, *program, str(file)]
+
+    def start(self) -> None:
+        with self.errors.open("ab") as errors:
+            self.process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        assert self.process.stdout is not None
+        ready = any(line.strip() == b"READY" for line in self.process.stdout)
+        assert ready, f"Kafka did not start: {self.said[-3000:]}"
+
+    def kill(self) -> None:
+        super().kill()
+        assert self.process is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()

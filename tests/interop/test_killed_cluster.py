@@ -1,0 +1,20 @@
+"""A cluster on a data directory is killed under real clients, and has all that these were told is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interop.fetched import skipped_without_tools
+from tests.torture.killing.run import run
+from tests.torture.killing.transactors import client_jars
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+def test_kills_torn_ends_and_flipped_bits_lose_nothing_double_nothing_and_halve_no_transaction():
+    with skipped_without_tools():
+        client_jars()
+    figures = run(6, seed=3, rounds_in_a_life=3)
+    assert figures.rounds == 6
+    assert figures.damages
+    assert figures.cut
