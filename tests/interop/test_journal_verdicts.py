@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_rack.locality import RackRules
 from kafka_rack.pipeline.locality_facts import facts
 from kafka_rack.pipeline.locality_files import captures_in
 from kafka_rack.pipeline.locality_told import told_by
@@ -24,6 +25,7 @@ confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka
 pytestmark = pytest.mark.interop
 WINDOW_US = 1 << 60
 RECORDS = 60
+RACKS_FILE = "az-b@127.0.0.0/8\naz-c@client:reader-2\naz-a@client:reader-1"
 
 
 async def produce(servers: str, client_id: str, *, keyed: bool, acks: str | int = "all") -> None:
@@ -82,7 +84,7 @@ async def work(cluster: MockCluster) -> None:
 Sums = dict[tuple[str, str, str | None, str], list[int]]
 
 
-def by_pipeline(folder: Path, out: Path) -> tuple[Sums, Counter[str]]:
+def by_pipeline(folder: Path, out: Path, rules: RackRules | None) -> tuple[Sums, Counter[str]]:
     """Bytes and calls by category, locality, reason and what the fix saves, and near matches."""
     plain_tables(folder, out)
     sums: Sums = {}
@@ -91,7 +93,7 @@ def by_pipeline(folder: Path, out: Path) -> tuple[Sums, Counter[str]]:
         told = told_by(capture)
         if told is None:
             continue  # a file of a table without frames
-        judge = Judge(told.capture, told.cluster)
+        judge = Judge(told.capture, told.cluster, rules)
         for block in capture.blocks:
             for fact, amount in facts(block, told, WINDOW_US):
                 judge.add(fact, amount)
@@ -119,8 +121,9 @@ def by_journal(cluster: MockCluster) -> tuple[Sums, Counter[str]]:
     return sums, details
 
 
-@pytest.mark.parametrize("selector", ["rack-aware", ""])
-async def test_the_journal_sums_up_to_what_the_pipeline_says_of_the_capture(tmp_path, selector):
+@pytest.mark.parametrize(("selector", "racks_file"), [("rack-aware", None), ("", None), ("rack-aware", RACKS_FILE)])
+async def test_the_journal_sums_up_to_what_the_pipeline_says_of_the_capture(tmp_path, selector, racks_file):
+    rules = None if racks_file is None else RackRules.read(racks_file, "racks")
     settings = {"replica.selector.class": selector} if selector else {}
     folder = tmp_path / "capture"
     async with MockCluster(
@@ -128,11 +131,14 @@ async def test_the_journal_sums_up_to_what_the_pipeline_says_of_the_capture(tmp_
         topics={"orders": (6, 2)},
         settings=settings,
         capture=folder / "trace.jsonl",
+        client_racks=rules,
     ) as cluster:
         await work(cluster)
-    found, details = by_pipeline(folder, tmp_path / "tables")
+    found, details = by_pipeline(folder, tmp_path / "tables", rules)
     assert by_journal(cluster) == (found, details)
     reasons = {reason for _, _, reason, _ in found}
     expected = {"keyed_produce", "unkeyed_produce", "no_client_rack", "rack_not_in_cluster", "no_in_sync_replica"}
     assert reasons >= expected | ({"redirect"} if selector else {"not_redirected"})
     assert any("AZ-C is almost az-c" in detail for detail in details)
+    assert ("racks_file" in {entry.client_rack_source for entry in cluster.journal}) == (rules is not None)
+    assert any("it says az-b, the racks file az-a" in detail for detail in details) == (rules is not None)

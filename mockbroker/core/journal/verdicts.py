@@ -46,12 +46,13 @@ MAX_VERDICTS = 10_000
 
 
 class ClientPlace(NamedTuple):
-    """Where a client is, how that is known, and which rack it named itself, and where."""
+    """Where a client is, how that is known, which rack it named itself, and where; ``detail`` if it errs in that."""
 
     rack: str | None
     source: str | None
     told: str | None = None
     told_in: str | None = None
+    detail: str | None = None
 
     @classmethod
     def said(cls, rack: str, source: str | None) -> ClientPlace:
@@ -257,7 +258,7 @@ class Verdicts:
 
             if len(self.found) > MAX_VERDICTS:
                 self.found.clear()
-            found = self.found[key] = judge(
+            found = judge(
                 Facts(
                     category=category,
                     client_rack=place.rack,
@@ -269,6 +270,9 @@ class Verdicts:
                     **facts,
                 )
             )
+            if found.detail is None and place.detail is not None:
+                found = found._replace(detail=place.detail)
+            self.found[key] = found
         return found
 
 
@@ -314,7 +318,7 @@ def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cl
 
     racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
     filed = place_of(found.rack, found.source, rules, client.client_id, client.address, racks)
-    return found if filed.source != RACKS_FILE else found._replace(rack=filed.rack, source=RACKS_FILE)
+    return found._replace(rack=filed.rack, source=filed.source, detail=filed.detail)
 
 
 def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> ClientPlace:
