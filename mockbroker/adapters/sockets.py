@@ -56,7 +56,7 @@ class Node:
         self._waiting = {one.name: WaitingConnections(self, one.name) for one in broker.listeners}
         state = cluster.engine.cluster
         self.quotas = ConnectionQuotas(state, broker.id)
-        state.configs.on_change(self._limits_changed)
+        state.configs.lasting.append(self._limits_changed)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
 
@@ -89,12 +89,11 @@ class Node:
             self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
-        tls = self._tls.get(listener.name)
-        if tls is None:
+        if listener.name not in self._tls:
             return partial(ClientProtocol, self, listener)
         from mockbroker.adapters.tls.clients import TlsClientProtocol
 
-        return partial(TlsClientProtocol, self, listener, tls)
+        return lambda: TlsClientProtocol(self, listener, self._tls[listener.name])  # which may change
 
     def arrived(self, client: ClientProtocol) -> None:
         """Take a new connection, or have it wait, as in a listener's queue, where nothing of it is read."""
@@ -119,7 +118,8 @@ class Node:
             client.abort()
 
     def _limits_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
-        if kind == BROKER and self.accepts and any(MAX_CONNECTIONS in name for name in names):
+        is_meant = not names or any(MAX_CONNECTIONS in name for name in names)
+        if kind == BROKER and self.accepts and is_meant:
             asyncio.get_running_loop().call_soon(self._keep_limits)  # when whoever set them has its answer
 
     def _keep_limits(self) -> None:

@@ -18,12 +18,11 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.configs.effective import own_name
 from mockbroker.state.quotas.client_quotas import IP
 from mockbroker.state.quotas.usage import Usage
-from mockbroker.state.settings import DEFAULTS
+from mockbroker.state.settings import DEFAULTS, inter_broker_listener
 
 IN_ALL, PER_ADDRESS, PER_SECOND = "max.connections", "max.connections.per.ip", "max.connection.creation.rate"
 OVERRIDES = "max.connections.per.ip.overrides"
 RATE_OF_ADDRESS = "connection_creation_rate"
-INTER_BROKER, INTER_BROKER_PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 LOCALHOST = "127.0.0.1"
 ANY = 2147483647
 MAX_WAIT_MS = 1000
@@ -58,10 +57,7 @@ class ConnectionQuotas:
         if len(listeners) < 2:
             return False
         settings = self.cluster.settings
-        for name in (INTER_BROKER, INTER_BROKER_PROTOCOL):
-            if name in settings.given_names and settings[name]:
-                return str(settings[name]).upper() == listener.upper()
-        return listener.upper() == "PLAINTEXT"
+        return inter_broker_listener(settings, settings.given_names) == listener.upper()
 
     @property
     def excess(self) -> int:

@@ -195,7 +195,7 @@ class Cluster:
         self.woken.clear()
         for broker in self.brokers.values():
             broker.is_running, broker.registration = True, None
-        writer = ImageWriter(snapshot.image.copy())
+        writer, lasting = ImageWriter(snapshot.image.copy()), self.configs.lasting
         Cluster.__init__(
             self,
             settings=self.settings,
@@ -213,6 +213,7 @@ class Cluster:
             security=self.security,
             is_read_only=self.is_read_only,
         )
+        self.configs.lasting = lasting
         self._register_all()
         restart.go_on(self, now_ms, snapshot)
         self.register_brokers(now_ms)
@@ -291,9 +292,7 @@ class Cluster:
     @property
     def zookeeper(self) -> ZooKeeperMode | None:
         """The mode, where it is ZooKeeper mode; None in KRaft mode."""
-        if self.support.is_kraft:
-            return None
-        return cast("ZooKeeperMode", self.support)
+        return None if self.support.is_kraft else cast("ZooKeeperMode", self.support)
 
     def controller_id(self) -> int:
         """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""

@@ -163,6 +163,18 @@ class Settings(Mapping[str, Any]):
         return found is None or bool(self._values[name] != found.default)
 
 
+def inter_broker_listener(settings: Mapping[str, Any], given: frozenset[str]) -> str:
+    """The listener by which brokers speak to each other, in capital letters.
+
+    >>> inter_broker_listener({"security.inter.broker.protocol": "SSL"}, frozenset({"security.inter.broker.protocol"}))
+    'SSL'
+    """
+    for name in ("inter.broker.listener.name", "security.inter.broker.protocol"):
+        if name in given and settings[name]:
+            return str(settings[name]).upper()
+    return "PLAINTEXT"
+
+
 def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
     """A value given as text, as the type of the setting's default.
 

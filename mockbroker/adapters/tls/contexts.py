@@ -8,14 +8,14 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.adapters.tls.stores import ServerKey, StoreError, load_key, load_trusted
 from mockbroker.state.security.principal_mapping import NoMatchingRuleError
 from mockbroker.state.security.protocols import SSL, WITH_TLS
-from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls
+from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls, TrustStore
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -26,13 +26,18 @@ OF_TLS_13 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_
 SUITE = re.compile(r"(?:TLS|SSL)_(?:(?P<exchange>\w+?)_)?WITH_(?P<cipher>\w+)_(?P<hash>SHA\d*|MD5|CCM(?:_8)?)")
 
 
+Files = tuple[tuple[str, int, int, int], ...]
+
+
 @dataclass(slots=True, frozen=True)
 class TlsListener:
-    """A listener's context, and how clients are called who show a certificate."""
+    """A listener's context, what it was made of, and how clients are called who show a certificate."""
 
     context: ssl.SSLContext
     settings: ListenerTls
     is_sasl: bool
+    key: ServerKey
+    files: Files
 
     def principal_of(self, certificate: bytes | None) -> str | None:
         """Who showed this certificate, in DER; None where nobody did, or where a login says who it is.
@@ -49,43 +54,66 @@ class TlsListener:
             raise ValueError(str(error)) from None
 
 
-def tls_listeners(cluster: Cluster) -> dict[tuple[int, str], TlsListener]:
+def tls_listeners(cluster: Cluster) -> dict[int, dict[str, TlsListener]]:
     """The listeners with TLS by broker and name; brokers that are set alike share a context. Raises ValueError."""
-    made: dict[ListenerTls, ssl.SSLContext] = {}
-    found = {}
+    made: dict[ListenerTls, TlsListener] = {}
+    found: dict[int, dict[str, TlsListener]] = {}
     for broker in cluster.brokers.values():
         for listener in broker.listeners:
             if listener.protocol not in WITH_TLS:
                 continue
             settings = cluster.security.tls_of(cluster, broker, listener)
             if settings not in made:
-                try:
-                    made[settings] = context_of(settings)
-                except StoreError as error:
-                    raise ValueError(f"listener {listener.name}: {error}") from None
-            is_sasl = listener.protocol != SSL
-            found[broker.id, listener.name] = TlsListener(made[settings], settings, is_sasl)
+                made[settings] = tls_listener(settings, is_sasl=listener.protocol != SSL)
+            one = replace(made[settings], is_sasl=listener.protocol != SSL)
+            found.setdefault(broker.id, {})[listener.name] = one
     return found
 
 
-def context_of(settings: ListenerTls) -> ssl.SSLContext:
+def tls_listener(settings: ListenerTls, *, is_sasl: bool) -> TlsListener:
+    """A listener with the stores that are set for it, as they are now. Raises ValueError."""
+    files = files_of(settings)
+    try:
+        key = load_key(settings.key_store)
+        return TlsListener(context_of(settings, key), settings, is_sasl, key, files)
+    except StoreError as error:
+        raise ValueError(f"listener {settings.listener}: {error}") from None
+
+
+def files_of(settings: ListenerTls) -> Files:
+    """When the files of a listener's stores were written; they are told from others by that."""
+    found = []
+    for store in (settings.key_store, settings.trust_store):
+        if store is not None and store.location is not None:
+            with suppress(OSError):
+                status = Path(store.location).stat()
+                found.append((store.location, status.st_mtime_ns, status.st_ino, status.st_size))
+    return tuple(found)
+
+
+def context_of(settings: ListenerTls, key: ServerKey | None = None) -> ssl.SSLContext:
     """What a listener's connections are made with. Raises StoreError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     versions = choose_suites(context, settings)
     context.minimum_version, context.maximum_version = VERSIONS[versions[0]], VERSIONS[versions[-1]]
-    put_key(context, load_key(settings.key_store))
+    put_key(context, key or load_key(settings.key_store))
     if settings.client_auth != NONE:
         context.verify_mode = ssl.CERT_REQUIRED if settings.client_auth == REQUIRED else ssl.CERT_OPTIONAL
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # in Java whatever is in a trust store is trusted
         if settings.trust_store is None:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     if settings.trust_store is not None:
-        try:
-            context.load_verify_locations(cadata=load_trusted(settings.trust_store))
-        except ssl.SSLError as error:
-            raise StoreError(f"ssl.truststore: {reason_of(error)}") from None
+        put_trusted(context, settings.trust_store)
     return context
+
+
+def put_trusted(context: ssl.SSLContext, store: TrustStore) -> None:
+    """Have a context trust what a store has. Raises StoreError."""
+    try:
+        context.load_verify_locations(cadata=load_trusted(store))
+    except ssl.SSLError as error:
+        raise StoreError(f"ssl.truststore: {reason_of(error)}") from None
 
 
 def put_key(context: ssl.SSLContext, own: ServerKey) -> None:

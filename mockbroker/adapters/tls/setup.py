@@ -30,10 +30,10 @@ def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
     if all(one.protocol not in WITH_TLS for broker in state.brokers.values() for one in broker.listeners):
         return {}
     from mockbroker.adapters.tls.contexts import tls_listeners
+    from mockbroker.adapters.tls.reloading import TlsReloading
 
-    found: dict[int, dict[str, TlsListener]] = {}
-    for (broker_id, name), listener in tls_listeners(state).items():
-        found.setdefault(broker_id, {})[name] = listener
+    found = tls_listeners(state)
+    TlsReloading(state, found)
     return found
 
 

@@ -93,6 +93,38 @@ def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted:
         if own:
             raise refusal(f"expected the id of a broker to set {', '.join(own)} on, got none")
     check_changes(Change(configs, broker_id, wanted))
+    check_listener_values(configs, broker_id, wanted)
+    if broker_id is not None:
+        check_stores(configs, broker_id, wanted)
+
+
+def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:
+    """Nothing if what is asked for a listener that is there can be read, also what a broker never goes by.
+
+    Raises ApiError: INVALID_REQUEST.
+    """
+    brokers = configs.cluster.brokers
+    for broker in brokers.values() if broker_id is None else [brokers[broker_id]]:
+        for prefix in sorted({own_name(one.name, "") for one in broker.listeners}):
+            for name in sorted(wanted):
+                if name.startswith(prefix):
+                    rest = name.removeprefix(prefix)
+                    found = find_definition(BROKER, rest) or find_definition(BROKER, rest.partition(".")[2])
+                    try:
+                        if found is not None:
+                            found.parse(wanted[name], distinct=False)
+                    except InvalidValueError as error:
+                        raise refusal(str(error)) from None
+
+
+def check_stores(configs: ClusterConfigs, broker_id: int, wanted: Mapping[str, str]) -> None:
+    """Nothing if the broker can go on with the stores that are asked for. Raises ApiError: INVALID_REQUEST."""
+    check = configs.cluster.security.check_stores
+    if check is not None:
+        try:
+            check(broker_id, wanted)
+        except ValueError as error:
+            raise refusal(str(error)) from None
 
 
 def check_type(name: str, text: str) -> None:
