@@ -29,9 +29,14 @@ class KilledServer:
     """``kafka-rack serve --data-dir``: a cluster of so many brokers, each in a rack of its own.
 
     ``data`` is where it keeps what it has; ``said`` is what the process wrote to standard error, of all its lives.
+
+    Args:
+        advertised: the port that clients are sent to, where it is another one's.
     """
 
-    def __init__(self, folder: Path, options: Sequence[str] = (), brokers: int = 3) -> None:
+    def __init__(
+        self, folder: Path, options: Sequence[str] = (), brokers: int = 3, advertised: int | None = None
+    ) -> None:
         self.data, self.errors = folder / "data", folder / "errors.txt"
         self.options = list(options)
         self.ports = free_ports(brokers)
@@ -39,7 +44,10 @@ class KilledServer:
         self._files = []
         for node, (port, rack) in enumerate(zip(self.ports, RACKS[:brokers], strict=True)):
             file = folder / f"{node}.properties"
-            file.write_text(f"node.id={node}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
+            text = f"node.id={node}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
+            if advertised is not None:
+                text += f"advertised.listeners=PLAINTEXT://127.0.0.1:{advertised}\n"
+            file.write_text(text)
             self._files += ["--config", str(file)]
 
     @property
@@ -88,19 +96,18 @@ class KilledKafka(KilledServer):
     Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, advertised: int | None = None) -> None:
         self.data, self.errors = folder / "data-0", folder / "errors.txt"
         self.process = None
         controller_port, port = free_ports(2)
         self.ports = [port]
-        listener = f"PLAINTEXT://127.0.0.1:{port}"
         text = PROPERTIES.format(
             roles="broker,controller",
             node=0,
             rack=RACKS[0],
             controller_port=controller_port,
-            listeners=f"{listener},CONTROLLER://127.0.0.1:{controller_port}",
-            advertised=listener,
+            listeners=f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+            advertised=f"PLAINTEXT://127.0.0.1:{port if advertised is None else advertised}",
             protocols="",
             folder=folder,
         )
