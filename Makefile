@@ -87,7 +87,7 @@ imports: $(DEV_READY)
 	@$(BIN)/lint-imports --no-cache --no-logo
 
 fast-tests: $(DEV_READY)
-	@$(BIN)/python -m pytest --quiet --numprocesses=auto --hypothesis-profile=quick -m "not interop and not slow and not spark and not browser" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --quiet $(SHARED_OUT) --hypothesis-profile=quick -m "not interop and not slow and not spark and not browser" $(PYTEST_ARGS)
 
 interop: $(DEV_READY) clients
 ifeq ($(TARGET),kafka)

@@ -27,6 +27,7 @@ def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
     assert result.polls > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "4.1", "diskless"])
 @pytest.mark.parametrize("seed", [4, 10])
 def test_clients_get_there_whatever_release_is_emulated(release, seed):
@@ -51,6 +52,7 @@ def test_many_seeds_show_nothing_that_kafka_does_not_permit(tens):
     assert failed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 7])
 def test_a_seed_gives_the_same_journal_in_processes_that_hash_differently(seed):
     digests = {digest_in_a_process(seed, hash_seed) for hash_seed in ("1", "2", "77")}

@@ -29,6 +29,7 @@ def test_the_story_tells_who_took_part_and_what_happened(capsys):
     assert "3000 ms  all is mended" in shown
 
 
+@pytest.mark.slow
 def test_a_failing_seed_is_made_small_and_the_command_printed_does_it_again(capsys):
     with PLANTED["stable-offset-ignores-open"]():
         assert main(["simulate", "--seeds", "6", "--processes", "1"]) == 1
