@@ -22,6 +22,7 @@ DONE, FAILED, WRONG_USAGE = 0, 1, 2
 # ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
 COMMANDS = {
     "serve": "run a cluster with racks, for any Kafka client",
+    "proxy": "the same laboratory before a real cluster",
     "ctl": "look at a running cluster, change it, ask who served whom",
     "demo": "three racks, real clients, one rack stopped and back: who served whom",
     "certify": "is a program rack-aware? run it, one process a rack, and grade what the wire shows",

@@ -11,38 +11,29 @@ Exit codes: 0 ended as asked, 1 the cluster could not run (a port that is taken)
 from __future__ import annotations
 
 import argparse
-import asyncio
-import errno
 import gc
-import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka_rack.cli import DONE, CommandError, UsageError, environment
-from kafka_rack.cli.announcement import STANDARD_ERROR, STANDARD_OUTPUT, banner, check_ready_fd, tell_ready
-from kafka_rack.cli.control_token import ServedToken, served_token
-from kafka_rack.cli.ending_signals import end_on_signals
-from kafka_rack.cli.security_folder import SecurityFolder, security_folder
+from kafka_rack.cli import CommandError, UsageError, environment
+from kafka_rack.cli.security_folder import security_folder
+from kafka_rack.cli.serving import (
+    CAPTURE_BYTES,
+    HIGHEST_PORT,
+    LOOPBACK,
+    add_control_options,
+    add_serving_options,
+    check_serving,
+    control_token,
+    faults_from,
+    loop_factory_of,
+    path_of,
+    run_made,
+)
 from kafka_rack.cli.text_files import racks_file
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mockbroker.adapters.server import MockCluster
-
-HIGHEST_PORT = 65535
-LOOPBACK = "127.0.0.1"
-CAPTURE_BYTES = 64 << 20
-PARENT_LOOK_S = 1.0
-NO_SOCKETS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-LOOPS = ("asyncio", "uvloop")
 MEMORY_POLICIES = ("drop", "refuse")
-PROTOCOL_SETTING = "inter.broker.protocol.version"
-
-log = logging.getLogger("mockbroker")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,20 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what clients are told to connect to; default: --host, or 127.0.0.1 for 0.0.0.0",
     )
     option("--port", type=int, help="of broker 0, 0 for free ports; default: 9092")
-    option("--control-port", type=int, metavar="PORT", help="serve the control API and dashboard; 0 for a free port")
-    option("--control-host", metavar="HOST", help="where the control API listens; default: 127.0.0.1, loopback")
-    option(
-        "--control-name",
-        action="append",
-        metavar="NAME",
-        help="a DNS name under which the control API may be asked for; repeatable",
-    )
-    option(
-        "--control-token-file",
-        metavar="FILE",
-        help="ask for the token in this file, or write a new one there; or it stands in KAFKA_RACK_CONTROL_TOKEN;\n"
-        "default: none on loopback, elsewhere a new one, which is printed",
-    )
+    add_control_options(option)
     option("--topic", action="append", metavar="NAME[:PARTITIONS[:RF]]", help="create a classic topic; repeatable")
     option("--diskless-topic", action="append", metavar="NAME[:PARTITIONS]", help="create a diskless topic; repeatable")
     option(
@@ -130,46 +108,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="serve what a real Kafka 4.4 left in --data-dir, the log directory of its cluster's only broker:\n"
         "what writes is refused, and nothing in it changes",
     )
-    option("--faults", metavar="FILE", help="what is to go wrong from the start, as JSON or YAML (docs/faults.md)")
     option(
         "--emulate",
         metavar="RELEASE",
         help="be a Kafka release, 0.8.2 to 4.4, or `diskless`; default: serve all there is (docs/releases.md)",
     )
-    option("--bootstrap-file", metavar="FILE", help="write host:port,... here once every broker accepts")
-    option("--control-file", metavar="FILE", help="write host:port of the control API here once every broker accepts")
-    option(
-        "--ready-fd",
-        type=int,
-        metavar="N",
-        help="write one line of JSON to this open file descriptor once every broker accepts: bootstrap_servers,\n"
-        "control (a URL), control_token, pid and brokers; then close it",
-    )
-    option("--end-with-parent", action="store_true", help="end once the process that started this one is gone")
     option(
         "--listener-per-rack",
         action="store_true",
         help="one more listener per rack on each broker: its clients count as in that rack",
     )
-    option(
-        "--client-racks",
-        metavar="FILE",
-        help="where clients are that do not say it, for journal, metrics and faults: lines as az-a@10.0.1.0/24 or\n"
-        "az-b@client:billing-* (docs/locality.md); brokers know nothing of it",
-    )
-    option(
-        "--capture",
-        metavar="FILE",
-        help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md); packets if named .pcapng",
-    )
-    option(
-        "--capture-bytes",
-        type=int,
-        metavar="N",
-        help="go on in FILE-0001, FILE-0002, ... when a file has N bytes; default: 64 MiB",
-    )
-    option("--loop", choices=LOOPS, help="the event loop to run on; default: uvloop where it is installed")
-    option("--quiet", action="store_true", help="print nothing but errors")
+    add_serving_options(option)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -193,17 +142,10 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"topic {name} is given more than once")
-    if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
-        raise UsageError(f"--control-port: expected 0 to {HIGHEST_PORT}, got {arguments.control_port}")
-    for name in ("control_file", "control_host", "control_name", "control_token_file"):
-        if getattr(arguments, name) and arguments.control_port is None:
-            raise UsageError(f"--{name.replace('_', '-')} needs --control-port")
+    check_serving(arguments)
     check_data_dir(arguments)
-    check_ready_fd(arguments.ready_fd)
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
-    if arguments.capture is not None and arguments.capture.endswith(".gz"):
-        raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
     faults = faults_from(arguments.faults)
     client_racks = racks_file(arguments.client_racks)
     users = users_from(arguments.user)
@@ -226,34 +168,9 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             security_dir=folder.name,
             client_racks=client_racks,
         )
+        if cluster.settings_without_effect and not arguments.quiet:
+            sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
         return run_made(cluster, arguments, token, folder, loop_factory)
-
-
-def run_made(
-    cluster: MockCluster,
-    arguments: argparse.Namespace,
-    token: ServedToken,
-    folder: SecurityFolder,
-    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None,
-) -> int:
-    """Serve a cluster until it is to end. Raises CommandError."""
-    from kafka_rack.errors import KafkaRackError
-    from mockbroker.adapters.log_output import LogOutput
-    from mockbroker.adapters.open_files import raise_open_files_limit
-
-    if cluster.settings_without_effect and not arguments.quiet:
-        sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
-    raise_open_files_limit()
-    output = LogOutput(STANDARD_ERROR)
-    logging.getLogger().addHandler(output)
-    try:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(serve(cluster, arguments, token, folder))
-    except KafkaRackError as error:  # a placer that cannot close
-        raise CommandError(str(error)) from error
-    finally:
-        logging.getLogger().removeHandler(output)
-        output.close()
 
 
 def memory_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -297,101 +214,6 @@ def cluster_from(arguments: argparse.Namespace, brokers: Any, faults: list[Any],
     except (ApiError, ValueError, KafkaRackError, OSError) as error:
         raise complaint_of(error) from None
     return cluster
-
-
-def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop; None stands for asyncio's own. Raises UsageError: uvloop is not there."""
-    if name == "asyncio":
-        return None
-    try:
-        import uvloop
-    except ImportError:
-        if name is None:
-            return None
-        raise UsageError("--loop uvloop: it is not installed; pip install uvloop") from None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
-async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken, folder: SecurityFolder) -> int:
-    """Run until a signal comes."""
-    ended = asyncio.Event()
-    parent = os.getppid()
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(report_loop_error)
-    written: dict[Path, str] = {}
-    end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: clean_up(written, folder))
-    from mockbroker.adapters.garbage import ShortCollections
-
-    collections = ShortCollections()
-    try:
-        await cluster.start()
-    except OSError as error:
-        raise CommandError(error.strerror or str(error)) from None
-    control = None
-    try:
-        if arguments.control_port is not None:
-            from mockbroker.adapters.control import ControlServer
-
-            try:
-                control = await ControlServer(
-                    cluster,
-                    host=arguments.control_host or LOOPBACK,
-                    port=arguments.control_port,
-                    names=arguments.control_name,
-                    token=token.text,
-                    on_shutdown=ended.set,
-                ).__aenter__()
-            except OSError as error:
-                raise CommandError(f"control API: {error.strerror or error}") from None
-        if arguments.bootstrap_file:
-            written.update(write_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
-        if arguments.control_file and control is not None:
-            written.update(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
-        if not arguments.quiet and arguments.ready_fd != STANDARD_OUTPUT:
-            with suppress(OSError):  # nobody reads it
-                sys.stdout.write(banner(cluster, control, folder, token.text if token.is_new else None))
-                sys.stdout.flush()
-        if arguments.ready_fd is not None:
-            tell_ready(arguments.ready_fd, cluster, control, folder)
-        collections.start()
-        gc.enable()
-        if arguments.end_with_parent:
-            watch_parent(loop, parent, ended)
-        await ended.wait()
-    finally:
-        await asyncio.gather(cluster.finish(), *([control.__aexit__()] if control is not None else []))
-        unlink_own(written)
-        collections.stop()
-        await cluster.close()
-    return DONE
-
-
-def clean_up(written: dict[Path, str], folder: SecurityFolder) -> None:
-    """Take away what was written for this run alone."""
-    unlink_own(written)
-    folder.remove()
-
-
-def control_token(arguments: argparse.Namespace) -> ServedToken:
-    """What the control API is to ask for. Raises UsageError: nobody would learn it; CommandError."""
-    if arguments.control_port is None:
-        return ServedToken(None)
-    token = served_token(arguments.control_token_file, os.environ, arguments.control_host or LOOPBACK)
-    is_told = arguments.control_token_file is not None or arguments.ready_fd is not None or not arguments.quiet
-    if token.is_new and not is_told:
-        raise UsageError(
-            "--quiet prints no token: expected --control-token-file, --ready-fd or KAFKA_RACK_CONTROL_TOKEN"
-        )
-    return token
-
-
-def watch_parent(loop: asyncio.AbstractEventLoop, parent: int, ended: asyncio.Event) -> None:
-    """Look every second whether the parent is still the same: an orphan gets another."""
-    if os.getppid() != parent:
-        ended.set()
-        return
-    loop.call_later(PARENT_LOOK_S, watch_parent, loop, parent, ended)
 
 
 def complaint_of(error: Exception) -> UsageError | CommandError:
@@ -495,18 +317,6 @@ def check_ports(port: int, brokers: int, listeners: int) -> None:
         )
 
 
-def faults_from(name: str | None) -> list[Any]:
-    """The faults of a file, none without one. Raises UsageError."""
-    if name is None:
-        return []
-    from mockbroker.adapters.fault_files import FaultFileError, faults_from_file
-
-    try:
-        return list(faults_from_file(path_of(name)))
-    except FaultFileError as error:
-        raise UsageError(f"--faults {error}") from None
-
-
 def settings_from(given: list[str]) -> dict[str, str]:
     settings = {}
     for text in given:
@@ -529,44 +339,3 @@ def topic_from(text: str, most_parts: int) -> tuple[str, int, int]:
         raise UsageError(f"topic: expected {form} with numbers from 1, got {text!r}")
     values = [int(number) for number in numbers]
     return (name, values[0] if values else -1, values[1] if len(values) > 1 else -1)
-
-
-def path_of(name: str) -> Path:
-    """A path; pathlib is loaded here, since most clusters start without one."""
-    from pathlib import Path
-
-    return Path(name)
-
-
-def write_whole(name: str, text: str) -> dict[Path, str]:
-    """Write a file so that nobody reads half of it; folders are made. Gives it with its text. Raises CommandError."""
-    path = path_of(name)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text)
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
-    return {path: text}
-
-
-def unlink_own(written: Mapping[Path, str]) -> None:
-    """Take the files away that were written here, unless another cluster has written them since."""
-    for path, text in written.items():
-        with suppress(OSError, UnicodeDecodeError):
-            if path.read_text() == text:
-                path.unlink()
-
-
-def report_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """One line where the system gives no more sockets: accepting pauses, and goes on by itself."""
-    error = context.get("exception")
-    if isinstance(error, OSError) and error.errno in NO_SOCKETS and "accept" in str(context.get("message")):
-        log.warning("no connection is accepted for a moment: %s", error.strerror)
-        return
-    if isinstance(error, ValueError) and "_start_serving" in str(context.get("message")):
-        return  # a listener that was closed during such a pause: asyncio wants to go on with it
-    loop.default_exception_handler(context)

@@ -33,13 +33,14 @@ class Runtime:
     Args:
         state: the cluster.
         rng: for what handlers draw.
+        engine: what takes the calls, one that has them answered here unless given.
 
     ``unsent`` and ``unfinished`` count what all connections hold of answers and of requests.
     ``capture`` and ``channels`` are there while the cluster runs, as far as it has any.
     """
 
-    def __init__(self, state: Cluster, rng: Random) -> None:
-        self.engine = Engine(state, rng, secrets.token_bytes)
+    def __init__(self, state: Cluster, rng: Random, engine: Engine | None = None) -> None:
+        self.engine = Engine(state, rng, secrets.token_bytes) if engine is None else engine
         self._background = BackgroundThread(self.settle)
         self.engine.path.in_background = self._background.run
         self.capture: Capture | None = None

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from mockbroker.adapters.ending import FINISH_S, finish
 from mockbroker.adapters.runtime import Runtime
+from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
 from mockbroker.adapters.sockets import Node
 from mockbroker.adapters.storage.opening import given_back_on_error, storage_in
 from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
-from mockbroker.core.commands import Result, StateCommands
+from mockbroker.core.commands import Result
 from mockbroker.core.journal import Journal
-from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.brokers.numbered import RACK_LISTENER, numbered_brokers, with_free_ports
+from mockbroker.state.brokers.numbered import numbered_brokers, with_free_ports
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.security.protocols import default_protocol
 
@@ -34,15 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.key_file import WatchedFile
     from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
     from mockbroker.adapters.tls.material import TlsMaterial
-    from mockbroker.core.engine import Engine
-    from mockbroker.core.faults import Faults
     from mockbroker.state.snapshot import ClusterSnapshot
-
-DEFAULT_CAPTURE_BYTES = 64 << 20
-LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
-# they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
-BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
-
 
 Shape = TypeVar("Shape")
 
@@ -54,7 +44,7 @@ class Origin(NamedTuple):
     rng_state: Any
 
 
-class MockCluster(StateCommands):
+class MockCluster(ServedCluster):
     """A running cluster: ``async with`` runs it in the event loop that is there, ``with`` in a thread of its own.
 
     Blocking clients hang in the thread of ``async with``; for them, for scripts and for notebooks there is ``with``,
@@ -166,43 +156,32 @@ class MockCluster(StateCommands):
             with_tls = listeners_by_broker(self.state)
             if self._storage is not None:
                 self._storage.went_on(self.state)
-        self.journal = journal if isinstance(journal, Journal) else Journal()
-        self.traffic = Traffic()
-        self._runtime = Runtime(self.state, Random(seed))
+        super().__init__(
+            self.state,
+            Runtime(self.state, Random(seed)),
+            seed=seed,
+            journal=journal,
+            traffic=traffic,
+            capture=capture,
+            capture_bytes=capture_bytes,
+        )
         self._runtime.engine.client_racks = client_racks
         if self.state.is_read_only:
             from mockbroker.core.read_only import refuse_writes
 
             self._runtime.engine.path.limits.append(refuse_writes)
-        if journal is not False:
-            self._runtime.engine.path.observers.append(self.journal)
-        if traffic and journal is not False:
-            self.journal.feed(self.traffic)
-        elif traffic:
-            self._runtime.engine.path.observers.append(self.traffic)
         self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in self.state.brokers.values()}
-        self._is_running = False
-        self._faults: Faults | None = None
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None
-        self._seed, self._emulate = seed, emulate
-        self._has_journal, self._has_traffic = journal is not False, traffic
+        self._emulate = emulate
         self._blocking: BlockingMockCluster | None = None
-        self._capture_to = (capture, capture_bytes) if capture is not None else None
         with given_back_on_error(self._storage):
             for name, shape in self._missing(topics).items():
                 partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
                 self.create_topic(name, partitions, replication_factor)
             for name, partitions in self._missing(diskless_topics).items():
                 self.create_topic(name, partitions, diskless=True)
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     def __enter__(self) -> BlockingMockCluster:
         from mockbroker.adapters.blocking import BlockingMockCluster
@@ -239,14 +218,6 @@ class MockCluster(StateCommands):
         self._runtime.settle()
         self._runtime.look_after()
 
-    async def finish(self, within_s: float = FINISH_S) -> None:
-        """Before ``close``: take no more requests, and answer those that were taken, for at most so many seconds.
-
-        Fetches are answered with what there is. What still waits at the end is dropped by ``close``.
-        """
-        if self._is_running:
-            await finish(self._runtime, self._nodes.values(), within_s, BUSY_MS)
-
     async def close(self) -> None:
         """Stop accepting, close every connection, and have the placer give up what it holds."""
         for fork in list(self._forks):
@@ -275,24 +246,9 @@ class MockCluster(StateCommands):
         return None if self._storage is None else self._storage.summary
 
     @property
-    def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
-        self._must_run()
-        return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
-
-    @property
     def settings_without_effect(self) -> tuple[str, ...]:
         """The settings that were given, that Kafka has, and that change nothing here; sorted."""
         return self.state.settings.without_effect
-
-    def bootstrap_servers_for(self, rack: str) -> str:
-        """The same for clients of one rack: its own listeners where there is one listener per rack."""
-        self._must_run()
-        addresses = []
-        for broker in self.state.brokers.values():
-            listener = broker.listener(RACK_LISTENER + rack)
-            addresses.append(f"{listener.host}:{listener.port}")
-        return ",".join(addresses)
 
     def client_settings(
         self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
@@ -318,38 +274,6 @@ class MockCluster(StateCommands):
         """The test certificates, where the cluster was made with such: ``tls.client_context()`` is for clients."""
         return self._tls
 
-    @property
-    def faults(self) -> Faults:
-        """What is to go wrong: faults are added and removed here, at any time; docs/faults.md."""
-        if self._faults is None:
-            from mockbroker.core.faults import Faults
-
-            self._faults = Faults(self._runtime.engine.path, self._seed, self.now_ms, self._faults_changed)
-        return self._faults
-
-    def connections(self) -> dict[int, int]:
-        """How many connections of clients are open, by broker."""
-        return {broker_id: len(node.clients) for broker_id, node in self._nodes.items()}
-
-    def now_ms(self) -> int:
-        """The time of journal entries, in ms since 1970, that never goes back."""
-        return self._runtime.now_ms()
-
-    @property
-    def engine(self) -> Engine:
-        """What takes the cluster's calls: for observers of its path, and for calls without a socket."""
-        return self._runtime.engine
-
-    def settle(self) -> None:
-        """Let happen what a change of ``state``, or a call without a socket, has led to."""
-        self._runtime.settle()
-
-    async def metadata_propagated(self) -> None:
-        """In ZooKeeper mode wait until the controller has told its brokers all there is; one that refuses it is
-        not waited for. In KRaft mode there is nothing to be told.
-        """
-        await self._runtime.metadata_propagated()
-
     # commands
 
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
@@ -360,63 +284,6 @@ class MockCluster(StateCommands):
         if self.state.zookeeper is None:
             raise ValueError("a release and a protocol can be changed in ZooKeeper mode only")
         self.state.zookeeper.configure(broker_id, emulate, protocol)
-
-    async def stop_broker(self, broker_id: int) -> bool:
-        """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
-        stopped = self.state.stop_broker(broker_id, self.now_ms())
-        if stopped:
-            await self._stopped([broker_id])
-        return stopped
-
-    async def start_broker(self, broker_id: int) -> bool:
-        """Start a broker on its old port. False if it was up."""
-        if self.state.liveness.broker(broker_id).is_running:
-            return False
-        await self._starting([broker_id])
-        return True
-
-    async def restart_broker(self, broker_id: int) -> bool:
-        """Stop a broker, if it is up, and start it on its old port. Gives whether it was up. Raises KeyError."""
-        was_up = await self.stop_broker(broker_id)
-        await self.start_broker(broker_id)
-        return was_up
-
-    async def crash_broker(self, broker_id: int) -> bool:
-        """End a broker at once: its connections break, and the others notice only once its session has expired.
-
-        Gives False if it was down. Raises KeyError: no such broker.
-        """
-        crashed = self.state.crash_broker(broker_id, self.now_ms())
-        if crashed:
-            node = self._nodes[broker_id]
-            node.refuse()
-            for client in list(node.clients):
-                client.abort()
-            self._runtime.settle()
-            await asyncio.sleep(0)
-            await self.metadata_propagated()
-        return crashed
-
-    async def stop_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
-        stopped = self.state.stop_rack(rack, self.now_ms())
-        await self._stopped(stopped)
-        return stopped
-
-    async def start_rack(self, rack: str) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
-        down = [broker.id for broker in self.state.brokers_in(rack) if not broker.is_running]
-        await self._starting(down)
-        return down
-
-    async def restart_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up.
-
-        Raises KeyError: no such rack.
-        """
-        stopped = await self.stop_rack(rack)
-        await self.start_rack(rack)
-        return stopped
 
     # forks and resets
 
@@ -509,32 +376,14 @@ class MockCluster(StateCommands):
             self._runtime.settle()
         return result
 
-    async def _stopped(self, broker_ids: Iterable[int]) -> None:
-        nodes = [self._nodes[broker_id] for broker_id in broker_ids]
-        for node in nodes:
-            node.refuse()
-        self._runtime.settle()
-        leaving = [client for node in nodes for client in node.clients]
-        for client in leaving:
-            client.stop()
-        just_now = self.now_ms() - BUSY_MS
-        if any(client.connection.now_ms > just_now for client in leaving):
-            await asyncio.sleep(LAST_ANSWERS_S)
-        for client in leaving:
-            client.close(linger=True)
-        await asyncio.sleep(0)
-        await self.metadata_propagated()
+    def _go_down(self, broker_id: int) -> bool:
+        return self.state.stop_broker(broker_id, self.now_ms())
 
-    async def _starting(self, broker_ids: Iterable[int]) -> None:
-        for broker_id in broker_ids:
-            await self._nodes[broker_id].accept()
-            self.state.start_broker(broker_id, self.now_ms())
-        self._runtime.settle()
-        await self.metadata_propagated()
+    def _come_up(self, broker_id: int) -> bool:
+        return self.state.start_broker(broker_id, self.now_ms())
 
-    def _faults_changed(self) -> None:
-        if self._is_running:
-            self._runtime.settle()
+    def _crash(self, broker_id: int) -> bool:
+        return self.state.crash_broker(broker_id, self.now_ms())
 
     def _missing(self, topics: Mapping[str, Shape] | None) -> dict[str, Shape]:
         """Those of the topics that a data directory has not brought along."""
@@ -542,50 +391,6 @@ class MockCluster(StateCommands):
 
     def _has_kept(self, name: str) -> bool:
         return self._storage is not None and not self._storage.is_new and name in self.state.topics
-
-    def _must_run(self) -> None:
-        if not self._is_running:
-            raise RuntimeError(
-                "expected a running cluster, got one without addresses: `async with` or `with` starts it"
-            )
-
-    def _start_capture(self) -> None:
-        if self._capture_to is not None and self._runtime.capture is None:
-            from pathlib import Path
-
-            from mockbroker.adapters.capture import Capture
-
-            path, file_bytes = self._capture_to
-            self._runtime.capture = Capture(
-                Path(path),
-                now_us=lambda: time.time_ns() // 1000,
-                describe=self._capture_preamble,
-                file_bytes=file_bytes,
-            )
-            call_path = self._runtime.engine.path
-            call_path.arrivals.append(self._runtime.capture.call_arrived)
-            call_path.observers.append(self._runtime.capture)
-
-    def _capture_preamble(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:
-        """What a capture says about this cluster."""
-        routes = [
-            {
-                "listener": listener.name,
-                "broker": broker.id,
-                "rack": broker.rack,
-                "host": listener.host,
-                "port": listener.port,
-            }
-            for broker in self.state.brokers.values()
-            for listener in broker.listeners
-        ]
-        topics = [self.state.topics[name] for name in sorted(self.state.topics)]
-        leaders = [
-            (topic.name, topic.id, [partition.leader for partition in topic.partitions])
-            for topic in topics
-            if not topic.diskless  # led by whoever is told to a client
-        ]
-        return {"kafka": "kafka-rack", "routes": routes}, leaders
 
 
 def open_key_file(path: str) -> WatchedFile:

@@ -20,6 +20,7 @@ from mockbroker.state.configs.effective import BROKER
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap
     from mockbroker.adapters.tls.contexts import TlsListener
+    from mockbroker.session import Session
 
 MAX_CONNECTIONS = "max.connection"
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
@@ -221,7 +222,7 @@ class ClientProtocol(asyncio.Protocol):
             listener_rack=self.listener.rack,
             principal=principal,
         )
-        self.connection = Connection(engine.path, session, on_output=self.flush)
+        self.connection = self._connection(session)
         self.connection.now_ms = self.connection.owes_since_ms = self.cluster.now_ms()
         self.node.clients[self] = None
         capture = self.cluster.capture
@@ -229,6 +230,9 @@ class ClientProtocol(asyncio.Protocol):
             ends = (self.transport.get_extra_info(name) for name in ("peername", "sockname"))
             address, server = (f"{end[0]}:{end[1]}" if end else "" for end in ends)
             self._tap = capture.connection(number, self.node.broker.id, self.listener.name, address, server)
+
+    def _connection(self, session: Session) -> Connection:
+        return Connection(self.cluster.engine.path, session, on_output=self.flush)
 
     def catch_up(self) -> None:
         """Receive what came before the connection was taken."""

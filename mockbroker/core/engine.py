@@ -30,7 +30,7 @@ class Engine:
         self, cluster: Cluster, rng: Random | None = None, entropy: Callable[[int], bytes] | None = None
     ) -> None:
         self.cluster = cluster
-        self.path = CallPath(cluster, rng or Random(0))
+        self.path = self._make_path(rng or Random(0))
         self.entropy = entropy or Random(0).randbytes
         self.client_racks: RackRules | None = None
 
@@ -56,6 +56,9 @@ class Engine:
         if principal is not None:
             session.authenticated(principal)
         return session
+
+    def _make_path(self, rng: Random) -> CallPath:
+        return CallPath(self.cluster, rng)
 
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""

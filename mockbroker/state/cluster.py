@@ -82,6 +82,7 @@ class Cluster:
     is_ending: bool = False  # then nobody waits for records any more
     is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
     is_read_only: bool = False  # logs stay as they are, and nothing in them or of them expires
+    is_mirror: bool = False  # of a real cluster: nothing in it goes on by itself
     answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
@@ -275,10 +276,7 @@ class Cluster:
         return self.liveness.rack_by_online_broker()
 
     def coordinator_for(self, key: str, topic: str = OFFSETS_TOPIC) -> Broker:
-        """The broker that coordinates a group, or the key of another coordinators' topic: the leader of its partition.
-
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE.
-        """
+        """The leader of the partition of a group or of another coordinator's key. Raises COORDINATOR_NOT_AVAILABLE."""
         return self.internal_topics.coordinator(topic, key)
 
     def diskless_broker(self, rack: str | None) -> int:

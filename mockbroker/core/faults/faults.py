@@ -299,6 +299,9 @@ class Faults:
             stages.append(self.inject)
         elif not self._active and self.inject in stages:
             stages.remove(self.inject)
+        if self.path.cluster.is_mirror:  # its followers are a real cluster's
+            self._settle()
+            return
         conditions = conditions_of(self._active.values(), self.path.cluster, self._conditions)
         if conditions != self._conditions:
             self._conditions = conditions

@@ -89,6 +89,19 @@ class Liveness:
         counted = rack if rack in self._racks else None
         self.turns[counted] = self.turns.get(counted, 0) + 1
 
+    def add(self, broker: Broker) -> None:
+        """Take in a broker that nobody knew."""
+        self.brokers[broker.id] = broker
+        ordered = sorted(self.brokers.items())
+        self.brokers.clear()
+        self.brokers.update(ordered)
+        self.racks_changed()
+
+    def racks_changed(self) -> None:
+        """Work out anew which racks there are."""
+        self._racks = frozenset(broker.rack for broker in self.brokers.values() if broker.rack)
+        self.brokers_changed()
+
     def brokers_changed(self) -> None:
         """Work everything out anew: brokers have come or gone."""
         self._online = None

@@ -1,0 +1,135 @@
+"""Stand before a real Kafka cluster with a listener for each of its brokers, until SIGTERM, SIGINT or POST /shutdown.
+
+Clients that connect here are led here by every answer, with the same node ids, racks and cluster id. What they send and
+are answered goes through as it is; it is counted by rack pair, written down, slowed, failed and asserted on as before
+the cluster of `kafka-rack serve`. "Stop rack a" makes its brokers unreachable to clients of the proxy, and to nobody
+else.
+
+Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BOOTSTRAP_SERVER. What the command line
+says wins.
+
+Exit codes: 0 ended as asked, 1 the real cluster does not answer, or a port is taken, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from kafka_rack.cli import UsageError, environment
+from kafka_rack.cli.client_settings import ClientSettings, client_settings_in
+from kafka_rack.cli.live_cluster import addresses_of
+from kafka_rack.cli.security_folder import security_folder
+from kafka_rack.cli.serving import (
+    CAPTURE_BYTES,
+    HIGHEST_PORT,
+    LOOPBACK,
+    add_control_options,
+    add_serving_options,
+    check_serving,
+    control_token,
+    faults_from,
+    loop_factory_of,
+    run_made,
+)
+from kafka_rack.cli.text_files import racks_file
+
+DEFAULT_WAIT_S = 60
+DEFAULT_TIMEOUT_S = 10.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    option = environment.option_of(parser)
+    option("--bootstrap-server", metavar="HOST:PORT,...", help="the real cluster")
+    option(
+        "--command-config",
+        metavar="FILE",
+        help="Kafka's client properties, where the cluster asks for TLS or who the proxy is (docs/proxy.md)",
+    )
+    option("--wait", type=int, metavar="S", help=f"how long to wait for the cluster; default: {DEFAULT_WAIT_S} s")
+    option(
+        "--racks",
+        metavar="ID=RACK,...",
+        help='racks of brokers by node id, in place of what they say, as 0=a,1=b; "" takes one away',
+    )
+    option("--host", help="where to listen; default: 127.0.0.1")
+    option(
+        "--advertised-host",
+        metavar="HOST",
+        help="what clients are told to connect to; default: --host, or 127.0.0.1 for 0.0.0.0",
+    )
+    option("--port", type=int, help="of the broker with the lowest id, 0 for free ports; default: 0")
+    option(
+        "--listener-per-rack",
+        action="store_true",
+        help="one more listener per rack on each broker: its clients count as in that rack",
+    )
+    add_control_options(option)
+    add_serving_options(option)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    environment.fill_in(arguments, os.environ)
+    if not arguments.bootstrap_server:
+        raise UsageError("--bootstrap-server: expected HOST:PORT of the real cluster, got none")
+    servers = addresses_of(arguments.bootstrap_server)
+    port = arguments.port or 0
+    if not 0 <= port <= HIGHEST_PORT:
+        raise UsageError(f"--port: expected 0 to {HIGHEST_PORT}, got {port}")
+    wait_s = DEFAULT_WAIT_S if arguments.wait is None else arguments.wait
+    if wait_s < 0:
+        raise UsageError(f"--wait: expected 0 or more seconds, got {wait_s}")
+    check_serving(arguments)
+    racks = racks_from(arguments.racks)
+    settings = ClientSettings()
+    if arguments.command_config:
+        settings = client_settings_in(arguments.command_config)
+        for note in settings.notes:
+            sys.stderr.write(f"kafka-rack proxy: note: {arguments.command_config}: {note}\n")
+    token = control_token(arguments)
+    loop_factory = loop_factory_of(arguments.loop)
+    faults = faults_from(arguments.faults)
+    from mockbroker.adapters.proxy.server import KafkaProxy
+    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+
+    upstream = UpstreamSettings(
+        servers, settings.tls, settings.login, settings.client_id, settings.timeout_s or DEFAULT_TIMEOUT_S
+    )
+
+    proxy = KafkaProxy(
+        upstream,
+        racks=racks,
+        host=arguments.host or LOOPBACK,
+        port=port,
+        listener_per_rack=arguments.listener_per_rack,
+        advertised_host=arguments.advertised_host,
+        capture=arguments.capture,
+        capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
+        wait_s=wait_s,
+        client_racks=racks_file(arguments.client_racks),
+    )
+    for fault in faults:
+        proxy.faults.add(fault)
+    with security_folder(None, tls=False) as folder:
+        return run_made(proxy, arguments, token, folder, loop_factory)
+
+
+def racks_from(text: str | None) -> dict[int, str | None]:
+    """Racks by node id out of ``0=a,1=b``. Raises UsageError.
+
+    >>> racks_from("0=a, 1=b,2=")
+    {0: 'a', 1: 'b', 2: None}
+    """
+    racks: dict[int, str | None] = {}
+    for word in (text or "").split(","):
+        if not word.strip():
+            continue
+        number, equals, rack = word.partition("=")
+        number = number.strip().removeprefix("b")
+        if not equals or not number.isdecimal() or len(number) > 10:
+            raise UsageError(f"--racks: expected ID=RACK with commas between, as 0=a,1=b, got {word.strip()!r}")
+        if int(number) in racks:
+            raise UsageError(f"--racks: broker {number} is given more than once")
+        racks[int(number)] = rack.strip() or None
+    return racks

@@ -1,0 +1,214 @@
+"""A running proxy: listeners for each broker of a real cluster, behind which that broker answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mockbroker.adapters.proxy.clients import ProxyNode
+from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamLink, UpstreamSettings
+from mockbroker.adapters.runtime import Runtime
+from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
+from mockbroker.core.commands import Result
+from mockbroker.core.proxy.engine import ProxyEngine
+from mockbroker.core.proxy.mirror import empty_mirror
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
+from mockbroker.state.brokers.numbered import EVERY_ADDRESS, RACK_LISTENER
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rack.locality.rack_rules import RackRules
+    from mockbroker.core.journal import Journal
+    from mockbroker.state.cluster import Cluster
+
+log = logging.getLogger("mockbroker")
+
+LOOK_S = 30.0
+"""Between two looks at all brokers and topics of the real cluster."""
+AGAIN_S = 1.0
+"""After one in vain."""
+REFUSAL = (
+    "a proxy does not change the real cluster: Kafka's own tools do that; here brokers and racks can be stopped for "
+    "clients, and faults act on their connections"
+)
+
+
+class KafkaProxy(ServedCluster):
+    """A proxy before a real cluster; ``async with`` runs it in the event loop that is there.
+
+    Each real broker has a listener here, with the same node id and rack; answers lead clients to these. ``journal``,
+    ``traffic``, ``faults`` and captures are those of ``MockCluster``; ``state`` shows what the cluster has said. A
+    broker that is stopped here cannot be reached by clients of the proxy, and goes on for all others.
+
+    Args:
+        upstream: how the real cluster is reached.
+        racks: node id -> rack, in place of what brokers say; None takes a rack away.
+        host, port: the broker with the lowest id listens on ``port``, the next one on the port behind it; 0 stands for
+            free ports. Brokers that come later have the ports behind those.
+        listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
+        advertised_host: what clients are told to connect to, ``host`` unless given.
+        client_racks: a racks file, for clients that say nothing of their rack.
+        wait_s: for so long ``start`` waits for a cluster that does not answer yet.
+    """
+
+    def __init__(
+        self,
+        upstream: UpstreamSettings,
+        *,
+        racks: Mapping[int, str | None] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        listener_per_rack: bool = False,
+        advertised_host: str | None = None,
+        seed: int = 0,
+        journal: bool | Journal = True,
+        traffic: bool = True,
+        capture: Path | str | None = None,
+        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
+        wait_s: float = 0.0,
+        client_racks: RackRules | None = None,
+    ) -> None:
+        state, rng = empty_mirror(seed), Random(seed)
+        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen)
+        engine.client_racks = client_racks
+        super().__init__(
+            state,
+            Runtime(state, rng, engine),
+            seed=seed,
+            journal=journal,
+            traffic=traffic,
+            capture=capture,
+            capture_bytes=capture_bytes,
+        )
+        self.upstream, self.mirror = upstream, engine.mirror
+        self._host, self._port, self._listener_per_rack = host, port, listener_per_rack
+        self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+        self._next_port, self._wait_s = port, wait_s
+        self._link = UpstreamLink(upstream, self.mirror.upstream.values)
+        self._looking: asyncio.Task[None] | None = None
+        self._accepting: set[asyncio.Task[None]] = set()
+        self.kept: str | None = None
+
+    async def start(self) -> None:
+        """Learn what there is, and listen for each broker.
+
+        Raises UpstreamError: nobody answers. OSError: an address that cannot be had.
+        """
+        try:
+            answer, version = await self._first_answer()
+            self.mirror.learn(answer, version, is_whole=True)
+            for broker in self.state.brokers.values():
+                self._bind(broker)
+            self.state.register_brokers(self.now_ms())
+            self._start_capture()
+            for node in self._nodes.values():
+                await node.accept()
+        except BaseException:
+            await self.close()
+            raise
+        self._is_running = True
+        self._looking = asyncio.get_running_loop().create_task(self._look_again())
+        self._runtime.settle()
+        self._runtime.look_after()
+
+    async def close(self) -> None:
+        """Stop accepting, and end every connection on both sides."""
+        self._is_running = False
+        self._runtime.stop()
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        for task in self._accepting:
+            task.cancel()
+        for node in self._nodes.values():
+            node.close()
+        await self._link.close()
+        await asyncio.sleep(0)
+        if self._runtime.capture is not None:
+            self._runtime.capture.close()
+            self._runtime.capture = None
+
+    async def reset(self) -> NoReturn:
+        """Refused. Raises ValueError."""
+        raise ValueError(REFUSAL)
+
+    async def _first_answer(self) -> tuple[Any, int]:
+        """What the real cluster says of itself, once it answers. Raises UpstreamError: it did not in time."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._wait_s
+        is_told = False
+        while True:
+            try:
+                return await self._link.metadata()
+            except UpstreamError as error:
+                if loop.time() >= ends_at:
+                    raise
+                if not is_told:
+                    log.warning("waiting up to %g s for the real cluster: %s", self._wait_s, error)
+                    is_told = True
+            await asyncio.sleep(AGAIN_S)
+
+    def _listen(self, broker: Broker) -> None:
+        """Give a broker of which nobody was told yet its listeners, and begin to accept."""
+        broker.listeners.append(self._listener(DEFAULT_LISTENER, None))
+        if self._is_running:
+            task = asyncio.get_running_loop().create_task(self._bind(broker).accept())
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+
+    def _bind(self, broker: Broker) -> ProxyNode:
+        """Take a broker's addresses, once it is known which racks there are."""
+        if self._listener_per_rack:
+            racks = sorted({*self.state.racks(), *([broker.rack] if broker.rack else [])})
+            broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
+        node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, {})
+        node.bind()
+        return node
+
+    def _listener(self, name: str, rack: str | None) -> Listener:
+        port, self._next_port = self._next_port, self._next_port + 1 if self._next_port else 0
+        return Listener(name, self._advertised_host, port, rack, bind_host=self._host, bind_port=port)
+
+    async def _look_again(self) -> None:
+        """Look at the whole real cluster every now and then, for as long as the proxy runs."""
+        problem: str | None = None
+        while True:
+            await asyncio.sleep(LOOK_S if problem is None else AGAIN_S)
+            try:
+                answer, version = await self._link.metadata()
+            except UpstreamError as error:
+                if problem is None:
+                    log.warning("the real cluster does not answer: %s", error)
+                problem = str(error)
+                continue
+            if problem is not None:
+                log.warning("the real cluster answers again")
+                problem = None
+            self.mirror.learn(answer, version, is_whole=True)
+            self._runtime.settle()
+
+    # commands
+
+    def _go_down(self, broker_id: int) -> bool:
+        broker = self.state.liveness.broker(broker_id)
+        was_up, broker.is_running = broker.is_running, False
+        self.state.changed()
+        return was_up
+
+    def _come_up(self, broker_id: int) -> bool:
+        broker = self.state.liveness.broker(broker_id)
+        was_up, broker.is_running = broker.is_running, True
+        self.state.changed()
+        return not was_up
+
+    def _crash(self, broker_id: int) -> bool:
+        return self._go_down(broker_id)
+
+    def _change(self, command: Callable[[Cluster, int], Result]) -> NoReturn:
+        raise ApiError(ErrorCode.INVALID_REQUEST, REFUSAL)

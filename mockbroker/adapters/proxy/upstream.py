@@ -1,0 +1,202 @@
+"""What the proxy itself asks of the real cluster: who its brokers are, and which topics there are.
+
+One connection, to whichever broker can be reached; it is made anew where it breaks. Clients have connections of their
+own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.metadata import MetadataRequest
+from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from protocol.error_codes import ErrorCode, error_name
+from protocol.errors import ProtocolError
+from protocol.headers import read_response, request_frame
+
+SOFTWARE = "kafka-rack"
+LARGEST_ANSWER = 2**31 - 1
+NO_AUTO_CREATION_VERSION = 4
+
+
+class UpstreamError(Exception):
+    """The real cluster cannot be asked; the text says where and why, in one line."""
+
+
+class Login(Protocol):
+    """Who logs in: ``exchange`` yields the client's tokens and is sent the broker's."""
+
+    @property
+    def mechanism(self) -> str:
+        """Kafka's name of the mechanism."""
+
+    def exchange(self) -> Generator[bytes, bytes, None]:
+        """One login."""
+
+
+@dataclass(frozen=True)
+class UpstreamSettings:
+    """How the real cluster is reached.
+
+    ``servers`` are asked in turn at first. ``tls`` is for all connections, clients' too; ``login`` for the proxy's own.
+    """
+
+    servers: Sequence[tuple[str, int]]
+    tls: ssl.SSLContext | None = field(default=None, compare=False)
+    login: Login | None = None
+    client_id: str = "kafka-rack-proxy"
+    timeout_s: float = 10.0
+
+
+class UpstreamLink:
+    """The proxy's own connection.
+
+    Args:
+        known: gives the addresses of brokers that are known by now, to be tried before those of ``settings``.
+    """
+
+    def __init__(self, settings: UpstreamSettings, known: Any = lambda: ()) -> None:
+        self.settings, self._known = settings, known
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._name = ""
+        self._correlation_id = 0
+        self._versions: dict[int, tuple[int, int]] = {}
+
+    async def metadata(self) -> tuple[Any, int]:
+        """All brokers and topics, and the version of Metadata that says so. Raises UpstreamError."""
+        problem: UpstreamError | None = None
+        for _ in range(2):  # a connection of before may have ended meanwhile
+            is_new = self._writer is None
+            try:
+                if self._writer is None:
+                    await self._open()
+                return await self._ask_metadata()
+            except UpstreamError as error:
+                problem = error
+                await self.close()
+                if is_new:
+                    break
+        assert problem is not None
+        raise problem
+
+    async def close(self) -> None:
+        """End the connection."""
+        writer, self._writer, self._reader = self._writer, None, None
+        if writer is not None:
+            writer.close()
+            with suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(writer.wait_closed(), 1.0)
+
+    async def _ask_metadata(self) -> tuple[Any, int]:
+        version = self._version_for(MetadataRequest)
+        if version is None:
+            raise UpstreamError(f"{self._name}: serves no version of Metadata that we know")
+        request = MetadataRequest(topics=[] if version == 0 else None)
+        if version >= NO_AUTO_CREATION_VERSION:
+            request.allow_auto_topic_creation = False
+        answer = await self._ask(request, version)
+        if answer.error_code:
+            raise UpstreamError(f"{self._name}: Metadata failed: {error_name(answer.error_code)}")
+        return answer, version
+
+    async def _open(self) -> None:
+        """Connect to the first that can be reached. Raises UpstreamError, with what was said by each."""
+        problems: dict[str, None] = {}
+        for host, port in dict.fromkeys([*self._known(), *self.settings.servers]):
+            try:
+                await self._connect(host, port)
+            except UpstreamError as error:
+                problems[str(error)] = None
+                await self.close()
+            else:
+                return
+        raise UpstreamError("; ".join(problems))
+
+    async def _connect(self, host: str, port: int) -> None:
+        self._name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        tls, timeout_s = self.settings.tls, self.settings.timeout_s
+        try:
+            opening = asyncio.open_connection(host, port, ssl=tls, server_hostname=host if tls is not None else None)
+            self._reader, self._writer = await asyncio.wait_for(opening, timeout_s)
+        except TimeoutError:
+            raise UpstreamError(f"{self._name}: cannot be reached within {timeout_s:g} s") from None
+        except (OSError, UnicodeError) as error:
+            raise UpstreamError(f"{self._name}: cannot be reached: {reason_of(error)}") from None
+        version: int = ApiVersionsRequest.valid_versions.highest  # type: ignore[attr-defined]
+        while True:
+            answer = await self._ask(
+                ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="0"), version
+            )
+            self._versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+            if answer.error_code == ErrorCode.NONE:
+                break
+            if answer.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
+                raise UpstreamError(f"{self._name}: ApiVersions failed: {error_name(answer.error_code)}")
+            version = min(version - 1, self._versions.get(18, (0, 0))[1])
+        if self.settings.login is not None:
+            await self._log_in(self.settings.login)
+
+    async def _log_in(self, login: Login) -> None:
+        version, step = self._version_for(SaslHandshakeRequest), self._version_for(SaslAuthenticateRequest)
+        if version is None or step is None:
+            raise UpstreamError(f"{self._name}: does not serve SaslAuthenticate (Kafka 1.0); nobody can log in")
+        answer = await self._ask(SaslHandshakeRequest(mechanism=login.mechanism), version)
+        if answer.error_code:
+            has = f"; it has {', '.join(answer.mechanisms)}" if answer.mechanisms else ""
+            raise UpstreamError(f"{self._name}: no login by {login.mechanism}: {error_name(answer.error_code)}{has}")
+        exchange = login.exchange()
+        try:
+            token = next(exchange)
+            while True:
+                said = await self._ask(SaslAuthenticateRequest(auth_bytes=token), step)
+                if said.error_code:
+                    message = f": {said.error_message}" if said.error_message else ""
+                    raise UpstreamError(f"{self._name}: no login: {error_name(said.error_code)}{message}")
+                token = exchange.send(bytes(said.auth_bytes))
+        except StopIteration:
+            return
+
+    def _version_for(self, request_class: Any) -> int | None:
+        """The newest version of an API that both sides speak."""
+        if request_class.api_key not in self._versions:
+            return None
+        lowest, highest = self._versions[request_class.api_key]
+        ours = request_class.valid_versions
+        upper, lower = min(highest, ours.highest), max(lowest, ours.lowest)
+        return upper if lower <= upper else None
+
+    async def _ask(self, request: Any, version: int) -> Any:
+        name = type(request).__name__.removesuffix("Request")
+        assert self._writer is not None
+        assert self._reader is not None
+        self._correlation_id += 1
+        frame = request_frame(request, version, correlation_id=self._correlation_id, client_id=self.settings.client_id)
+        try:
+            self._writer.write(frame)
+            head = await asyncio.wait_for(self._reader.readexactly(4), self.settings.timeout_s)
+            size = int.from_bytes(head, signed=True)
+            if not 4 <= size <= LARGEST_ANSWER or head[:1] in (b"\x15", b"\x16"):
+                raise UpstreamError(f"{self._name}: answered {name} with what is no Kafka")
+            data = await asyncio.wait_for(self._reader.readexactly(size), self.settings.timeout_s)
+            header, answer = read_response(data, type(request).api_key, version)
+        except TimeoutError:
+            raise UpstreamError(f"{self._name}: no answer to {name} within {self.settings.timeout_s:g} s") from None
+        except (asyncio.IncompleteReadError, OSError) as error:
+            raise UpstreamError(f"{self._name}: the connection ended at {name}: {reason_of(error)}") from None
+        except ProtocolError as error:
+            raise UpstreamError(f"{self._name}: answered {name} with what cannot be read: {error}") from None
+        if header.correlation_id != self._correlation_id:
+            raise UpstreamError(f"{self._name}: answered {header.correlation_id}, but {self._correlation_id} was due")
+        return answer
+
+
+def reason_of(error: BaseException) -> str:
+    """Why, in the system's own words and without its number."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

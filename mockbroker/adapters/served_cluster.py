@@ -1,0 +1,284 @@
+"""What clusters with sockets have alike, whether they are ours or stand before a real one: listeners that stop and
+start, faults, journal, traffic, captures, and an orderly end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
+
+from mockbroker.adapters.ending import FINISH_S, finish
+from mockbroker.adapters.runtime import Runtime
+from mockbroker.adapters.sockets import Node
+from mockbroker.core.commands import StateCommands
+from mockbroker.core.journal import Journal
+from mockbroker.core.traffic import Traffic
+from mockbroker.state.brokers.numbered import RACK_LISTENER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mockbroker.core.engine import Engine
+    from mockbroker.core.faults import Faults
+    from mockbroker.state.cluster import Cluster
+
+DEFAULT_CAPTURE_BYTES = 64 << 20
+LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
+# they read together with the end (kafka-python does), and a producer without idempotence would then send it twice
+BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
+
+
+class ServedCluster(StateCommands):
+    """A cluster at work: ``state`` is what is known of it, ``journal`` and ``traffic`` look at its calls.
+
+    Args:
+        seed: of what chance decides in faults.
+        journal: keep the last calls in ``.journal``, in this one if one is given.
+        traffic: add up in ``.traffic`` what goes between racks.
+        capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
+    """
+
+    def __init__(
+        self,
+        state: Cluster,
+        runtime: Runtime,
+        *,
+        seed: int = 0,
+        journal: bool | Journal = True,
+        traffic: bool = True,
+        capture: Path | str | None = None,
+        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
+    ) -> None:
+        self.state, self._runtime, self._seed = state, runtime, seed
+        self.journal = journal if isinstance(journal, Journal) else Journal()
+        self.traffic = Traffic()
+        self._has_journal, self._has_traffic = journal is not False, traffic
+        if journal is not False:
+            runtime.engine.path.observers.append(self.journal)
+        if traffic and journal is not False:
+            self.journal.feed(self.traffic)
+        elif traffic:
+            runtime.engine.path.observers.append(self.traffic)
+        self._nodes: dict[int, Node] = {}
+        self._is_running = False
+        self._faults: Faults | None = None
+        self._capture_to = (capture, capture_bytes) if capture is not None else None
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Listen, and begin to serve. Raises OSError: an address that cannot be had."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Stop accepting and close every connection."""
+
+    @abstractmethod
+    def _go_down(self, broker_id: int) -> bool:
+        """Have a broker be down for clients; False if it was. Raises KeyError: no such broker."""
+
+    @abstractmethod
+    def _come_up(self, broker_id: int) -> bool:
+        """Have it be up again."""
+
+    @abstractmethod
+    def _crash(self, broker_id: int) -> bool:
+        """Have it be down without a word; False if it was. Raises KeyError: no such broker."""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def finish(self, within_s: float = FINISH_S) -> None:
+        """Before ``close``: take no more requests, and answer those that were taken, for at most so many seconds.
+
+        Fetches are answered with what there is. What still waits at the end is dropped by ``close``.
+        """
+        if self._is_running:
+            await finish(self._runtime, self._nodes.values(), within_s, BUSY_MS)
+
+    # what a test asks
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
+        self._must_run()
+        return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
+
+    def bootstrap_servers_for(self, rack: str) -> str:
+        """The same for clients of one rack: its own listeners where there is one listener per rack."""
+        self._must_run()
+        addresses = []
+        for broker in self.state.brokers.values():
+            listener = broker.listener(RACK_LISTENER + rack)
+            addresses.append(f"{listener.host}:{listener.port}")
+        return ",".join(addresses)
+
+    @property
+    def faults(self) -> Faults:
+        """What is to go wrong: faults are added and removed here, at any time; docs/faults.md."""
+        if self._faults is None:
+            from mockbroker.core.faults import Faults
+
+            self._faults = Faults(self._runtime.engine.path, self._seed, self.now_ms, self._faults_changed)
+        return self._faults
+
+    def connections(self) -> dict[int, int]:
+        """How many connections of clients are open, by broker."""
+        return {broker_id: len(node.clients) for broker_id, node in self._nodes.items()}
+
+    def now_ms(self) -> int:
+        """The time of journal entries, in ms since 1970, that never goes back."""
+        return self._runtime.now_ms()
+
+    @property
+    def engine(self) -> Engine:
+        """What takes the cluster's calls: for observers of its path, and for calls without a socket."""
+        return self._runtime.engine
+
+    def settle(self) -> None:
+        """Let happen what a change of ``state``, or a call without a socket, has led to."""
+        self._runtime.settle()
+
+    async def metadata_propagated(self) -> None:
+        """In ZooKeeper mode wait until the controller has told its brokers all there is; one that refuses it is
+        not waited for. In KRaft mode there is nothing to be told.
+        """
+        await self._runtime.metadata_propagated()
+
+    # commands
+
+    async def stop_broker(self, broker_id: int) -> bool:
+        """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
+        stopped = self._go_down(broker_id)
+        if stopped:
+            await self._stopped([broker_id])
+        return stopped
+
+    async def start_broker(self, broker_id: int) -> bool:
+        """Start a broker on its old port. False if it was up."""
+        if self.state.liveness.broker(broker_id).is_running:
+            return False
+        await self._starting([broker_id])
+        return True
+
+    async def restart_broker(self, broker_id: int) -> bool:
+        """Stop a broker, if it is up, and start it on its old port. Gives whether it was up. Raises KeyError."""
+        was_up = await self.stop_broker(broker_id)
+        await self.start_broker(broker_id)
+        return was_up
+
+    async def crash_broker(self, broker_id: int) -> bool:
+        """End a broker at once: its connections break, and the others notice only once its session has expired.
+
+        Gives False if it was down. Raises KeyError: no such broker.
+        """
+        crashed = self._crash(broker_id)
+        if crashed:
+            node = self._nodes[broker_id]
+            node.refuse()
+            for client in list(node.clients):
+                client.abort()
+            self._runtime.settle()
+            await asyncio.sleep(0)
+            await self.metadata_propagated()
+        return crashed
+
+    async def stop_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
+        stopped = [broker.id for broker in self.state.brokers_in(rack) if self._go_down(broker.id)]
+        await self._stopped(stopped)
+        return stopped
+
+    async def start_rack(self, rack: str) -> list[int]:
+        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
+        down = [broker.id for broker in self.state.brokers_in(rack) if not broker.is_running]
+        await self._starting(down)
+        return down
+
+    async def restart_rack(self, rack: str) -> list[int]:
+        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up.
+
+        Raises KeyError: no such rack.
+        """
+        stopped = await self.stop_rack(rack)
+        await self.start_rack(rack)
+        return stopped
+
+    # inside
+
+    async def _stopped(self, broker_ids: Iterable[int]) -> None:
+        nodes = [self._nodes[broker_id] for broker_id in broker_ids]
+        for node in nodes:
+            node.refuse()
+        self._runtime.settle()
+        leaving = [client for node in nodes for client in node.clients]
+        for client in leaving:
+            client.stop()
+        just_now = self.now_ms() - BUSY_MS
+        if any(client.connection.now_ms > just_now for client in leaving):
+            await asyncio.sleep(LAST_ANSWERS_S)
+        for client in leaving:
+            client.close(linger=True)
+        await asyncio.sleep(0)
+        await self.metadata_propagated()
+
+    async def _starting(self, broker_ids: Iterable[int]) -> None:
+        for broker_id in broker_ids:
+            await self._nodes[broker_id].accept()
+            self._come_up(broker_id)
+        self._runtime.settle()
+        await self.metadata_propagated()
+
+    def _faults_changed(self) -> None:
+        if self._is_running:
+            self._runtime.settle()
+
+    def _must_run(self) -> None:
+        if not self._is_running:
+            raise RuntimeError(
+                "expected a running cluster, got one without addresses: `async with` or `with` starts it"
+            )
+
+    def _start_capture(self) -> None:
+        if self._capture_to is not None and self._runtime.capture is None:
+            from pathlib import Path
+
+            from mockbroker.adapters.capture import Capture
+
+            path, file_bytes = self._capture_to
+            self._runtime.capture = Capture(
+                Path(path),
+                now_us=lambda: time.time_ns() // 1000,
+                describe=self._capture_preamble,
+                file_bytes=file_bytes,
+            )
+            call_path = self._runtime.engine.path
+            call_path.arrivals.append(self._runtime.capture.call_arrived)
+            call_path.observers.append(self._runtime.capture)
+
+    def _capture_preamble(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:
+        """What a capture says about this cluster."""
+        routes = [
+            {
+                "listener": listener.name,
+                "broker": broker.id,
+                "rack": broker.rack,
+                "host": listener.host,
+                "port": listener.port,
+            }
+            for broker in self.state.brokers.values()
+            for listener in broker.listeners
+        ]
+        topics = [self.state.topics[name] for name in sorted(self.state.topics)]
+        leaders = [
+            (topic.name, topic.id, [partition.leader for partition in topic.partitions])
+            for topic in topics
+            if not topic.diskless  # led by whoever is told to a client
+        ]
+        return {"kafka": "kafka-rack", "routes": routes}, leaders

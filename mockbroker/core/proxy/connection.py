@@ -1,0 +1,281 @@
+"""A client's connection and the one to a real broker that belongs to it: bytes in and out on both sides, no sockets.
+
+Requests go on as soon as they have come, without waiting for the answers to those before them; answers go to the client
+in the order of the requests, also those that were given here. Each side waits for the other: where the real broker does
+not read, nothing more is read from the client, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mockbroker.call import Call
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection
+from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.path import JOINED_BYTES, LENGTH, MIN_REQUEST_BYTES
+from mockbroker.core.proxy.login import LoginFollower
+from protocol.errors import FrameError
+from protocol.framing import FrameReader
+
+if TYPE_CHECKING:
+    from mockbroker.core.proxy.path import ProxyPath, ProxySession
+
+LARGEST_ANSWER = 2**31 - 1
+MIN_ANSWER_BYTES = 4
+MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
+MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
+
+
+class BareToken:
+    """A step of a login that travels without a header, as after SaslHandshake version 0."""
+
+
+class ProxyConnection(Connection):
+    """Frames in, frames out, on both sides.
+
+    ``take_upstream`` gives what is to be sent to the real broker, and ``on_upstream()`` is called when there is
+    something. ``receive_upstream`` takes what it sends; ``upstream_closed`` says that it has gone.
+    """
+
+    __slots__ = (
+        "login",
+        "on_upstream",
+        "_answers",
+        "_forwarded_bytes",
+        "_order",
+        "_proxy_path",
+        "_to_upstream",
+        "_to_upstream_bytes",
+        "_unanswered",
+    )
+
+    def __init__(
+        self,
+        path: ProxyPath,
+        session: ProxySession,
+        *,
+        on_output: Callable[[], None] = lambda: None,
+        on_upstream: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(path, session, on_output=on_output)
+        self._proxy_path, self.on_upstream = path, on_upstream
+        session.link = self
+        self.login = LoginFollower()
+        self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
+        """What was sent on or answered here, in the order of the answers; None while there is none."""
+        self._unanswered: deque[Call | BareToken] = deque()
+        self._forwarded_bytes = 0
+        self._answers = FrameReader(LARGEST_ANSWER)
+        self._to_upstream: list[bytes] = []
+        self._to_upstream_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        if self._reader.pending <= MAX_UNREAD_BYTES:
+            return False
+        return self._call is not None or self.is_held or self._is_muted or self._must_wait
+
+    @property
+    def is_busy(self) -> bool:
+        return self._call is not None or self.is_held or bool(self._order)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether there is something that the real broker was not sent yet."""
+        return bool(self._to_upstream)
+
+    def stopped(self) -> None:
+        if self.closed is None:
+            self.closed = "one side has gone"
+        waiting = [one for one, outcome in self._order.items() if outcome is None]
+        self._order.clear()
+        self._unanswered.clear()
+        for one in waiting:
+            if not isinstance(one, BareToken):
+                self._proxy_path.forget_forwarded(one, self.now_ms)
+        super().stopped()
+
+    # the real broker's side
+
+    def forward(self, call: Call, frame: Sequence[bytes], *, is_answered: bool) -> None:
+        """Have a request go on; the next ones follow without waiting for its answer."""
+        if is_answered:
+            self._order[call] = None
+            self._unanswered.append(call)
+            self._forwarded_bytes += len(call.frame)
+        self._to_upstream += frame
+        self._to_upstream_bytes += sum(map(len, frame))
+        if not self._is_running:  # it had waited
+            if self._call is call:
+                self._call = None
+            self.on_upstream()
+            self._run()
+
+    def take_upstream(self) -> list[bytes]:
+        """All that is to be sent to the real broker, small pieces joined."""
+        sent, self._to_upstream, self._to_upstream_bytes = self._to_upstream, [], 0
+        if len(sent) < 2:
+            return sent
+        pieces: list[bytes] = []
+        small: list[bytes] = []
+        for piece in sent:
+            if len(piece) < JOINED_BYTES:
+                small.append(piece)
+                continue
+            if small:
+                pieces.append(b"".join(small))
+                small = []
+            pieces.append(piece)
+        if small:
+            pieces.append(b"".join(small))
+        return pieces
+
+    def receive_upstream(self, data: bytes, now_ms: int) -> None:
+        """Take bytes of the real broker, in any cut."""
+        if self.closed is not None:
+            return
+        self.now_ms = max(self.now_ms, now_ms)
+        self._answers.add(data)
+        was_running, self._is_running = self._is_running, True
+        try:
+            self._take_answers()
+        finally:
+            self._is_running = was_running
+        self._run()
+        self.on_output()
+
+    def upstream_closed(self, reason: str, now_ms: int) -> None:
+        """The real broker has gone: what it did not answer stays without an answer, and the connection ends."""
+        if self.closed is not None:
+            return
+        self.now_ms = max(self.now_ms, now_ms)
+        self._lose(reason)
+        if self.closed is None:
+            self.end(reason)
+
+    # inside
+
+    def _take_answers(self) -> None:
+        while self.closed is None:
+            try:
+                frame = self._answers.next_frame()
+            except FrameError as error:
+                self._lose(f"the real broker sent what is no frame: {error}")
+                return
+            if frame is None:
+                return
+            if not self._unanswered:
+                self._lose("the real broker answered what nobody had asked")
+                return
+            asked = self._unanswered[0]
+            if isinstance(asked, BareToken):
+                self._unanswered.popleft()
+                self.login.token_answered(frame)
+                self._order[asked] = LENGTH.pack(len(frame)) + frame
+                self._give_answers()
+                continue
+            correlation_id = int.from_bytes(frame[:4], signed=True)
+            if len(frame) < MIN_ANSWER_BYTES or correlation_id != asked.correlation_id:
+                self._lose(f"the real broker answered {correlation_id}, but {asked.correlation_id} was due")
+                return
+            self._unanswered.popleft()
+            self._forwarded_bytes -= len(asked.frame)
+            self._proxy_path.answered(asked, frame, self.now_ms)
+
+    def _lose(self, reason: str) -> None:
+        """End the connection, for what goes on on the real broker's side; the call that waits there says so."""
+        asked = next((one for one in self._unanswered if not isinstance(one, BareToken)), None)
+        if asked is None:
+            self.end(reason)
+        else:
+            self._order = {asked: None}
+            self._proxy_path.lost(asked, reason, self.now_ms)
+
+    def _send_token(self, frame: bytes) -> None:
+        """Have a step of a login go on that has no header."""
+        if self.login.token_sent():
+            token = BareToken()
+            self._order[token] = None
+            self._unanswered.append(token)
+        self._to_upstream += (LENGTH.pack(len(frame)), frame)
+        self._to_upstream_bytes += len(frame)
+
+    @property
+    def _must_wait(self) -> bool:
+        """Whether so much is on its way that the next request waits."""
+        return (
+            self.login.waits_for_answer
+            or self._to_upstream_bytes > MAX_UNSENT_BYTES
+            or self._forwarded_bytes > MAX_FORWARDED_BYTES
+            or len(self._order) > MAX_FORWARDED
+        )
+
+    def _run(self) -> None:
+        """Have the frames go on that are complete, until one waits or too much is on its way."""
+        if self._is_running:
+            return
+        self._is_running = True
+        self.is_held = False
+        try:
+            while self._call is None and self.closed is None and not self._is_muted and not self._must_wait:
+                if self._output_bytes > MAX_OUTPUT_BYTES:
+                    self.is_held = True
+                    return
+                is_request = self.login.request_follows_header()
+                self._reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
+                try:
+                    frame = self._reader.next_frame()
+                except FrameError as error:
+                    self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
+                    return
+                if frame is None:
+                    if self.owes_since_ms is None and self._reader.pending:
+                        self.owes_since_ms = self.now_ms
+                    return
+                self.owes_since_ms = None
+                if is_request:
+                    self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
+                else:
+                    self._send_token(frame)
+        finally:
+            self._is_running = False
+            if self._to_upstream:
+                self.on_upstream()
+
+    def _finish(self, outcome: Outcome) -> None:
+        """Take what became of a call; what was answered before an earlier one waits for it."""
+        call = outcome.call
+        if call is self._call:
+            self._call = None
+        if self.closed is not None:
+            return
+        self._order[call] = outcome
+        self._give_answers()
+        if not self._is_running:
+            self.now_ms = max(self.now_ms, outcome.at_ms)
+            self._run()
+            self.on_output()
+
+    def _give_answers(self) -> None:
+        """Give the client what is due to it, in its order."""
+        order = self._order
+        while order and self.closed is None:
+            asked = next(iter(order))
+            outcome = order[asked]
+            if outcome is None:
+                return
+            del order[asked]
+            if isinstance(outcome, bytes):
+                self._output.append(outcome)
+                self._output_bytes += len(outcome)
+                continue
+            if outcome.ending is Ending.CLOSED:
+                self.closed = outcome.reason
+            injected = outcome.call.injected
+            if injected is not None and injected.mute_ms and self.closed is None:
+                self._is_muted = True
+                self.path.mute(self, outcome.at_ms + injected.mute_ms)
+            self._output += outcome.output
+            self._output_bytes += sum(map(len, outcome.output))

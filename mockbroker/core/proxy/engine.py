@@ -1,0 +1,54 @@
+"""The calls and the time of a proxy in one place, as ``core/engine.py`` has them of a cluster of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from mockbroker.core.engine import Engine
+from mockbroker.core.proxy.mirror import Mirror
+from mockbroker.core.proxy.path import ProxyPath, ProxySession
+from mockbroker.session import Session
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
+from mockbroker.state.cluster import Cluster
+
+
+class ProxyEngine(Engine):
+    """A proxy at work: ``mirror`` keeps the state as the real cluster says that it is.
+
+    Args:
+        racks, listen: see ``Mirror``.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rng: Random | None = None,
+        *,
+        racks: Mapping[int, str | None],
+        listen: Callable[[Broker], None] = lambda _broker: None,
+    ) -> None:
+        self.mirror = Mirror(cluster, racks, listen)
+        super().__init__(cluster, rng)
+
+    def session(
+        self,
+        broker: Broker,
+        *,
+        address: str = "",
+        connection: int = 0,
+        listener: str = DEFAULT_LISTENER,
+        listener_rack: str | None = None,
+        principal: str | None = None,
+    ) -> Session:
+        """The session of a client's connection; the real broker asks who it is."""
+        racks = self.cluster.liveness.known_racks
+        session = ProxySession(
+            broker, address, connection, listener, listener_rack, racks=racks, client_racks=self.client_racks
+        )
+        if principal is not None:
+            session.authenticated(principal)
+        return session
+
+    def _make_path(self, rng: Random) -> ProxyPath:
+        return ProxyPath(self.cluster, rng, mirror=self.mirror)

@@ -1,0 +1,212 @@
+"""What a real cluster shows of itself by Metadata, as the state of a cluster.
+
+Journal, faults, measures and the control API look at this state as they look at our own cluster's. Nothing in it goes
+on by itself: brokers, topics, leaders and replicas in sync are what the last answer said of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
+
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.topics.records import removal
+from mockbroker.state.topics.topic import Topic
+from protocol.embedded.metadata_topics import PartitionRecord, TopicRecord
+
+NO_ID = bytes(16)
+SETTINGS: Mapping[str, Any] = {
+    "auto.create.topics.enable": "false",
+    "connections.max.idle.ms": -1,  # the real broker ends what is idle for it
+    "socket.request.max.bytes": 2**31 - 1,  # and refuses what is large for it
+    "connection.first.byte.timeout.ms": 2**31 - 1,
+}
+
+
+class BrokerAddress(NamedTuple):
+    """Where a real broker is, as its cluster tells it."""
+
+    host: str
+    port: int
+
+
+def empty_mirror(seed: int = 0) -> Cluster:
+    """The state of a cluster of which nothing is known yet."""
+    cluster = Cluster.create([], settings=SETTINGS, seed=seed)
+    cluster.is_mirror = True
+    return cluster
+
+
+class Mirror:
+    """Keeps ``cluster`` as the answers say that the real one is.
+
+    Args:
+        racks: what brokers' racks are to be for clients and measures, where the real ones are not to count.
+        listen: is given each broker that is new, before anybody is told of it; it sees to its listeners.
+    """
+
+    def __init__(
+        self, cluster: Cluster, racks: Mapping[int, str | None], listen: Callable[[Broker], None] = lambda _broker: None
+    ) -> None:
+        self.cluster, self._racks, self._listen = cluster, racks, listen
+        self.upstream: dict[int, BrokerAddress] = {}
+        """Where the real brokers are, also of those that are away."""
+        self._directories: dict[str, ListenerDirectory] = {}
+        self._last_brokers: tuple[tuple[Any, ...], ...] = ()
+
+    def directory(self, listener: str) -> ListenerDirectory:
+        """What clients are told that came in by this listener."""
+        found = self._directories.get(listener)
+        if found is None:
+            found = self._directories[listener] = ListenerDirectory(self, listener)
+        return found
+
+    def broker_at(self, node_id: int, host: str, port: int) -> Broker:
+        """A broker that an answer says is there; a new one gets listeners."""
+        broker = self.cluster.brokers.get(node_id)
+        if broker is None:
+            return self._add(node_id, host, port, None)
+        if self.upstream[node_id] != (host, port):
+            self.upstream[node_id] = BrokerAddress(host, port)
+        return broker
+
+    def rack_of(self, node_id: int, rack: str | None) -> str | None:
+        """What clients are told of a broker's rack, where the real one names this."""
+        return self._racks.get(node_id, rack)
+
+    # what answers say
+
+    def learn_brokers(self, brokers: Iterable[tuple[int, str, int, str | None]], *, names_racks: bool = True) -> None:
+        """Take the brokers that are up, each with its id, host, port and rack; the others are away."""
+        found = tuple(sorted(brokers, key=lambda one: one[0]))
+        if found == self._last_brokers or not found:
+            return
+        self._last_brokers = found
+        cluster = self.cluster
+        for node_id, host, port, rack in found:
+            broker = cluster.brokers.get(node_id)
+            if broker is None:
+                broker = self._add(node_id, host, port, rack)
+            self.upstream[node_id] = BrokerAddress(host, port)
+            wanted = self.rack_of(node_id, rack or None)
+            if names_racks and broker.rack != wanted:
+                broker.rack = wanted
+                cluster.liveness.racks_changed()
+        up = {one[0] for one in found}
+        for broker in cluster.brokers.values():
+            if broker.online is not (broker.id in up):
+                cluster.cluster_control.fence([broker.id], fenced=broker.id not in up)
+        cluster.liveness.brokers_changed()
+        cluster.changed()
+
+    def learn(self, answer: Any, version: int, *, is_whole: bool = False) -> None:
+        """Take what a Metadata answer says; topics that are not in a whole one are gone."""
+        names_racks = version >= 1
+        self.learn_brokers(
+            [(one.node_id, one.host, one.port, one.rack) for one in answer.brokers], names_racks=names_racks
+        )
+        if answer.cluster_id:
+            self.cluster.id = answer.cluster_id
+        has_changed = False
+        for topic in answer.topics:
+            if not topic.error_code and topic.name:
+                has_changed |= self._learn_topic(topic)
+        if is_whole:
+            named = {topic.name for topic in answer.topics}
+            for name in [name for name in self.cluster.topics if name not in named]:
+                self.forget_topic(name)
+                has_changed = True
+        if has_changed:
+            self.cluster.changed()
+
+    def forget_topic(self, name: str) -> None:
+        """A topic is gone."""
+        topic = self.cluster.topics.pop(name, None)
+        if topic is not None:
+            self.cluster.writer.commit([removal(topic.id)])
+            del self.cluster.topic_by_id[topic.id]
+            self.cluster.changed()
+
+    # inside
+
+    def _add(self, node_id: int, host: str, port: int, rack: str | None) -> Broker:
+        broker = Broker(node_id, self.rack_of(node_id, rack or None), [])
+        self._listen(broker)
+        cluster = self.cluster
+        cluster.liveness.add(broker)
+        cluster.cluster_control.register([broker])
+        self.upstream[node_id] = BrokerAddress(host, port)
+        cluster.changed()
+        return broker
+
+    def _learn_topic(self, said: Any) -> bool:
+        """Take what is said of a topic; whether that is news."""
+        known = self.cluster.topics.get(said.name)
+        topic_id = getattr(said, "topic_id", NO_ID)
+        if topic_id == NO_ID:  # versions before 10 tell none
+            topic_id = known.id if known is not None else made_id(said.name)
+        if known is not None and (known.id != topic_id or len(known.partitions) > len(said.partitions)):
+            self.forget_topic(said.name)
+            known = None
+        partitions = sorted(said.partitions, key=lambda one: int(one.partition_index))
+        if [one.partition_index for one in partitions] != list(range(len(partitions))):
+            return False
+        if known is None:
+            self.cluster.writer.commit([TopicRecord(name=said.name, topic_id=topic_id)])
+            self._commit_partitions(topic_id, partitions)
+            self.cluster.replication_control.run(topic_id)
+            return True
+        return self._update(known, partitions)
+
+    def _commit_partitions(self, topic_id: bytes, partitions: list[Any]) -> None:
+        self.cluster.writer.commit(
+            [
+                PartitionRecord(
+                    partition_id=one.partition_index,
+                    topic_id=topic_id,
+                    replicas=one.replica_nodes,
+                    isr=one.isr_nodes,
+                    leader=one.leader_id,
+                    leader_epoch=max(0, getattr(one, "leader_epoch", 0)),
+                )
+                for one in partitions
+            ]
+        )
+
+    def _update(self, topic: Topic, partitions: list[Any]) -> bool:
+        """Put down who leads and who is in sync as it was said: the epochs are the real cluster's."""
+        has_changed = False
+        for partition, one in zip(topic.partitions, partitions, strict=False):
+            registered = partition.registration
+            said = (tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_id, max(0, one.leader_epoch))
+            if said != (registered.replicas, registered.isr, registered.leader, registered.leader_epoch):
+                registered.replicas, registered.isr, registered.leader, registered.leader_epoch = said
+                has_changed = True
+        if len(partitions) > len(topic.partitions):
+            self._commit_partitions(topic.id, partitions[len(topic.partitions) :])
+            topic.add_partitions()
+            has_changed = True
+        return has_changed
+
+
+class ListenerDirectory:
+    """Where brokers are for clients of one listener (``addresses.Directory``)."""
+
+    def __init__(self, mirror: Mirror, listener: str) -> None:
+        self._mirror, self._listener = mirror, listener
+
+    def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
+        """The address of a broker's listener of the same name."""
+        listener = self._mirror.broker_at(node_id, host, port).listener(self._listener)
+        return listener.host, listener.port
+
+    def rack_of(self, node_id: int, rack: str | None) -> str | None:
+        """Its rack."""
+        return self._mirror.rack_of(node_id, rack)
+
+
+def made_id(name: str) -> bytes:
+    """An id for a topic whose cluster has told none."""
+    return uuid5(NAMESPACE_OID, name).bytes
