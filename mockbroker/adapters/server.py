@@ -214,7 +214,7 @@ class MockCluster(ServedCluster):
             raise
         self._is_running = True
         if self._storage is not None:
-            self._storage.start(self.now_ms, self._runtime.settle)
+            self._storage.start(self.now_ms, self._runtime.settle, self._runtime.engine.path.syncs)
         self._runtime.settle()
         self._runtime.look_after()
 
@@ -371,7 +371,8 @@ class MockCluster(ServedCluster):
             await self.metadata_propagated()
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
-        result = command(self.state, self.now_ms())
+        with self._runtime.syncing_here():
+            result = command(self.state, self.now_ms())
         if self._is_running:
             self._runtime.settle()
         return result

@@ -23,6 +23,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.call import TURN_MS, BackgroundWork, Call, Turns, Wait, next_turn
+from mockbroker.core.disk_syncs import DiskSyncs
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from mockbroker.core.quota_limits import QuotaLimits
 
 API_VERSIONS = 18
+OF_NO_RECORD = frozenset({1, 2, 17, API_VERSIONS, 36})
+"""Fetch, ListOffsets, ApiVersions and logins: what they answer stands on nothing that is written for others."""
 MUTED = "muted connections"
 GUARD = -1  # where calls stand that have not come to the first stage
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
@@ -105,6 +108,7 @@ class CallPath:
 
     ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
     ``arrivals`` are told of each call before the first stage, ``observers`` of its end, in their order.
+    ``syncs`` are those that answers wait for.
     ``in_background(work, done)`` runs what takes long and calls ``done(work)``, later where it has threads for that.
     """
 
@@ -115,6 +119,7 @@ class CallPath:
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
     in_background: InBackground = field(default_factory=lambda: run_at_once)
+    syncs: DiskSyncs = field(default_factory=DiskSyncs)
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
@@ -127,6 +132,7 @@ class CallPath:
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
         self.response_cache = ResponseCache(self.cluster)
+        self.syncs.on_end = lambda: self.cluster.notify(self.syncs)
         self.stages = (
             self.read_header,
             self.gate_version,
@@ -374,6 +380,9 @@ class CallPath:
     def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
         """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
         del self._parked[call]
+        if stage > len(self.stages):  # its answer waits for the disk
+            self._let_out(wait.then(call), stage - len(self.stages) - 1)
+            return
         if stage == len(self.stages):  # its answer was held back
             self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
             return
@@ -450,6 +459,32 @@ class CallPath:
         call = outcome.call
         if call.injected is not None and call.injected.pace and self._held_back(outcome):
             return
+        if outcome.output and self.syncs.is_deferred and call.api_key not in OF_NO_RECORD:
+            self._let_out(outcome, self.syncs.last)
+        else:
+            self._finish(outcome)
+
+    def _let_out(self, outcome: Outcome, sync: int) -> None:
+        """End a call once all is on the disk that was written before its answer; where that fails, tell the client."""
+        call = outcome.call
+        try:
+            is_done = self.syncs.is_done(sync)
+        except ApiError as error:
+            response = error_response(call.request, call.version, error)
+            if response is None:
+                self._finish(outcome._replace(ending=Ending.CLOSED, output=(), response=None, reason=error.message))
+            else:
+                output = encoded(call, response, call.version)
+                self._finish(outcome._replace(output=output, response=response, at_ms=call.now_ms))
+            return
+        if is_done:
+            self._finish(outcome._replace(at_ms=call.now_ms))
+            return
+        wait = Wait(None, (self.syncs,), lambda _call: outcome)
+        self._parked[call] = self.purgatory.park(call, wait, len(self.stages) + sync + 1)
+
+    def _finish(self, outcome: Outcome) -> None:
+        call = outcome.call
         finish, call.finish = call.finish, None
         assert finish is not None, "a call ends once"
         for observer in self.observers:

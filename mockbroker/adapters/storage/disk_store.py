@@ -31,7 +31,8 @@ from mockbroker.adapters.storage.disk_log import NEVER, DiskLog, LogOwner
 from mockbroker.adapters.storage.files import StorageError
 from mockbroker.adapters.storage.names import LOG, offset_of, remove_directory
 from mockbroker.adapters.storage.opening import ALWAYS, BY_SYSTEM
-from mockbroker.adapters.storage.segment_files import FlushJob
+from mockbroker.adapters.storage.segment_files import Done, FlushJob, at_once
+from mockbroker.core.disk_syncs import DiskSyncs
 from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
 from mockbroker.state.image.topics import NO_DIRECTORY
 from mockbroker.state.logs.log import Log
@@ -53,18 +54,7 @@ DELETE, STRAY = "-delete", "-stray"
 METADATA_TOPIC = "__cluster_metadata"
 NO_SEGMENT = (-1, 0)
 
-Done = Callable[[BaseException | None], None]
 Place = tuple[str, int]
-
-
-def at_once(job: FlushJob, done: Done) -> None:
-    """Carry out a flush where it is asked for: what stores do that nobody gives a thread to."""
-    try:
-        job.run()
-    except OSError as error:
-        done(error)
-    else:
-        done(None)
 
 
 class DiskLogStore(LogOwner):
@@ -74,7 +64,8 @@ class DiskLogStore(LogOwner):
         data: the directory; it is closed with the store.
         fsync: ``always`` or ``os``.
 
-    ``run_flush`` carries out a flush and says when it is done, ``on_flushed`` is called then.
+    ``run_flush`` carries out a flush and says when it is done, ``on_flushed`` is called then. ``syncs`` knows what
+    answers wait for.
     """
 
     def __init__(self, data: DataDirectory, *, fsync: str = BY_SYSTEM) -> None:
@@ -82,6 +73,8 @@ class DiskLogStore(LogOwner):
         self.data, self.files = data, data.files
         self.run_flush: Callable[[FlushJob, Done], None] = at_once
         self.on_flushed: Callable[[], None] = lambda: None
+        self.syncs = DiskSyncs()
+        self._awaited: dict[DiskLog, list[tuple[int, int]]] = {}  # end offsets, and the numbers of their syncs
         self._syncs_always = fsync == ALWAYS
         self._cluster: Cluster | None = None
         self._logs: dict[bytes, dict[int, DiskLog]] = {}
@@ -191,7 +184,7 @@ class DiskLogStore(LogOwner):
     def appended(self, one: DiskLog, now_ms: int) -> None:
         """Have it flushed if the topic asks for that.
 
-        What coordinators keep is on the disk before they go on: what they answer stands on it. Raises StorageError.
+        What coordinators keep is on the disk before they answer, or else before they go on. Raises StorageError.
         """
         if self._fault is not None:
             log.warning("%s can be written to again", self.data.path)
@@ -200,7 +193,11 @@ class DiskLogStore(LogOwner):
         if one.flush.unflushed_ms == NEVER:
             one.flush.unflushed_ms = now_ms
         if self._syncs_always and self._name(one.topic_id) in INTERNAL_TOPICS:
-            self._flush_here(one)
+            if self.syncs.is_deferred:
+                self._awaited.setdefault(one, []).append((one.end_offset, self.syncs.begin()))
+                self.flush(one)
+            else:
+                self._flush_here(one)
         elif self._syncs_always or one.end_offset - one.flush.wanted_to >= self._config(one, "flush.messages"):
             self.flush(one)
 
@@ -252,16 +249,30 @@ class DiskLogStore(LogOwner):
         one.flush.is_running = True
         self.run_flush(job, partial(self._flush_done, one, job, end_offset))
 
+    def _end_syncs(self, one: DiskLog, failure: StorageError | None) -> None:
+        """Answers that waited for this much of a log wait no longer."""
+        awaited = self._awaited.pop(one, None)
+        if awaited is None:
+            return
+        reached = max(one.flush.flushed_to, one.flush.failed_to)
+        for end_offset, number in awaited:
+            if end_offset <= reached:
+                self.syncs.end(number, failure)
+        left = [each for each in awaited if each[0] > reached]
+        if left:
+            self._awaited[one] = left
+
     def _flush_done(self, one: DiskLog, job: FlushJob, end_offset: int, error: BaseException | None) -> None:
         self._flush_ended(one, job, end_offset, error)
         partition = self._partition(one)
         if partition is not None and self._cluster is not None:
             self._cluster.notify(partition)
-            self.on_flushed()
+        self.on_flushed()
 
     def _flush_ended(self, one: DiskLog, job: FlushJob | None, end_offset: int, error: BaseException | None) -> None:
         flush = one.flush
         flush.is_running = False
+        failure = None
         if error is None:
             flush.flushed_to = max(flush.flushed_to, min(end_offset, one.end_offset))
         else:
@@ -269,7 +280,9 @@ class DiskLogStore(LogOwner):
             if job is not None:
                 one.files.flush_failed(job)
             reason = error.strerror if isinstance(error, OSError) else getattr(error, "message", None)
-            self.disk_failed(one, StorageError(f"cannot sync {one.files.directory}: {reason or error}"))
+            failure = StorageError(f"cannot sync {one.files.directory}: {reason or error}")
+            self.disk_failed(one, failure)
+        self._end_syncs(one, failure)
         if flush.wanted_to > max(flush.flushed_to, flush.failed_to):
             self._start_flush(one)
 

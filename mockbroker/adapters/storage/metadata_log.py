@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
@@ -36,7 +37,8 @@ from mockbroker.adapters.storage.metadata_snapshots import (
     write_snapshot,
 )
 from mockbroker.adapters.storage.recovery import RecoveredLog
-from mockbroker.adapters.storage.segment_files import CorruptLogError, LogFiles
+from mockbroker.adapters.storage.segment_files import CorruptLogError, Done, FlushJob, LogFiles, at_once
+from mockbroker.core.disk_syncs import DiskSyncs
 from mockbroker.state.image.image import Image
 from mockbroker.state.image.metadata_records import (
     MetadataBatches,
@@ -128,6 +130,11 @@ class MetadataLog:
     _segment_began_ms: int = 0
     _thread: Thread | None = None
     _written: list[SnapshotId] = field(default_factory=list)  # by the thread
+    run_flush: Callable[[FlushJob, Done], None] = at_once
+    on_flushed: Callable[[], None] = lambda: None
+    syncs: DiskSyncs = field(default_factory=DiskSyncs)
+    _awaited: list[int] = field(default_factory=list)  # syncs that the next flush is for
+    _is_flushing: bool = False
 
     @classmethod
     def open(
@@ -240,10 +247,45 @@ class MetadataLog:
         if size and (is_full or is_old or self._log.needs_roll(last_offset)):
             self._roll()
         self._log.append(data, last_offset, now_ms)
-        if self.sync:
+        if self.sync and self.syncs.is_deferred:
+            self._awaited.append(self.syncs.begin())
+            if not self._is_flushing:
+                self._begin_flush()
+        elif self.sync:
             self._log.flush()
         self._bytes_since += len(data)
         self._last_timestamp_ms = now_ms
+
+    def _begin_flush(self) -> None:
+        """Have what is written by now reach the disk, in a thread where there is one."""
+        awaited, self._awaited = self._awaited, []
+        try:
+            job = self._log.flush_job()
+        except StorageError as error:
+            self._end_syncs(awaited, error)
+            return
+        if job is None:
+            self._end_syncs(awaited, None)
+            return
+        self._is_flushing = True
+        self.run_flush(job, partial(self._flushed, job, awaited))
+
+    def _flushed(self, job: FlushJob, awaited: Sequence[int], error: BaseException | None) -> None:
+        self._is_flushing = False
+        failure = None
+        if error is not None:
+            self._log.flush_failed(job)
+            reason = error.strerror if isinstance(error, OSError) else None
+            failure = StorageError(f"cannot sync {self.directory}: {reason or error}")
+            log.error("%s", failure.message)
+        self._end_syncs(awaited, failure)
+        if self._awaited:
+            self._begin_flush()
+        self.on_flushed()
+
+    def _end_syncs(self, awaited: Sequence[int], failure: StorageError | None) -> None:
+        for number in awaited:
+            self.syncs.end(number, failure)
 
     def _roll(self) -> None:
         self._log.roll(self.end_offset)

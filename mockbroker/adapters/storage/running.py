@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.storage.data_directory import DataDirectory
-from mockbroker.adapters.storage.disk_store import DiskLogStore, Done, at_once
+from mockbroker.adapters.storage.disk_store import DiskLogStore
 from mockbroker.adapters.storage.files import Files, StorageError
 from mockbroker.adapters.storage.kept_metadata import KeptMetadata
 from mockbroker.adapters.storage.opening import ALWAYS, BY_SYSTEM
-from mockbroker.adapters.storage.segment_files import FlushJob
+from mockbroker.adapters.storage.segment_files import Done, FlushJob, at_once
+from mockbroker.core.disk_syncs import DiskSyncs
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
@@ -69,25 +70,31 @@ class Storage:
         assert self._metadata is not None
         self.summary = self._metadata.watch(cluster)
 
-    def start(self, now_ms: Callable[[], int], settle: Callable[[], None]) -> None:
+    def start(self, now_ms: Callable[[], int], settle: Callable[[], None], syncs: DiskSyncs) -> None:
         """Flush in threads from now on, and look after files every second.
 
         Args:
             settle: lets calls go on that waited for a flush.
+            syncs: what answers wait for.
         """
+        assert self._metadata is not None
         self._threads = ThreadPoolExecutor(FLUSH_THREADS, "kafka-rack flush")
-        self.store.run_flush = self._run_flush
-        self.store.on_flushed = settle
+        self.store.run_flush = self._metadata.record_log.run_flush = self._run_flush
+        self.store.on_flushed = self._metadata.record_log.on_flushed = settle
+        self.store.syncs = self._metadata.record_log.syncs = syncs
+        syncs.is_deferred = self._fsync == ALWAYS
         self._tick(now_ms)
 
     def close(self, *, clean: bool = True) -> None:
         """Write what is to be found at the next opening, and give the directory back."""
         if self._timer is not None:
             self._timer.cancel()
+        self.store.syncs.is_deferred = False
         self.store.run_flush, self.store.on_flushed = at_once, lambda: None
         if self._threads is not None:
             self._threads.shutdown()
         if self._metadata is not None:
+            self._metadata.record_log.run_flush = at_once
             try:
                 self._metadata.close()
             except StorageError as error:

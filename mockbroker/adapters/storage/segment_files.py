@@ -82,6 +82,19 @@ class FlushJob(NamedTuple):
             self.sync(path)
 
 
+Done = Callable[[BaseException | None], None]
+
+
+def at_once(job: FlushJob, done: Done) -> None:
+    """Carry out a flush where it is asked for: what stores do that nobody gives a thread to."""
+    try:
+        job.run()
+    except OSError as error:
+        done(error)
+    else:
+        done(None)
+
+
 class LogFiles:
     """A log's directory, open for writing. ``open`` makes one.
 

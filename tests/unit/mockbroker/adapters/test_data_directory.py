@@ -13,8 +13,12 @@ import pytest
 from mockbroker import MockCluster
 from mockbroker.adapters.storage.data_directory import DataDirectory, DataDirectoryInUseError
 from mockbroker.adapters.storage.files import Files
+from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest
+from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
+from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode
+from tests.progress import until
 from tests.unit.mockbroker.handlers.records import batch, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -82,6 +86,83 @@ async def test_with_fsync_always_an_answer_waits_for_the_disk_and_nothing_else_d
             assert not waiting.done()
             disk.may_sync.set()
             assert await waiting == (ErrorCode.NONE, 0)
+        monkeypatch.undo()
+
+
+def commit_request() -> OffsetCommitRequest:
+    partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=7)
+    topic = OffsetCommitRequest.Topic(name="orders", partitions=[partition])
+    return OffsetCommitRequest(group_id="readers", generation_id_or_member_epoch=-1, topics=[topic])
+
+
+def create_request(name: str) -> CreateTopicsRequest:
+    return CreateTopicsRequest(
+        topics=[CreateTopicsRequest.Topic(name=name, num_partitions=1, replication_factor=1)], timeout_ms=1000
+    )
+
+
+@pytest.mark.parametrize(("request_of", "version"), [(commit_request, 8), (lambda: create_request("events"), 5)])
+async def test_with_fsync_always_coordinators_and_the_controller_wait_for_the_disk_and_nobody_else_does(
+    tmp_path, monkeypatch, request_of, version
+):
+    disk = SlowDisk(monkeypatch)
+    async with cluster_in(tmp_path, fsync="always") as cluster:
+        async with WireClient(cluster.bootstrap_servers) as first, WireClient(cluster.bootstrap_servers) as second:
+            await first.ask(commit_request(), 8)  # the topic of the group is there from here on
+            disk.may_sync.clear()
+            waiting = asyncio.create_task(first.ask(request_of(), version))
+            await until(
+                lambda: cluster.engine.path.syncs.last and len(cluster.engine.path.purgatory), "the answer held"
+            )
+            for _ in range(20):
+                assert (await second.ask(ApiVersionsRequest(), 0)).error_code == 0
+            assert not waiting.done()
+            disk.may_sync.set()
+            answer = await waiting
+            assert answer.topics[0].name in ("orders", "events")
+        monkeypatch.undo()
+
+
+async def test_who_reads_what_is_not_on_the_disk_yet_waits_for_it_too(tmp_path, monkeypatch):
+    disk = SlowDisk(monkeypatch)
+    async with cluster_in(tmp_path, fsync="always") as cluster:
+        async with WireClient(cluster.bootstrap_servers) as first, WireClient(cluster.bootstrap_servers) as second:
+            await first.ask(commit_request(), 8)
+            disk.may_sync.clear()
+            purgatory = cluster.engine.path.purgatory
+            committing = asyncio.create_task(first.ask(commit_request(), 8))
+            await until(lambda: len(purgatory) == 1, "the answer held")
+            asking = OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="readers", topics=None)])
+            reading = asyncio.create_task(second.ask(asking, 8))
+            await until(lambda: len(purgatory) == 2, "the other answer held")
+            disk.may_sync.set()
+            await committing
+            assert (await reading).groups[0].topics[0].partitions[0].committed_offset == 7
+        monkeypatch.undo()
+
+
+async def test_a_commit_that_does_not_reach_the_disk_is_not_acknowledged(tmp_path, monkeypatch):
+    disk = SlowDisk(monkeypatch)
+    async with cluster_in(tmp_path, fsync="always") as cluster:
+        async with WireClient(cluster.bootstrap_servers) as client:
+            await client.ask(commit_request(), 8)
+            disk.fails_sync = True
+            answer = await client.ask(commit_request(), 8)
+            assert answer.topics[0].partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            answer = await client.ask(create_request("events"), 5)
+            assert answer.topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            disk.fails_sync = False
+            answer = await client.ask(commit_request(), 8)
+            assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+        monkeypatch.undo()
+
+
+async def test_a_command_of_the_owner_is_on_the_disk_when_it_is_over(tmp_path, monkeypatch):
+    async with cluster_in(tmp_path, fsync="always") as cluster:
+        synced: list[str] = []
+        monkeypatch.setattr(Files, "sync", lambda _, path: synced.append(path.parent.name))
+        cluster.create_topic("events", 1)
+        assert "__cluster_metadata-0" in synced
         monkeypatch.undo()
 
 
