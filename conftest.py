@@ -1,13 +1,15 @@
 """What all tests share, those of docstrings outside tests/ among them: which run in one process, and in which order.
 
-Several processes (``--numprocesses=2 --dist=loadscope``, as `make test` has it) share the tests out by file, the
+Several processes (``--numprocesses=auto --dist=loadscope``, as `make test` has it) share the tests out by file, the
 longest first; all that run on the session of Spark that a process keeps are one portion, so that only one keeps it, and
-so are those in a browser.
+so are those in a browser. There are two processes more than cores, as half the time of tests that run real clients is
+time in which these wait.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -75,6 +77,15 @@ def portion_of(nodeid: str) -> str:
     if file.startswith(IN_A_BROWSER):
         return "browser"
     return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_SPARK_OF_THEIR_OWN else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """A process a core, and two more where there are tests of real clients; xdist's own variable goes before."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if "not interop" in config.getoption("markexpr") else cores + 2
 
 
 @pytest.hookimpl(optionalhook=True)

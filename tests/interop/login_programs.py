@@ -1,14 +1,17 @@
-"""Programs that log in with somebody's library and send a record, and kcat, which needs none."""
+"""Logins that send a record: programs with somebody's library, kcat, and librdkafka in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
 
 from tests.interop.certified_clients import FRANZ_GO, KAFKA_GO, KAFKAJS
 from tests.interop.fetched import fetched, needs_programs
-from tests.progress import run
+from tests.progress import run, wait_until
 
 HERE = Path(__file__).parent / "logins"
 MODULES = {
@@ -63,3 +66,31 @@ def kcat(servers: str, topic: str, login: Login) -> tuple[int, str]:
     options = [word for name, value in settings.items() for word in ("-X", f"{name}={value}")]
     done = run(["kcat", "-b", servers, "-P", "-t", topic, *options, str(HERE / "record.txt")])
     return done.returncode, done.stderr
+
+
+def librdkafka(servers: str, settings: Mapping[str, Any]) -> str:
+    """What comes of a record that is sent to ``orders``: its topic, or the name of the first error."""
+    heard: list[str] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        heard.append(error.name() if error else message.topic())
+
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "error_cb": lambda error: heard.append(error.name()),
+            "log_level": 0,
+            **settings,
+        }
+    )
+    producer.produce("orders", b"x", on_delivery=delivered)
+
+    def has_ended() -> bool:
+        producer.poll(0.1)
+        return bool(heard)
+
+    wait_until(has_ended, "a record that is delivered or refused", lambda: tuple(heard))
+    producer.purge()
+    producer.flush(1)
+    return heard[0]

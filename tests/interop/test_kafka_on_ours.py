@@ -40,16 +40,7 @@ def test_it_answers_from_it_as_the_cluster_did_that_wrote_it(tmp_path, ending):
     began_ms = int(time.time() * 1000)
     times = [began_ms, began_ms + 3]
     try:
-        history.make_topics(server.bootstrap, TOPICS)
-        for partition in range(3):
-            made = history.orders(partition, began_ms)
-            history.produce(server.bootstrap, "orders", partition, made, {"enable.idempotence": True})
-        for codec in history.CODECS:
-            some = ((b"key", f"{codec} ".encode() * 9, began_ms + one) for one in range(8))
-            history.produce(server.bootstrap, "codecs", 0, some, {"compression.type": codec})
-        history.transactions(server.bootstrap, began_ms, unfinished=False)
-        history.commit_offsets(server.bootstrap)
-        history.settings_and_rights(server.bootstrap)
+        history.happen_to_ours(server.bootstrap, began_ms, TOPICS, records_a_codec=8)
         before = list(everything(server.bootstrap, history.GROUPS, times))
         if ending == "killed":
             server.kill()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
-from confluent_kafka import Producer
 from kafka import KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonProvider
 
@@ -52,34 +51,13 @@ class Provider(AbstractTokenProvider):
         return {"team": "blue"}
 
 
-def librdkafka_login(servers: str, **settings: Any) -> str:
-    """What comes of a record that is sent: its topic, or the name of the first error."""
-    heard: list[str] = []
-
-    def delivered(error: Any, message: Any) -> None:
-        heard.append(error.name() if error else message.topic())
-
-    producer = Producer(
-        {
-            "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "OAUTHBEARER",
-            "error_cb": lambda error: heard.append(error.name()),
-            "log_level": 0,
-            **{name.replace("_", "."): value for name, value in settings.items() if name != "oauth_cb"},
-            **({"oauth_cb": settings["oauth_cb"]} if "oauth_cb" in settings else {}),
-        }
-    )
-    producer.produce("orders", b"x", on_delivery=delivered)
-    while not heard:
-        producer.poll(1)
-    producer.purge()
-    producer.flush(1)
-    return heard[0]
+def librdkafka_login(servers: str, settings: Mapping[str, Any]) -> str:
+    return login_programs.librdkafka(servers, {"sasl.mechanism": "OAUTHBEARER", **settings})
 
 
-def callback(token: str) -> Callable[[str], tuple[str, float]]:
-    return lambda _: (token, time.time() + HOUR)
+def given(token: str) -> dict[str, Any]:
+    """What has librdkafka log in with this token."""
+    return {"oauth_cb": lambda _: (token, time.time() + HOUR)}
 
 
 async def aiokafka_login(servers: str, token: str) -> str:
@@ -98,8 +76,10 @@ def test_librdkafka_makes_itself_a_token_and_gets_in_with_the_right_scope():
         said = [
             librdkafka_login(
                 cluster.bootstrap_servers,
-                enable_sasl_oauthbearer_unsecure_jwt=True,
-                sasl_oauthbearer_config=f"principal=alice scope={scope} extension_team=blue",
+                {
+                    "enable.sasl.oauthbearer.unsecure.jwt": True,
+                    "sasl.oauthbearer.config": f"principal=alice scope={scope} extension_team=blue",
+                },
             )
             for scope in ("read", "write")
         ]
@@ -109,7 +89,7 @@ def test_librdkafka_makes_itself_a_token_and_gets_in_with_the_right_scope():
 def test_librdkafka_gets_in_with_a_token_of_its_users():
     with MockCluster(1, topics={"orders": 1}, settings=UNSECURED) as cluster:
         for scopes, expected in ((["read"], "orders"), (["write"], "_AUTHENTICATION")):
-            assert librdkafka_login(cluster.bootstrap_servers, oauth_cb=callback(unsecured(scope=scopes))) == expected
+            assert librdkafka_login(cluster.bootstrap_servers, given(unsecured(scope=scopes))) == expected
 
 
 def test_a_token_gets_in_that_a_key_of_the_file_has_signed(tmp_path: Path):
@@ -130,7 +110,7 @@ def test_a_token_gets_in_that_a_key_of_the_file_has_signed(tmp_path: Path):
     with MockCluster(1, topics={"orders": 1}, settings=settings) as cluster:
         for kind, expected in (("rsa", "orders"), ("rsa/2", "_AUTHENTICATION")):
             token = signed(kind, header, claims)
-            assert librdkafka_login(cluster.bootstrap_servers, oauth_cb=callback(token)) == expected
+            assert librdkafka_login(cluster.bootstrap_servers, given(token)) == expected
 
 
 async def test_aiokafka_gets_in_with_a_token_of_its_provider():

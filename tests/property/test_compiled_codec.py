@@ -15,7 +15,7 @@ from tests.fixture_data import golden_vectors
 
 MESSAGES = protocol.messages()
 EACH_MESSAGE = pytest.mark.parametrize("message_class", MESSAGES, ids=[one.name for one in MESSAGES])
-A_FEW = max(2, settings().max_examples // 4)  # of each message, as the profile would have it for one
+A_FEW = max(2, settings().max_examples // 8)  # of each message, as the profile would have it for one
 SOME = settings(max_examples=A_FEW, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 

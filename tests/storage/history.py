@@ -71,6 +71,21 @@ def happen(address: str, began_ms: int, *, unfinished: bool) -> None:
     settings_and_rights(address)
 
 
+def happen_to_ours(
+    address: str, began_ms: int, topics: Mapping[str, tuple[int, Mapping[str, str]]], *, records_a_codec: int
+) -> None:
+    """What of it needs none of Kafka's settings that are for its own tests alone, on topics named as in ``TOPICS``."""
+    make_topics(address, topics)
+    for partition in range(3):
+        produce(address, "orders", partition, orders(partition, began_ms), {"enable.idempotence": True})
+    for codec in CODECS:
+        made = ((b"key", f"{codec} ".encode() * 90, began_ms + one) for one in range(records_a_codec))
+        produce(address, "codecs", 0, made, {"compression.type": codec})
+    transactions(address, began_ms, unfinished=False)
+    commit_offsets(address)
+    settings_and_rights(address)
+
+
 def make_topics(address: str, topics: Mapping[str, tuple[int, Mapping[str, str]]] = TOPICS) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     made = admin.create_topics(
