@@ -8,8 +8,9 @@ What takes long in one piece it has done beside the loop, by ``in_background``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import merge
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -77,9 +78,13 @@ AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 NO_API = -1
 TURN_ITEMS = 2500
 """How many things one call deals with before it is another's turn: some ms of work."""
+QUICK_ITEMS = 10_000
+"""The same of things that are only put into a dict or a list."""
 TURN_MS = 1
 CREATED_ITEMS = 100
 """What making or deleting a topic counts for."""
+LOOKED_UP_ITEMS = 3
+"""What a group counts for that is looked up among its coordinators."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Turns = Generator[Any, None, Result]
@@ -210,6 +215,11 @@ class Call:
             self._decompression = DecompressionBudget(self.cluster.settings["max.decompressed.request.bytes"])
         return self._decompression
 
+    @property
+    def read_request(self) -> Any:
+        """The request's message where somebody has asked for it, else None."""
+        return self._request
+
     def put_request(self, request: Any) -> None:
         """Have handlers see another message than the frame holds."""
         self._request = request
@@ -249,23 +259,48 @@ class Wait:
     """An answer put off: ``then(call)`` runs when a key of ``on`` is notified or the time ``until_ms`` is reached.
 
     ``call.now_ms`` is brought up to date first. ``then`` gives what a handler gives: a response, None, or another Wait.
-    ``work`` is begun as the call begins to wait, and notified as a key when it is done.
+    ``work`` is begun as the call begins to wait, and notified as a key when it is done. ``is_turn``: it waits for its
+    next turn; of the calls that do, one after the other has its turn between the others' requests.
     """
 
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
     work: BackgroundWork[Any] | None = None
+    is_turn: bool = False
 
 
-def each(call: Call, items: Iterable[Item], make: Callable[[Item], Result]) -> Turns[list[Result]]:
-    """What ``make`` makes of each, in turns: ``entries = yield from each(call, names, entry_of)``."""
+def each(call: Call, items: Iterable[Item], make: Callable[[Item], Result], cost: int = 1) -> Turns[list[Result]]:
+    """What ``make`` makes of each, in turns: ``entries = yield from each(call, names, entry_of)``.
+
+    ``cost``: how many things each counts for.
+    """
     made = []
     for item in items:
         made.append(make(item))
-        if call.has_had_its_turn():
+        if call.has_had_its_turn(cost):
             yield
     return made
+
+
+def gathered(call: Call, items: Sequence[Item], take: Callable[[Sequence[Item]], object]) -> Turns[None]:
+    """Have ``take`` put some thousands of items at a time wherever they belong, in turns: into a dict or a list."""
+    if len(items) <= QUICK_ITEMS:
+        take(items)
+        return
+    for start in range(0, len(items), QUICK_ITEMS):
+        take(items[start : start + QUICK_ITEMS])
+        if call.has_had_its_turn(TURN_ITEMS):
+            yield
+
+
+def sorted_in_turns(call: Call, items: Collection[str]) -> Turns[list[str]]:
+    """Texts in their order, sorted by thousands and merged in turns."""
+    if len(items) <= QUICK_ITEMS:
+        return sorted(items)
+    runs: list[list[str]] = []
+    yield from gathered(call, list(items), lambda some: runs.append(sorted(some)))
+    return (yield from each(call, merge(*runs), lambda item: item))
 
 
 def in_background(call: Call, function: Callable[[], Result]) -> Turns[Result]:
@@ -285,7 +320,12 @@ def next_turn(call: Call, turns: Turns[Any]) -> Any:
         return end.value
     if work is not None:
         return Wait(None, (work,), lambda later: next_turn(later, turns), work)
-    return Wait(call.now_ms + TURN_MS, (), lambda later: next_turn(later, turns))
+    return until_next_turn(call, lambda later: next_turn(later, turns))
+
+
+def until_next_turn(call: Call, then: Callable[[Call], Any]) -> Wait:
+    """What a call waits for that others are to come before."""
+    return Wait(call.now_ms + TURN_MS, (), then, is_turn=True)
 
 
 _handlers: dict[int, Handler] = {}

@@ -22,8 +22,9 @@ from struct import Struct
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.call import TURN_MS, BackgroundWork, Call, Turns, Wait, next_turn
+from mockbroker.call import BackgroundWork, Call, Turns, Wait, next_turn, until_next_turn
 from mockbroker.core.disk_syncs import DiskSyncs
+from mockbroker.core.freeing import long_lists
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -490,6 +491,8 @@ class CallPath:
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
+        if call.took_turns or len(call.frame) >= LARGE_FRAME_BYTES:
+            self.purgatory.free(long_lists(call.read_request, outcome.response))
 
     def _held_back(self, outcome: Outcome) -> bool:
         """Whether a fault's bandwidth lets an answer out only later; it ends the call then."""
@@ -542,7 +545,7 @@ def read_on(call: Call, decoding: Turns[tuple[Any, int]]) -> Verdict | None:
         return None
     except ProtocolError as error:
         return Close(str(error))
-    return Wait(call.now_ms + TURN_MS, (), lambda later: read_on(later, decoding))
+    return until_next_turn(call, lambda later: read_on(later, decoding))
 
 
 def write_on(call: Call, encoding: Turns[bytes], respond: Respond) -> Verdict:
@@ -551,7 +554,7 @@ def write_on(call: Call, encoding: Turns[bytes], respond: Respond) -> Verdict:
         next(encoding)
     except StopIteration as end:
         return RespondEncoded(end.value, respond)
-    return Wait(call.now_ms + TURN_MS, (), lambda later: write_on(later, encoding, respond))
+    return until_next_turn(call, lambda later: write_on(later, encoding, respond))
 
 
 def encoded(call: Call, response: Any, version: int, body: bytes | None = None) -> list[bytes]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from mockbroker.call import Call
 from protocol.declare import declaration_of
 
@@ -32,6 +34,8 @@ class Subjects(NamedTuple):
 
 
 NOTHING = Subjects({})
+FEW = 10
+"""Lists with more items are not looked into for long lists."""
 
 
 def subjects_of(call: Call) -> Subjects:
@@ -58,16 +62,25 @@ def first_subjects(call: Call, most: int) -> Subjects:
 
 
 def shortened(message: Any, most: int) -> Any:
-    """A message whose own lists have so many items at most; the message itself where they have no more."""
-    long = {
-        field.name: value[:most]
-        for field in declaration_of(type(message)).fields
-        if isinstance(value := getattr(message, field.name), list) and len(value) > most
-    }
-    if not long:
+    """A message whose lists have so many items at most, the lists in the items of short ones too.
+
+    It is the message itself where they have no more.
+    """
+    changed = {}
+    for field in declaration_of(type(message)).fields:
+        value = getattr(message, field.name)
+        if not isinstance(value, list) or not value:
+            continue
+        if len(value) > most:
+            changed[field.name] = value[:most]
+        elif len(value) <= FEW and isinstance(value[0], Struct):
+            items = [shortened(one, most) for one in value]
+            if any(one is not item for one, item in zip(value, items, strict=True)):
+                changed[field.name] = items
+    if not changed:
         return message
     first = copy(message)
-    for name, value in long.items():
+    for name, value in changed.items():
         setattr(first, name, value)
     return first
 

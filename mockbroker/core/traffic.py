@@ -285,7 +285,9 @@ class Traffic:
         found = self._leader_racks.get(name)
         if found is None:
             topic = cluster.topics.get(name)
-            led = {partition.leader for partition in topic.partitions} if topic is not None else set()
+            if topic is None:
+                return frozenset()
+            led = {partition.leader for partition in topic.partitions}
             found = self._leader_racks[name] = racks_of(cluster, sorted(led))
         return found
 

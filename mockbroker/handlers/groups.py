@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.call import Call, Turns, Wait, each, handles
+from mockbroker.call import LOOKED_UP_ITEMS, Call, Turns, Wait, each, handles
 from mockbroker.handlers.coordinator_writes import GROUP_TIMEOUT, CoordinatorWrite, committed_group, when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
@@ -57,7 +57,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> Turns[Describ
         entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_ASKED_FOR
         return entry
 
-    return DescribeGroupsResponse(groups=(yield from each(call, request.groups, entry_of)))
+    return DescribeGroupsResponse(groups=(yield from each(call, request.groups, entry_of, LOOKED_UP_ITEMS)))
 
 
 def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:

@@ -15,12 +15,13 @@ DescribeTopicPartitionsRequestHandler, Apache Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from kafka_rack import diskless
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, each, handles
+from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, each, gathered, handles, sorted_in_turns
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
@@ -52,20 +53,20 @@ def metadata(call: Call, request: MetadataRequest) -> Turns[MetadataResponse]:
     """The brokers that are up, and the topics asked for."""
     view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
-    found = []
-    for one in wanted_topics(call, request):
-        found.append(one)
+    entries: list[Any] = []
+    topics: list[KnownTopic] = []
+    places: list[int] = []
+    for one in (yield from wanted_topics(call, request)):
+        if not isinstance(one, MetadataResponse.Topic):
+            topics.append(one)
+            places.append(len(entries))
+        entries.append(one)
         if call.has_had_its_turn():
             yield
-    topics = [one for one in found if not isinstance(one, MetadataResponse.Topic)]
     chosen = choose_diskless_leader(call, rack_id, topics)
     with_operations = request.include_topic_authorized_operations
-    entries = []
-    for one in found:
-        if isinstance(one, MetadataResponse.Topic):
-            entries.append(one)
-        else:
-            entries.append((yield from topic_entry(call, one, chosen, with_operations)))
+    for place in places:
+        entries[place] = yield from topic_entry(call, entries[place], chosen, with_operations)
     return MetadataResponse(
         brokers=[broker_entry(call, broker) for broker in view.live_brokers()],
         cluster_id=call.cluster.id,
@@ -84,7 +85,8 @@ def describe_topic_partitions(
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
-    asked = {wanted.name for wanted in request.topics}
+    asked: set[str] = set()
+    yield from gathered(call, request.topics, lambda some: asked.update([wanted.name for wanted in some]))
     names = asked or set(view.topic_names())
     first_name, first_index = "", 0
     if request.cursor is not None:
@@ -95,11 +97,15 @@ def describe_topic_partitions(
         return described_error(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
-    wanted_names = sorted(name for name in names if name >= first_name)
+    wanted_names = yield from sorted_in_turns(call, names)
+    if first_name:
+        wanted_names = wanted_names[bisect_left(wanted_names, first_name) :]
     may_see = may_see_of(call.cluster, call.session.principal, call.session.address)
-    hidden = [] if may_see is None else [name for name in wanted_names if not may_see(name)]
-    if hidden:
-        wanted_names = sorted(set(wanted_names).difference(hidden))
+    hidden: list[str] = []
+    if may_see is not None:
+        seen = yield from each(call, wanted_names, may_see)
+        hidden = [name for name, is_seen in zip(wanted_names, seen, strict=True) if not is_seen]
+        wanted_names = [name for name, is_seen in zip(wanted_names, seen, strict=True) if is_seen]
     known = {}
     for name in wanted_names:
         topic = view.topic(name)
@@ -201,27 +207,44 @@ def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
     return MetadataResponse.Broker(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
 
 
-def wanted_topics(call: Call, request: MetadataRequest) -> Iterator[KnownTopic | MetadataResponse.Topic]:
+FoundTopics = Iterator[KnownTopic | MetadataResponse.Topic]
+
+
+def wanted_topics(call: Call, request: MetadataRequest) -> Turns[FoundTopics]:
     """The topics asked for, or all by name; where one cannot be had, the entry that says why."""
-    view = call.view
     if request.topics is None or (call.version == 0 and not request.topics):
-        yield from (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
-        return
-    if ID_VERSION <= call.version < NULL_NAME_VERSION and any(
-        wanted.name is None or wanted.topic_id != NO_ID for wanted in request.topics
-    ):
+        view = call.view
+        return (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
+    names: dict[str | None, None] = {}
+    ids: dict[bytes, None] = {}
+
+    def look_at(some: Sequence[MetadataRequest.Topic]) -> None:
+        names.update([(wanted.name, None) for wanted in some])
+        ids.update([(wanted.topic_id, None) for wanted in some])
+
+    yield from gathered(call, request.topics, look_at)
+    ids.pop(NO_ID, None)
+    if ID_VERSION <= call.version < NULL_NAME_VERSION and (ids or None in names):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
-    ids = {wanted.topic_id: None for wanted in request.topics if wanted.topic_id != NO_ID}
     if ids:  # then names alone count for nothing
-        for topic_id in ids:
-            topic = view.topic_of_id(topic_id)
-            if topic is not None:
-                yield topic
-            else:
-                yield MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-        return
+        return topics_by_id(call, ids)
+    return topics_by_name(call, names, request)
+
+
+def topics_by_id(call: Call, ids: Iterable[bytes]) -> FoundTopics:
+    view = call.view
+    for topic_id in ids:
+        topic = view.topic_of_id(topic_id)
+        if topic is not None:
+            yield topic
+        else:
+            yield MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+def topics_by_name(call: Call, names: Iterable[str | None], request: MetadataRequest) -> FoundTopics:
+    view = call.view
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
-    for name in {wanted.name: None for wanted in request.topics}:
+    for name in names:
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
         topic = view.topic(name)

@@ -43,6 +43,8 @@ NO_TIME = -1
 CRC = slice(17, 21)
 """Of a batch of magic 2, its checksum."""
 MAGIC_OF_BATCHES = 2
+APPENDED_ITEMS = 10
+"""What appending to a partition counts for."""
 AT_ONCE_BYTES = 1 << 20
 """What may come out of a batch that is opened between others' turns: a thread costs more than this takes."""
 MAX_OPENINGS = 3
@@ -70,10 +72,15 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
     response = ProduceResponse()
     written: list[AppendedRecords] = []
     failure: str | None = None
-    transactional = find_transactional(call, request) if has_transactional_records(request, call.version) else None
-    refusals: dict[int, ApiError] = {}
     is_alone = has_one_partition(request)
-    for topic in request.topic_data if is_alone else without_doubles(request, call.version, refusals):
+    has_transaction = (
+        begins_transaction(request.topic_data[0].partition_data[0].records, call.version)
+        if is_alone
+        else (yield from has_transactional_records(call, request))
+    )
+    transactional = find_transactional(call, request) if has_transaction else None
+    refusals: dict[int, ApiError] = {}
+    for topic in request.topic_data if is_alone else (yield from without_doubles(call, request, refusals)):
         entries = []
         for wanted in topic.partition_data:
             partition: Partition | None = None
@@ -109,7 +116,7 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
                 of = partition.topic
                 isr = None if of.diskless else partition.isr
                 parts.append((of.name, of.id, len(records), isr, end_offset, records[CRC], entry, request.acks))
-            if not is_alone and call.has_had_its_turn():
+            if not is_alone and call.has_had_its_turn(APPENDED_ITEMS):
                 yield
         if not entries:
             continue  # Kafka goes through partitions, and names the topics that these have
@@ -123,9 +130,8 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
         return None
     if call.version >= CURRENT_LEADER_VERSION:
         response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
-    if request.acks == ALL_IN_SYNC:
-        return when_safe(call, response, written, call.now_ms + max(0, request.timeout_ms), is_replicated)
-    return when_safe(call, response, written, call.now_ms + max(0, request.timeout_ms), is_flushed)
+    is_safe = is_replicated if request.acks == ALL_IN_SYNC else is_flushed
+    return when_safe(call, response, written, call.now_ms + max(0, request.timeout_ms), is_safe)
 
 
 def when_safe(
@@ -204,7 +210,9 @@ def has_one_partition(request: ProduceRequest) -> bool:
     return len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1
 
 
-def without_doubles(request: ProduceRequest, version: int, refusals: dict[int, ApiError]) -> list[ProduceRequest.Topic]:
+def without_doubles(
+    call: Call, request: ProduceRequest, refusals: dict[int, ApiError]
+) -> Turns[list[ProduceRequest.Topic]]:
     """Each topic once, and of a partition that is named twice only what it is sent last, as Kafka's maps have it.
 
     Records that are no batch are refused by a map of their own: where they are sent beside good ones, the good ones are
@@ -215,14 +223,22 @@ def without_doubles(request: ProduceRequest, version: int, refusals: dict[int, A
         known = topics.setdefault((topic.name, topic.topic_id), topic)
         if known is not topic:
             known.partition_data.extend(topic.partition_data)
+        if call.has_had_its_turn():
+            yield
     for topic in topics.values():
+        if call.has_had_its_turn():
+            yield
+        if len(topic.partition_data) < 2:
+            continue
         kept: dict[int, ProduceRequest.Topic.Partition] = {}
         refused: dict[int, ApiError] = {}
         doubled = {index for index, times in Counter(one.index for one in topic.partition_data).items() if times > 1}
         for one in topic.partition_data:
-            if one.index in doubled and version >= BATCH_VERSION and one.records is not None:
+            if call.has_had_its_turn():
+                yield
+            if one.index in doubled and call.version >= BATCH_VERSION and one.records is not None:
                 try:
-                    whole_batch(one.records, version)
+                    whole_batch(one.records, call.version)
                 except ApiError as error:
                     refused[one.index] = error
                     kept.setdefault(one.index, one)
@@ -233,30 +249,36 @@ def without_doubles(request: ProduceRequest, version: int, refusals: dict[int, A
     return list(topics.values())
 
 
-def has_transactional_records(request: ProduceRequest, version: int) -> bool:
-    """Whether any partition's first batch belongs to a transaction; looks at a few bytes of each.
+def has_transactional_records(call: Call, request: ProduceRequest) -> Turns[bool]:
+    """Whether any partition's first batch belongs to a transaction. Raises ApiError: as ``begins_transaction``."""
+    found = False
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            found = begins_transaction(partition.records, call.version, found=found)
+            if call.has_had_its_turn():
+                yield
+    return found
+
+
+def begins_transaction(records: bytes | None, version: int, *, found: bool = False) -> bool:
+    """Whether a partition's first batch, or one before (``found``), belongs to a transaction; looks at a few bytes.
 
     Raises ApiError, of the whole request: CORRUPT_MESSAGE where nobody could say where a batch ends, and
     UNKNOWN_SERVER_ERROR for a codec that the version's check of codecs does not know.
     """
-    found = False
-    for topic in request.topic_data:
-        for partition in topic.partition_data:
-            records = partition.records
-            if not records:
-                continue
-            try:
-                if batch_size(records, 0) is None or records[MAGIC_AT] != MAGIC_OF_BATCHES:
-                    continue
-            except BadBatchError as error:
-                if found:
-                    continue
-                raise ApiError(error.code, error.reason) from None
-            attributes = records[ATTRIBUTES_AT]
-            found = found or attributes & TRANSACTIONAL_FLAG != 0
-            if BATCH_VERSION <= version < ZSTD_VERSION and attributes & CODEC_MASK > Codec.ZSTD:
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return found
+    if not records:
+        return found
+    try:
+        if batch_size(records, 0) is None or records[MAGIC_AT] != MAGIC_OF_BATCHES:
+            return found
+    except BadBatchError as error:
+        if found:
+            return found
+        raise ApiError(error.code, error.reason) from None
+    attributes = records[ATTRIBUTES_AT]
+    if BATCH_VERSION <= version < ZSTD_VERSION and attributes & CODEC_MASK > Codec.ZSTD:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return found or attributes & TRANSACTIONAL_FLAG != 0
 
 
 def find_transactional(call: Call, request: ProduceRequest) -> TransactionalPartitions:

@@ -11,11 +11,10 @@ Source: KIP-4, KIP-195, KIP-464, KIP-516, KIP-525; ReplicationControlManager, Ap
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.call import CREATED_ITEMS, Call, Turns, Wait, each, handles
+from mockbroker.call import CREATED_ITEMS, Call, Turns, Wait, each, gathered, handles
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
@@ -50,12 +49,20 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 @handles(CreateTopicsRequest)
 def create_topics(call: Call, request: CreateTopicsRequest) -> Turns[CreateTopicsResponse | Wait]:
     """Create each topic by itself; a name that comes twice is refused."""
-    times = Counter(topic.name for topic in request.topics)
-    handed_on = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != METADATA_LOG]
-    if handed_on:
-        check_deadline(call, request.timeout_ms)
+    times = Counter[str]()
+    yield from gathered(call, request.topics, lambda some: times.update([topic.name for topic in some]))
+    total = 0
+    has_begun = False
+    for topic in request.topics:
+        if times[topic.name] == 1 and topic.name != METADATA_LOG:
+            if not has_begun:
+                check_deadline(call, request.timeout_ms)
+                has_begun = True
+            total += partitions_wanted(call, topic)
+        if call.has_had_its_turn():
+            yield
     try:
-        check_total(partitions_wanted(call, handed_on))
+        check_total(total)
     except ApiError as excess:
         excess_of = partial(refused, call, error=excess)
         return CreateTopicsResponse(topics=(yield from each(call, request.topics, lambda one: excess_of(one.name))))
@@ -84,17 +91,15 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> Turns[CreateTopic
     return when_known(call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), late)
 
 
-def partitions_wanted(call: Call, topics: Iterable[CreateTopicsRequest.Topic]) -> Iterator[int]:
-    """How many partitions each topic of a request would have."""
-    for topic in topics:
-        default = topic.num_partitions == NO_NUMBER and not topic.assignments
-        count = call.cluster.settings["num.partitions"] if default else topic.num_partitions
-        yield len(topic.assignments) or max(0, count)
+def partitions_wanted(call: Call, topic: CreateTopicsRequest.Topic) -> int:
+    """How many partitions a topic of a request would have."""
+    default = topic.num_partitions == NO_NUMBER and not topic.assignments
+    count: int = call.cluster.settings["num.partitions"] if default else topic.num_partitions
+    return len(topic.assignments) or max(0, count)
 
 
-def check_total(partitions: Iterable[int]) -> None:
+def check_total(total: int) -> None:
     """Nothing if a request does not ask for too many partitions. Raises ApiError: POLICY_VIOLATION."""
-    total = sum(partitions)
     if total > MAX_PARTITIONS_OF_REQUEST:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
@@ -176,10 +181,16 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> Turns[DeleteTopic
         wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     else:
         wanted = [(name, ZERO_UUID) for name in request.topic_names]
-    times = Counter(wanted)
+    times = Counter[tuple[str | None, bytes]]()
+    yield from gathered(call, wanted, times.update)
     if any(count == 1 and names_one(*one) for one, count in times.items()):
         check_deadline(call, request.timeout_ms)
-    named = {topic.id for name, topic_id in times if topic_id == ZERO_UUID and (topic := topic_of(call, name))}
+    named: set[bytes] = set()
+    for name, topic_id in wanted:
+        if topic_id == ZERO_UUID and (known := topic_of(call, name)):
+            named.add(known.id)
+        if call.has_had_its_turn():
+            yield
     response = DeleteTopicsResponse()
     for name, topic_id in wanted:
         count = times[name, topic_id]
@@ -250,13 +261,17 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> Turns[Cre
         refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
         return refusal
     topics = call.cluster.topics
-    times = Counter(wanted.name for wanted in request.topics)
-    handed_on = [wanted for wanted in request.topics if times[wanted.name] == 1]
-    if handed_on:
+    times = Counter[str]()
+    yield from gathered(call, request.topics, lambda some: times.update([wanted.name for wanted in some]))
+    if 1 in times.values():
         check_deadline(call, request.timeout_ms)
-    check_total(
-        max(0, wanted.count - len(topics[wanted.name].partitions)) for wanted in handed_on if wanted.name in topics
-    )
+    total = 0
+    for wanted in request.topics:
+        if times[wanted.name] == 1 and wanted.name in topics:
+            total += max(0, wanted.count - len(topics[wanted.name].partitions))
+        if call.has_had_its_turn():
+            yield
+    check_total(total)
     response = CreatePartitionsResponse()
     for wanted in request.topics:
         if wanted.name not in times:

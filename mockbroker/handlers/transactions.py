@@ -107,7 +107,8 @@ def added(
     request has a transactional id twice: all of its entries add the partitions of the last, and answer with those of
     the first, as in Kafka.
     """
-    partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
+    named = yield from named_by(call, topics)
+    partitions = list(named)
     errors: dict[TopicPartition, int] = {}
     for one in partitions:
         why_unfit = unfit(call, one)
@@ -116,8 +117,7 @@ def added(
         if call.has_had_its_turn():
             yield
     if errors:
-        errors = {one: errors.get(one, ErrorCode.OPERATION_NOT_ATTEMPTED) for one in partitions}
-        return results_of(once_each(partitions), errors)
+        return (yield from results_of(call, once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED))
     transactions = call.cluster.transactions
     try:
         if transactional_id:
@@ -130,9 +130,21 @@ def added(
                 transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=client_version
             )
     except ApiError as error:
-        code = fenced_code(call, error)
-        errors = {(topic.name, index): code for topic in (*topics, *told_of) for index in topic.partitions}
-    return results_of(once_each(partitions) if verify_only else told_of, errors)
+        errors, code = {}, fenced_code(call, error)
+    else:
+        code = ErrorCode.NONE
+    return (yield from results_of(call, once_each(partitions) if verify_only else told_of, errors, code))
+
+
+def named_by(call: Call, topics: Sequence[AddPartitionsToTxnTopic]) -> Turns[dict[TopicPartition, None]]:
+    """The partitions of a request, each once, where it stood first."""
+    named: dict[TopicPartition, None] = {}
+    for topic in topics:
+        for index in topic.partitions:
+            named[topic.name, index] = None
+            if call.has_had_its_turn():
+                yield
+    return named
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
@@ -159,20 +171,21 @@ def unfit(call: Call, one: TopicPartition) -> ErrorCode:
 
 
 def results_of(
-    topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int]
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnTopicResult.Partition(
-                    partition_index=index, partition_error_code=errors.get((topic.name, index), ErrorCode.NONE)
-                )
-                for index in topic.partitions
-            ],
-        )
-        for topic in topics
-    ]
+    call: Call, topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int], others: int
+) -> Turns[list[AddPartitionsToTxnTopicResult]]:
+    """The error of each partition, ``others`` where it has none of its own."""
+    results = []
+    for topic in topics:
+        result = AddPartitionsToTxnTopicResult(name=topic.name)
+        for index in topic.partitions:
+            code = errors.get((topic.name, index), others)
+            result.results_by_partition.append(
+                AddPartitionsToTxnTopicResult.Partition(partition_index=index, partition_error_code=code)
+            )
+            if call.has_had_its_turn():
+                yield
+        results.append(result)
+    return results
 
 
 def fenced_code(call: Call, error: ApiError) -> int:

@@ -46,18 +46,19 @@ def encoder_source(construct: Record, *, in_turns: bool = False) -> Source:
     """The source of an encoder for ``construct``.
 
     ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
-    ``turn`` counts down, and returns what an encoder returns.
+    ``turn`` counts down, and returns what an encoder returns. What it has written is joined before it yields: to do so
+    at the end would take long, as would giving back so many pieces.
     """
     writer = EncoderWriter(in_turns=in_turns)
     source = writer.source
     with source.block("def encode(m):"):
         source.add("out = []", "w = out.append")
         if in_turns:
-            source.add(f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # a generator also without arrays
+            source.add("written = []", f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # also without arrays
         with source.block("try:"):
             writer.record(construct, "m")
             writer.flush()
-            source.add("return b''.join(out)")
+            source.add("return b''.join([*written, *out])" if in_turns else "return b''.join(out)")
         source.add("except Exception:", "    return explain(m)")
     return source
 
@@ -221,7 +222,10 @@ class EncoderWriter:
     def end_of_records(self, number: str) -> None:
         """Yield where enough records were written."""
         if self.in_turns:
-            self.source.add(f"turn -= {number}", "if turn <= 0:", "    yield", f"    turn = {TURN_RECORDS}")
+            self.source.add(
+                f"turn -= {number}", "if turn <= 0:", "    written.append(b''.join(out))", "    out.clear()"
+            )
+            self.source.add("    yield", f"    turn = {TURN_RECORDS}")
 
     def item(self, item: Construct, one: str) -> None:
         """Write one item of an array."""

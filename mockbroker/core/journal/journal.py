@@ -208,8 +208,9 @@ class Journal(Assertions):
         leader_racks = self._leader_racks
         if call.api_key == PRODUCE:
             size = RECORD_BYTES + PRODUCED_BYTES + PRODUCED_PART_BYTES * len(parts)
+            topics = cluster.topics
             for part in parts:
-                if part[0] not in leader_racks:
+                if part[0] not in leader_racks and part[0] in topics:
                     leader_racks[part[0]] = leader_racks_of(cluster, part[0])
         else:
             size = RECORD_BYTES + FETCHED_BYTES + FETCHED_PART_BYTES * len(parts)

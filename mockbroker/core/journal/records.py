@@ -34,6 +34,8 @@ TEXT_BYTES = 64
 
 LARGE_BYTES, MOST_NAMES = 1 << 20, 10_000
 """Of a larger request only so many of its topics or groups, and their errors, are looked at."""
+MOST_LISTED = 50_000
+"""Of an answer so many things are looked at in each of its lists."""
 
 LeaderRacks = dict[str, frozenset[str]]
 
@@ -104,9 +106,9 @@ def observed(outcome: Outcome) -> Observed:
     is_large = len(call.frame) > LARGE_BYTES
     subjects = request_subjects(call, is_large=is_large)
     response = response_of(outcome)
-    errors = error_names(
-        error_codes(shortened(response, MOST_NAMES) if is_large and response is not None else response)
-    )
+    if response is not None and (is_large or call.took_turns):
+        response = shortened(response, MOST_NAMES if is_large else MOST_LISTED)
+    errors = error_names(error_codes(response))
     size = sum(map(len, errors)) + sum(map(len, subjects.groups))
     size += sum(SUBJECT_BYTES + len(name) + sized(partitions) for name, partitions in subjects.topics.items())
     size += len(outcome.reason) if outcome.reason is not None else 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.call import TURN_ITEMS
+from mockbroker.call import QUICK_ITEMS, TURN_ITEMS
 from mockbroker.core.path import LARGE_FRAME_BYTES
 from mockbroker.core.simulation import Simulation
 from protocol.apis.configs import DescribeConfigsRequest
@@ -15,8 +15,15 @@ from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
 from protocol.apis.groups import DescribeGroupsRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
-from protocol.apis.metadata import MetadataRequest
-from protocol.apis.topics import CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest
+from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
+from protocol.apis.produce import ProduceRequest
+from protocol.apis.topics import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteRecordsRequest,
+    DeleteTopicsRequest,
+)
+from protocol.apis.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce
@@ -24,6 +31,7 @@ from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce
 TURNS = 3
 NAMES = [f"none-{number}" for number in range(TURNS * TURN_ITEMS)]
 NUMBERS = range(len(NAMES))
+IDS = [number.to_bytes(16, "big") for number in range(1, len(NAMES))]
 
 
 def list_offsets() -> ListOffsetsRequest:
@@ -51,12 +59,47 @@ def offset_fetch() -> OffsetFetchRequest:
     return OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="g", topics=[topic])])
 
 
+LARGE_TOPICS = [MetadataRequest.Topic(name=f"many-{number}") for number in range(3 * QUICK_ITEMS)]
+
+
+def produce_to_many() -> ProduceRequest:
+    partitions = [ProduceRequest.Topic.Partition(index=number, records=batch(b"")) for number in NUMBERS]
+    return ProduceRequest(acks=1, topic_data=[ProduceRequest.Topic(name="orders", partition_data=partitions)])
+
+
+def add_partitions() -> AddPartitionsToTxnRequest:
+    topic = AddPartitionsToTxnTopic(name="orders", partitions=list(NUMBERS))
+    return AddPartitionsToTxnRequest(v3_and_below_transactional_id="t", v3_and_below_topics=[topic])
+
+
+def create_partitions() -> CreatePartitionsRequest:
+    topics = [CreatePartitionsRequest.Topic(name=name, count=2) for name in NAMES]
+    return CreatePartitionsRequest(topics=topics, timeout_ms=1000)
+
+
 LARGE = {
     "Metadata": (
         MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in NAMES], allow_auto_topic_creation=False),
         9,
         lambda answer: [topic.name for topic in answer.topics] == NAMES,
     ),
+    "Metadata by id": (
+        MetadataRequest(topics=[MetadataRequest.Topic(name=None, topic_id=one) for one in IDS]),
+        12,
+        lambda answer: [topic.topic_id for topic in answer.topics] == IDS,
+    ),
+    "DescribeTopicPartitions": (
+        DescribeTopicPartitionsRequest(topics=[DescribeTopicPartitionsRequest.Topic(name=name) for name in NAMES]),
+        0,
+        lambda answer: [topic.name for topic in answer.topics] == sorted(NAMES),
+    ),
+    "Produce": (produce_to_many(), 9, lambda answer: len(answer.responses[0].partition_responses) == len(NUMBERS)),
+    "AddPartitionsToTxn": (
+        add_partitions(),
+        3,
+        lambda answer: len(answer.results_by_topic_v3_and_below[0].results_by_partition) == len(NUMBERS),
+    ),
+    "CreatePartitions": (create_partitions(), 3, lambda answer: [one.name for one in answer.results] == NAMES),
     "DescribeConfigs": (
         DescribeConfigsRequest(
             resources=[DescribeConfigsRequest.Resource(resource_type=2, resource_name=name) for name in NAMES]
@@ -137,6 +180,31 @@ def test_a_large_frame_that_is_no_request_ends_its_connection(sim):
     client.write(bytes(frame))
     sim.advance(ms=10)
     assert "are not this message" in client.connection.closed
+
+
+def test_of_several_large_requests_one_has_a_turn_at_a_time(sim):
+    request = LARGE["Metadata"][0]
+    tickets = [sim.send(request, version=9) for _ in range(3)]
+    turns = 0
+    while not all(ticket in sim.replies for ticket in tickets):
+        before = len(sim.replies)
+        sim.now_ms = max(sim.now_ms, sim.engine.next_deadline_ms())
+        sim.engine.advance(sim.now_ms)
+        assert len(sim.replies) <= before + 1
+        turns += 1
+    assert turns > len(tickets) * TURNS
+
+
+def test_what_a_large_request_and_its_answer_held_is_given_back_in_turns(sim):
+    client = Client(sim)
+    client.write(client.frame(MetadataRequest(topics=LARGE_TOPICS, allow_auto_topic_creation=False), 9))
+    while not (frames := client.frames()):
+        sim.advance(ms=1)
+    assert frames
+    assert sim.engine.next_deadline_ms() is not None, "there is something to free"
+    assert sim.engine.parked_calls == 0, "for which nobody waits"
+    sim.advance(ms=10 * TURNS)
+    assert sim.engine.next_deadline_ms() is None
 
 
 def test_a_client_that_goes_takes_its_turns_with_it(sim):
