@@ -14,7 +14,7 @@ import gc
 import time
 from typing import Any
 
-LONG_S = 0.02
+LONG_S = 0.01
 LOOK_S = 60.0
 IDLE_SHARE = 0.02  # of a processor; less is little to do
 MOST_LOOKS = 10

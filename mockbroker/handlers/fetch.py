@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
-from mockbroker.call import Call, Part, Turns, Wait, handles
+from mockbroker.call import Call, Part, Turns, Wait, gathered, handles
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -205,12 +205,12 @@ def open_session(call: Call, request: FetchRequest) -> Turns[tuple[FetchSession 
             if call.has_had_its_turn():
                 yield
     if call.version < SESSION_VERSION:
-        return (None, True, without_doubles(named))
+        return (None, True, (yield from without_doubles(call, named)))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
         if request.session_id != NO_SESSION:
             sessions.close(request.session_id)
-        named = without_doubles(named)
+        named = yield from without_doubles(call, named)
         return (None if request.session_epoch == FINAL_EPOCH else sessions.open(by_topic_id, named), True, named)
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id)
     session.update(named, forgotten(request, by_topic_id))
@@ -220,9 +220,13 @@ def open_session(call: Call, request: FetchRequest) -> Turns[tuple[FetchSession 
     return (session, False, list(session.partitions.values()))
 
 
-def without_doubles(named: list[FetchPartition]) -> list[FetchPartition]:
+def without_doubles(call: Call, named: list[FetchPartition]) -> Turns[list[FetchPartition]]:
     """Each partition once, where it stood first and as it was asked for last."""
-    return list({one.key: one for one in named}.values()) if len(named) > 1 else named
+    if len(named) < 2:
+        return named
+    once: dict[tuple[TopicKey, int], FetchPartition] = {}
+    yield from gathered(call, named, lambda some: once.update([(one.key, one) for one in some]))
+    return list(once.values())
 
 
 def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicKey, int]]:
