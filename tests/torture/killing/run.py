@@ -95,11 +95,11 @@ class Life:
         if kind != "killed":
             damage += tear(self.server.data, self.rng)
         before = time.monotonic()
-        self.server.start()
-        figures.slowest_start_s = max(figures.slowest_start_s, time.monotonic() - before)
-        self.observed.look(self.server.bootstrap)
-        self._work_on(20)
         try:
+            self.server.start()
+            figures.slowest_start_s = max(figures.slowest_start_s, time.monotonic() - before)
+            self.observed.look(self.server.bootstrap)
+            self._work_on(20)
             self.check()
         except AssertionError as error:
             error.add_note("damaged: " + "; ".join(damage))

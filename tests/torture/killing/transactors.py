@@ -8,6 +8,7 @@ written, ours as Apache Kafka's: the transaction that is told as committed lacks
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -65,7 +66,7 @@ class Transactor(Workload):
             self._is_paused.set()
         elif word == "anew":
             self.fresh_starts += 1
-            self.note = rest
+            print(f"{self.name} begins anew: {self.note}; then {rest}", file=sys.stderr, flush=True)
         elif word == "note":
             self.note = rest
         else:
