@@ -17,6 +17,7 @@ KINDS = {
     "memory": "records without end",
     "control": "the control API beside clients",
     "hostile": "hostile load beside a good client",
+    "tls": "hostile handshakes and records beside a good client with TLS",
 }
 
 

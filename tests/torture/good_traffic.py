@@ -1,8 +1,9 @@
 """A good client beside hostile ones, as a process of its own: writes, measures how long each record takes, reads all.
 
-``python -m tests.torture.good_traffic SERVERS TOPIC`` writes a hundred records a second, each acknowledged by all in
-sync, and takes commands by lines: ``window`` answers with the figures since the last one, ``end`` reads the topic from
-its beginning and answers with what is missing or doubled. Answers are lines of JSON.
+``python -m tests.torture.good_traffic SERVERS TOPIC [PROPERTIES]`` writes a hundred records a second, each acknowledged
+by all in sync, and takes commands by lines: ``window`` answers with the figures since the last one, ``end`` reads the
+topic from its beginning and answers with what is missing or doubled. Answers are lines of JSON. PROPERTIES is a file of
+librdkafka's settings, for a cluster that asks for them.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ class Window(NamedTuple):
 class Writer(threading.Thread):
     """Writes numbered records until it is stopped; ``acknowledged`` has the numbers that were taken."""
 
-    def __init__(self, servers: str, topic: str) -> None:
+    def __init__(self, servers: str, topic: str, properties: dict[str, str]) -> None:
         super().__init__(daemon=True)
         from confluent_kafka import Producer
 
         self._topic = topic
         self._producer = Producer(
             {
+                **properties,
                 "bootstrap.servers": servers,
                 "client.id": "good",
                 "enable.idempotence": True,
@@ -95,11 +97,12 @@ class Writer(threading.Thread):
         return taken
 
 
-def read_all(servers: str, topic: str, expected: set[int]) -> Counter[int]:
+def read_all(servers: str, topic: str, expected: set[int], properties: dict[str, str]) -> Counter[int]:
     """How often each number is in the topic."""
     from confluent_kafka import Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "good", "enable.auto.commit": False, "log_level": 0})
+    own = {"bootstrap.servers": servers, "group.id": "good", "enable.auto.commit": False, "log_level": 0}
+    consumer = Consumer({**properties, **own})
     partitions = consumer.list_topics(topic).topics[topic].partitions
     consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
     ends = {index: consumer.get_watermark_offsets(TopicPartition(topic, index))[1] for index in partitions}
@@ -117,8 +120,10 @@ def read_all(servers: str, topic: str, expected: set[int]) -> Counter[int]:
     return found
 
 
-def main(servers: str, topic: str) -> None:
-    writer = Writer(servers, topic)
+def main(servers: str, topic: str, file: str | None = None) -> None:
+    lines = [] if file is None else Path(file).read_text(encoding="utf-8").splitlines()
+    properties = {name: value for name, _, value in (line.partition("=") for line in lines)}
+    writer = Writer(servers, topic, properties)
     writer.start()
     for line in sys.stdin:
         if line.strip() == "window":
@@ -127,7 +132,7 @@ def main(servers: str, topic: str) -> None:
             break
     writer.stop()
     expected = set(writer.acknowledged)
-    found = read_all(servers, topic, expected)
+    found = read_all(servers, topic, expected, properties)
     told = {
         "acknowledged": len(expected),
         "missing": len(expected - found.keys()),
@@ -160,9 +165,11 @@ class GoodTraffic:
 
 
 @contextmanager
-def good_traffic(servers: str, topic: str) -> Iterator[GoodTraffic]:
+def good_traffic(servers: str, topic: str, properties: Path | None = None) -> Iterator[GoodTraffic]:
     """A good client at work."""
     command = [sys.executable, "-m", "tests.torture.good_traffic", servers, topic]
+    if properties is not None:
+        command.append(str(properties))
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield GoodTraffic(process)

@@ -157,7 +157,8 @@ def beside_a_good_client(load: Load) -> Callable[[Target], None]:
     """An attack that lasts as long as it is measured what a good client notices."""
 
     def attack(target: Target) -> None:
-        with good_traffic(",".join(target.addresses), TOPIC) as good:
+        properties = None if target.security_dir is None else target.security_dir / "librdkafka.properties"
+        with good_traffic(",".join(target.addresses), TOPIC, properties) as good:
             time.sleep(2)  # the first records find nothing compiled yet
             good.window()
             time.sleep(CALM_S)
@@ -181,13 +182,13 @@ def beside_a_good_client(load: Load) -> Callable[[Target], None]:
 
 def fill(target: Target) -> None:
     """Have the other topic hold 20 MB; its leader is the broker that is attacked."""
-    with Client(target.address) as client:
+    with Client(target.address, tls=target.tls) as client:
         answer = client.ask(MetadataRequest(topics=[MetadataRequest.Topic(name=LARGE)]), 9)
     leader = answer.topics[0].partitions[0].leader_id
     target.addresses.insert(0, next(f"{one.host}:{one.port}" for one in answer.brokers if one.node_id == leader))
     partition = ProduceRequest.Topic.Partition(index=0, records=build_batch([Record(value=bytes(900_000))]))
     topic = ProduceRequest.Topic(name=LARGE, partition_data=[partition])
-    with Client(target.address) as client:
+    with Client(target.address, tls=target.tls) as client:
         for _ in range(23):
             client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]), 9)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -57,13 +58,15 @@ HEADING = (
 class Client:
     """A raw connection that sends frames as they are and reads answers one by one."""
 
-    def __init__(self, address: str, *, receive_bytes: int | None = None) -> None:
+    def __init__(self, address: str, *, receive_bytes: int | None = None, tls: ssl.SSLContext | None = None) -> None:
         host, port = address.rsplit(":", 1)
         self.socket = socket.socket()
         if receive_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.socket.settimeout(ANSWER_S)
         self.socket.connect((host, int(port)))
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         self.sent_bytes = 0
 
     def __enter__(self) -> Self:
@@ -105,9 +108,9 @@ def request_bytes(request: Any, version: int, client_id: str = "torture", correl
 class GoodClient(threading.Thread):
     """Asks for ApiVersions again and again by a connection of its own; ``longest_ms`` is how long it waited at most."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         super().__init__(daemon=True)
-        self._client = Client(address)
+        self._client = Client(address, tls=tls)
         self._question = request_bytes(ApiVersionsRequest(), 0)
         self._ended = threading.Event()
         self._client.send(self._question)
@@ -133,7 +136,10 @@ class GoodClient(threading.Thread):
 
 @dataclass
 class Target:
-    """A server of its own for one attack. ``clients`` are closed at its end, before what is left is measured."""
+    """A server of its own for one attack. ``clients`` are closed at its end, before what is left is measured.
+
+    ``security_dir`` has what clients need where the server speaks TLS.
+    """
 
     addresses: list[str]
     process_id: int
@@ -141,6 +147,17 @@ class Target:
     control: str | None = None
     clients: list[Client] = field(default_factory=list)
     note: str = ""
+    security_dir: Path | None = None
+    most_files: int = 0
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """What a client connects with that the server trusts; None without TLS."""
+        if self.security_dir is None:
+            return None
+        context = ssl.create_default_context(cafile=self.security_dir / "ca.pem")
+        context.load_cert_chain(self.security_dir / "client.pem", self.security_dir / "client-key.pem")
+        return context
 
     @property
     def address(self) -> str:
@@ -173,6 +190,10 @@ class Target:
                 return
             before = now
 
+    def open_files(self) -> int:
+        """How many files and sockets the server has open."""
+        return sum(1 for _ in Path(f"/proc/{self.process_id}/fd").iterdir())
+
     def processor_ticks(self) -> int:
         fields = Path(f"/proc/{self.process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
@@ -195,7 +216,10 @@ def target(options: Sequence[str]) -> Iterator[Target]:
     """One broker, which every attack can take for the leader of all."""
     with serve_process("--brokers", "1", *options) as served, ExitStack() as held:
         addresses = served.ready["bootstrap_servers"].split(",")
-        yield Target(addresses, served.process.pid, held, served.ready["control"])
+        folder = served.ready.get("security_dir")
+        attacked = Target(addresses, served.process.pid, held, served.ready["control"])
+        attacked.security_dir = None if folder is None else Path(folder)
+        yield attacked
 
 
 @contextmanager
@@ -204,7 +228,7 @@ def measured(attacked: Target, attack: str) -> Iterator[list[Figures]]:
     figures: list[Figures] = []
     sent, before, ticks = attacked.sent_bytes, attacked.memory_mb(), attacked.processor_ticks()
     attacked.forget_peak()
-    good = GoodClient(attacked.address)
+    good = GoodClient(attacked.address, attacked.tls)
     good.start()
     try:
         yield figures
