@@ -37,7 +37,7 @@ END_OF_PART = "\x01"
 Exchange = Generator[bytes, bytes, None]
 
 
-class LoginError(Exception):
+class LoginError(ValueError):
     """The settings say no login, or the broker proves nothing; the text repeats no secret."""
 
 

@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 
-from kafka_rack.cli import UsageError, environment
+from kafka_rack.cli import CommandError, UsageError, environment
 from kafka_rack.cli.client_settings import ClientSettings, client_settings_in
 from kafka_rack.cli.live_cluster import addresses_of
+from kafka_rack.cli.login import Exchange, Login
 from kafka_rack.cli.security_folder import security_folder
 from kafka_rack.cli.serving import (
     CAPTURE_BYTES,
@@ -91,10 +93,14 @@ def run(arguments: argparse.Namespace) -> int:
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
     from mockbroker.adapters.proxy.server import KafkaProxy
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamSettings
 
     upstream = UpstreamSettings(
-        servers, settings.tls, settings.login, settings.client_id, settings.timeout_s or DEFAULT_TIMEOUT_S
+        servers,
+        settings.tls,
+        login_of(arguments.command_config, settings),
+        settings.client_id,
+        settings.timeout_s or DEFAULT_TIMEOUT_S,
     )
 
     proxy = KafkaProxy(
@@ -112,7 +118,36 @@ def run(arguments: argparse.Namespace) -> int:
     for fault in faults:
         proxy.faults.add(fault)
     with security_folder(None, tls=False) as folder:
-        return run_made(proxy, arguments, token, folder, loop_factory)
+        try:
+            return run_made(proxy, arguments, token, folder, loop_factory)
+        except UpstreamError as error:
+            raise CommandError(str(error)) from None
+
+
+class CurrentLogin:
+    """Who logs in as a file says it at the time: a token in it, or made by it, does not last as long as the proxy."""
+
+    def __init__(self, path: str, login: Login) -> None:
+        self._path, self._login = path, login
+
+    @property
+    def mechanism(self) -> str:
+        """Kafka's name of the mechanism."""
+        return self._login.mechanism
+
+    def exchange(self) -> Exchange:
+        """The tokens of one login. Raises ValueError, as it goes on: it cannot be gone on with."""
+        with suppress(UsageError):  # of a file that is half written the one before counts
+            self._login = client_settings_in(self._path).login or self._login
+        return self._login.exchange()
+
+    def __str__(self) -> str:
+        return str(self._login)
+
+
+def login_of(path: str | None, settings: ClientSettings) -> CurrentLogin | None:
+    """Who the proxy is, where the cluster asks."""
+    return None if path is None or settings.login is None else CurrentLogin(path, settings.login)
 
 
 def racks_from(text: str | None) -> dict[int, str | None]:

@@ -159,7 +159,7 @@ class Connection:
         """Say what TLS has to do with it: a broker may refuse our certificate after the handshake."""
         import ssl
 
-        from kafka_rack.cli.client_tls import tls_trouble
+        from mockbroker.adapters.tls.troubles import tls_trouble
 
         if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
             raise CommandError(f"{self.name}: {tls_trouble(error)}") from None
@@ -233,7 +233,7 @@ class Connection:
         except (ssl.SSLEOFError, ConnectionError):
             reason = f"closed the connection at the TLS handshake; {self._doubt()}"
         except ssl.SSLError as error:
-            from kafka_rack.cli.client_tls import tls_trouble
+            from mockbroker.adapters.tls.troubles import tls_trouble
 
             reason = tls_trouble(error)
         except OSError as error:

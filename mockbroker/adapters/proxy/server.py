@@ -33,6 +33,8 @@ LOOK_S = 30.0
 """Between two looks at all brokers and topics of the real cluster."""
 AGAIN_S = 1.0
 """After one in vain."""
+DOUBTFUL = 2
+"""How often in a row a cluster may say what hardly changes: a broker that goes down may have said it once."""
 REFUSAL = (
     "a proxy does not change the real cluster: Kafka's own tools do that; here brokers and racks can be stopped for "
     "clients, and faults act on their connections"
@@ -139,15 +141,16 @@ class KafkaProxy(ServedCluster):
         raise ValueError(REFUSAL)
 
     async def _first_answer(self) -> tuple[Any, int]:
-        """What the real cluster says of itself, once it answers. Raises UpstreamError: it did not in time."""
+        """What the real cluster says of itself, once it answers. Raises UpstreamError: it did not, or never will."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._wait_s
-        is_told = False
+        is_told, doubtful = False, 0
         while True:
             try:
                 return await self._link.metadata()
             except UpstreamError as error:
-                if loop.time() >= ends_at:
+                doubtful = doubtful + 1 if error.is_doubtful else 0
+                if error.is_final or doubtful == DOUBTFUL or loop.time() >= ends_at:
                     raise
                 if not is_told:
                     log.warning("waiting up to %g s for the real cluster: %s", self._wait_s, error)

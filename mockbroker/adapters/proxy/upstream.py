@@ -7,6 +7,7 @@ own.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -23,10 +24,21 @@ from protocol.headers import read_response, request_frame
 SOFTWARE = "kafka-rack"
 LARGEST_ANSWER = 2**31 - 1
 NO_AUTO_CREATION_VERSION = 4
+HTTP = b"HTTP"
+TLS_ALERT, TLS_HANDSHAKE, TLS_MAJOR = 0x15, 0x16, 3
+"""What an answer begins with that is TLS, where Kafka's has the high bytes of a length."""
+PLAIN_ANSWER_BYTES = 8  # length and correlation id
 
 
 class UpstreamError(Exception):
-    """The real cluster cannot be asked; the text says where and why, in one line."""
+    """The real cluster cannot be asked; the text says where and why, in one line.
+
+    ``is_final`` where it would be no different later, as with a wrong password; ``is_doubtful`` where that is likely.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = False, is_doubtful: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final, self.is_doubtful = is_final, is_doubtful
 
 
 class Login(Protocol):
@@ -37,7 +49,7 @@ class Login(Protocol):
         """Kafka's name of the mechanism."""
 
     def exchange(self) -> Generator[bytes, bytes, None]:
-        """One login."""
+        """One login. Raises ValueError, as it goes on: the broker proves nothing, or asks for what cannot be."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class UpstreamLink:
     async def _ask_metadata(self) -> tuple[Any, int]:
         version = self._version_for(MetadataRequest)
         if version is None:
-            raise UpstreamError(f"{self._name}: serves no version of Metadata that we know")
+            raise UpstreamError(f"{self._name}: serves no version of Metadata that we know", is_final=True)
         request = MetadataRequest(topics=[] if version == 0 else None)
         if version >= NO_AUTO_CREATION_VERSION:
             request.allow_auto_topic_creation = False
@@ -108,16 +120,16 @@ class UpstreamLink:
 
     async def _open(self) -> None:
         """Connect to the first that can be reached. Raises UpstreamError, with what was said by each."""
-        problems: dict[str, None] = {}
+        problems: dict[str, UpstreamError] = {}
         for host, port in dict.fromkeys([*self._known(), *self.settings.servers]):
             try:
                 await self._connect(host, port)
             except UpstreamError as error:
-                problems[str(error)] = None
+                problems[str(error)] = error
                 await self.close()
             else:
                 return
-        raise UpstreamError("; ".join(problems))
+        raise UpstreamError("; ".join(problems), is_final=any(error.is_final for error in problems.values()))
 
     async def _connect(self, host: str, port: int) -> None:
         self._name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -127,8 +139,47 @@ class UpstreamLink:
             self._reader, self._writer = await asyncio.wait_for(opening, timeout_s)
         except TimeoutError:
             raise UpstreamError(f"{self._name}: cannot be reached within {timeout_s:g} s") from None
+        except ssl.SSLError as error:
+            if isinstance(error, ssl.SSLEOFError):
+                await self._raise_if_plaintext(host, port)
+            raise self._tls_problem(error) from None
         except (OSError, UnicodeError) as error:
+            if tls is not None and isinstance(error, ConnectionError):
+                await self._raise_if_plaintext(host, port)
             raise UpstreamError(f"{self._name}: cannot be reached: {reason_of(error)}") from None
+        await self._negotiate()
+        if self.settings.login is not None:
+            await self._log_in(self.settings.login)
+
+    async def _raise_if_plaintext(self, host: str, port: int) -> None:
+        """Raises UpstreamError: whoever hung up on a TLS handshake speaks Kafka without TLS."""
+        reader, writer = None, None
+        try:
+            opening = asyncio.open_connection(host, port)
+            reader, writer = await asyncio.wait_for(opening, self.settings.timeout_s)
+            writer.write(request_frame(ApiVersionsRequest(), 0, correlation_id=1, client_id=self.settings.client_id))
+            head = await asyncio.wait_for(reader.readexactly(PLAIN_ANSWER_BYTES), self.settings.timeout_s)
+        except (OSError, asyncio.IncompleteReadError):  # TimeoutError is one
+            return
+        finally:
+            if writer is not None:
+                writer.close()
+        if int.from_bytes(head[4:]) == 1:
+            raise UpstreamError(
+                f"{self._name}: it does not speak TLS; is it a listener of PLAINTEXT or SASL_PLAINTEXT?", is_final=True
+            )
+
+    def _tls_problem(self, error: ssl.SSLError) -> UpstreamError:
+        """What TLS has to do with it."""
+        from mockbroker.adapters.tls.troubles import tls_trouble
+
+        if isinstance(error, ssl.SSLEOFError):
+            return UpstreamError(f"{self._name}: closed the connection at the TLS handshake")
+        return UpstreamError(f"{self._name}: {tls_trouble(error)}", is_final=True)
+
+    async def _negotiate(self) -> None:
+        """Learn which versions the broker speaks."""
+        self._versions = {}
         version: int = ApiVersionsRequest.valid_versions.highest  # type: ignore[attr-defined]
         while True:
             answer = await self._ask(
@@ -140,17 +191,27 @@ class UpstreamLink:
             if answer.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
                 raise UpstreamError(f"{self._name}: ApiVersions failed: {error_name(answer.error_code)}")
             version = min(version - 1, self._versions.get(18, (0, 0))[1])
-        if self.settings.login is not None:
-            await self._log_in(self.settings.login)
 
     async def _log_in(self, login: Login) -> None:
         version, step = self._version_for(SaslHandshakeRequest), self._version_for(SaslAuthenticateRequest)
         if version is None or step is None:
-            raise UpstreamError(f"{self._name}: does not serve SaslAuthenticate (Kafka 1.0); nobody can log in")
+            raise UpstreamError(
+                f"{self._name}: does not serve SaslAuthenticate (Kafka 1.0); nobody can log in", is_final=True
+            )
         answer = await self._ask(SaslHandshakeRequest(mechanism=login.mechanism), version)
+        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            raise UpstreamError(
+                f"{self._name}: asks nobody to log in; --command-config says security.protocol="
+                f"{'SASL_PLAINTEXT' if self.settings.tls is None else 'SASL_SSL'}, but "
+                f"{'PLAINTEXT' if self.settings.tls is None else 'SSL'} is due",
+                is_final=True,
+            )
         if answer.error_code:
             has = f"; it has {', '.join(answer.mechanisms)}" if answer.mechanisms else ""
-            raise UpstreamError(f"{self._name}: no login by {login.mechanism}: {error_name(answer.error_code)}{has}")
+            raise UpstreamError(
+                f"{self._name}: no login as {login}: SaslHandshake failed: {error_name(answer.error_code)}{has}",
+                is_final=True,
+            )
         exchange = login.exchange()
         try:
             token = next(exchange)
@@ -158,10 +219,14 @@ class UpstreamLink:
                 said = await self._ask(SaslAuthenticateRequest(auth_bytes=token), step)
                 if said.error_code:
                     message = f": {said.error_message}" if said.error_message else ""
-                    raise UpstreamError(f"{self._name}: no login: {error_name(said.error_code)}{message}")
+                    raise UpstreamError(
+                        f"{self._name}: no login as {login}: {error_name(said.error_code)}{message}", is_final=True
+                    )
                 token = exchange.send(bytes(said.auth_bytes))
         except StopIteration:
             return
+        except ValueError as error:
+            raise UpstreamError(f"{self._name}: no login as {login}: {error}", is_final=True) from None
 
     def _version_for(self, request_class: Any) -> int | None:
         """The newest version of an API that both sides speak."""
@@ -181,22 +246,55 @@ class UpstreamLink:
         try:
             self._writer.write(frame)
             head = await asyncio.wait_for(self._reader.readexactly(4), self.settings.timeout_s)
-            size = int.from_bytes(head, signed=True)
-            if not 4 <= size <= LARGEST_ANSWER or head[:1] in (b"\x15", b"\x16"):
-                raise UpstreamError(f"{self._name}: answered {name} with what is no Kafka")
+            size = self._size(name, head)
             data = await asyncio.wait_for(self._reader.readexactly(size), self.settings.timeout_s)
             header, answer = read_response(data, type(request).api_key, version)
         except TimeoutError:
             raise UpstreamError(f"{self._name}: no answer to {name} within {self.settings.timeout_s:g} s") from None
-        except (asyncio.IncompleteReadError, OSError) as error:
-            raise UpstreamError(f"{self._name}: the connection ended at {name}: {reason_of(error)}") from None
+        except ssl.SSLError as error:
+            if isinstance(error, ssl.SSLEOFError):
+                raise self._hung_up(name, "closed") from None
+            raise self._tls_problem(error) from None
+        except asyncio.IncompleteReadError:
+            raise self._hung_up(name, "closed") from None
+        except OSError as error:
+            raise self._hung_up(name, reason_of(error)) from None
         except ProtocolError as error:
             raise UpstreamError(f"{self._name}: answered {name} with what cannot be read: {error}") from None
         if header.correlation_id != self._correlation_id:
             raise UpstreamError(f"{self._name}: answered {header.correlation_id}, but {self._correlation_id} was due")
         return answer
 
+    def _hung_up(self, name: str, reason: str) -> UpstreamError:
+        """The connection ended where an answer should have come."""
+        if self.settings.login is None and self._versions:  # it has told these, as it does before a login
+            is_last = name == "Metadata"
+            return UpstreamError(
+                f"{self._name}: the connection ended at {name}: {reason}; does it ask for a login, by SASL? "
+                "--command-config says who the proxy is",
+                is_doubtful=is_last,
+            )
+        return UpstreamError(f"{self._name}: the connection ended at {name}: {reason}")
+
+    def _size(self, name: str, head: bytes) -> int:
+        """The length of an answer. Raises UpstreamError, which says what is spoken instead of Kafka."""
+        if head == HTTP:
+            raise UpstreamError(f"{self._name}: speaks HTTP, not Kafka", is_final=True)
+        if head[0] in (TLS_ALERT, TLS_HANDSHAKE) and head[1] == TLS_MAJOR:
+            raise UpstreamError(
+                f"{self._name}: speaks TLS; give the address of a listener for plaintext, or set security.protocol to "
+                "SSL or SASL_SSL in the file of --command-config",
+                is_final=True,
+            )
+        size = int.from_bytes(head, signed=True)
+        if not 4 <= size <= LARGEST_ANSWER:
+            raise UpstreamError(f"{self._name}: answered {name} with a length of {size} bytes; it does not speak Kafka")
+        return size
+
 
 def reason_of(error: BaseException) -> str:
     """Why, in the system's own words and without its number."""
+    number = getattr(error, "errno", None)
+    if isinstance(error, ConnectionError) and number:  # asyncio's own words are others
+        return os.strerror(number)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
