@@ -5,19 +5,26 @@
 ...     cluster.stop_rack("a")
 [0]
 
-In a coroutine ``async with`` runs it in the event loop that is there.
+In a coroutine ``async with`` runs it in the event loop that is there. ``KafkaProxy`` is the same before a cluster that
+really runs.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.blocking import BlockingKafkaProxy, BlockingMockCluster
+    from mockbroker.adapters.proxy.server import KafkaProxy
     from mockbroker.adapters.server import MockCluster
 
-__all__ = ["BlockingMockCluster", "MockCluster"]
+__all__ = ["BlockingKafkaProxy", "BlockingMockCluster", "KafkaProxy", "MockCluster"]
 
 if not TYPE_CHECKING:  # else every name would be there for a type checker, misspelt ones too
-    _MODULES = {"BlockingMockCluster": "mockbroker.adapters.blocking", "MockCluster": "mockbroker.adapters.server"}
+    _MODULES = {
+        "BlockingKafkaProxy": "mockbroker.adapters.blocking",
+        "BlockingMockCluster": "mockbroker.adapters.blocking",
+        "KafkaProxy": "mockbroker.adapters.proxy.server",
+        "MockCluster": "mockbroker.adapters.server",
+    }
 
     def __getattr__(name: str) -> object:
         """Load a class when it is asked for."""

@@ -19,6 +19,7 @@ from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic, make_layo
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 from kafka_rack.reassignment.throttles import MoveUnderWay
+from mockbroker.adapters.proxy.bootstrap import servers_in
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.metadata import MetadataRequest
@@ -354,19 +355,10 @@ def addresses_of(text: str) -> list[tuple[str, int]]:
     >>> addresses_of("localhost:9092, [::1]:9093")
     [('localhost', 9092), ('::1', 9093)]
     """
-    found = []
-    for word in text.split(","):
-        host, _, port = word.strip().rpartition(":")
-        if (
-            not host
-            or not port.isdecimal()
-            or len(port) > 5
-            or not 0 < int(port) < 1 << 16
-            or (":" in host and host[0] != "[")
-        ):
-            raise UsageError(f"--bootstrap-server {text}: {word.strip()!r}, but host:port is due")
-        found.append((host.strip("[]"), int(port)))
-    return list(dict.fromkeys(found))
+    try:
+        return servers_in(text)
+    except ValueError as error:
+        raise UsageError(f"--bootstrap-server {error}") from None
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, required: bool) -> None:

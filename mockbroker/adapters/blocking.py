@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from mockbroker.adapters.blocking_journal import BlockingJournal, BlockingTraffic
 from mockbroker.adapters.ending import FINISH_S
@@ -14,10 +15,13 @@ from mockbroker.core.commands import Result, StateCommands
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking_faults import BlockingFaults
+    from mockbroker.adapters.proxy.server import KafkaProxy
+    from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.adapters.server import MockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.state.cluster import Cluster
 
+Served_co = TypeVar("Served_co", bound="ServedCluster", covariant=True)
 
 NOT_RUNNING = "expected a running cluster and another thread than its own, but {}"
 
@@ -63,14 +67,14 @@ class LoopThread:
         await asyncio.sleep(0)  # what was closed last is closed
 
 
-class BlockingMockCluster(StateCommands):
-    """What ``with MockCluster(...) as cluster:`` gives: the commands of ``MockCluster``, for any thread but its own.
+class BlockingCluster(StateCommands, Generic[Served_co]):
+    """A cluster with sockets, ours or a proxy, that runs in a thread of its own: its commands for any other thread.
 
     Each command returns when it has taken effect and raises what it raises there; RuntimeError once the cluster has
     ended. ``journal`` and ``run`` stay readable then.
     """
 
-    def __init__(self, cluster: MockCluster, thread: LoopThread | None = None, *, is_started: bool = False) -> None:
+    def __init__(self, cluster: Served_co, thread: LoopThread | None = None, *, is_started: bool = False) -> None:
         self._cluster = cluster
         self._owns_thread = thread is None
         self._is_closed = False
@@ -103,71 +107,30 @@ class BlockingMockCluster(StateCommands):
             if self._owns_thread:
                 self._thread.end()
 
-    # forks and resets
-
-    def fork(self) -> BlockingMockCluster:
-        """A cluster of its own with the topics, records, committed offsets and configs that there are now, started.
-
-        It runs in the same thread on free ports, with all brokers up, an empty journal and no faults; groups have
-        their offsets but no members. ``close`` ends it, or ``with``; it ends with this one, if not before.
-        """
-
-        async def forked() -> MockCluster:
-            fork = self._cluster.fork()
-            await fork.start()
-            return fork
-
-        return BlockingMockCluster(self._wait_for(forked()), self._thread, is_started=True)
-
-    def reset(self) -> None:
-        """Make the cluster what it was when it started, on the same ports; connections are closed."""
-        self._wait_for(self._cluster.reset())
-
     # what a test asks
 
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
-        return self.run(lambda cluster: cluster.bootstrap_servers)
+        return self.run(servers_of)
 
     def bootstrap_servers_for(self, rack: str) -> str:
         """The same for clients of one rack: its own listeners where there is one listener per rack."""
-        return self.run(lambda cluster: cluster.bootstrap_servers_for(rack))
-
-    def client_settings(
-        self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
-    ) -> dict[str, Any]:
-        """What a client needs to reach the cluster and to log in, as ``MockCluster.client_settings`` gives it."""
-        return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
-
-    @property
-    def kept(self) -> str | None:
-        """What the data directory had when the cluster was built, as ``MockCluster.kept``."""
-        return self._cluster.kept
-
-    @property
-    def tls(self) -> TlsMaterial | None:
-        """The test certificates, as ``MockCluster.tls``."""
-        return self._cluster.tls
-
-    @property
-    def settings_without_effect(self) -> tuple[str, ...]:
-        """The settings that were given, that Kafka has, and that change nothing here; sorted."""
-        return self._cluster.settings_without_effect
+        return self.run(partial(servers_of, rack=rack))
 
     @property
     def journal(self) -> BlockingJournal:
-        """The last calls, as in ``MockCluster.journal``."""
+        """The last calls, and what can be claimed of them; docs/journal.md."""
         return BlockingJournal(self)
 
     @property
     def traffic(self) -> BlockingTraffic:
-        """What goes between racks, as in ``MockCluster.traffic``."""
+        """What goes between racks."""
         return BlockingTraffic(self)
 
     @property
     def faults(self) -> BlockingFaults:
-        """What is to go wrong, as in ``MockCluster.faults``."""
+        """What is to go wrong; docs/faults.md."""
         from mockbroker.adapters.blocking_faults import BlockingFaults
 
         return BlockingFaults(self)
@@ -176,7 +139,7 @@ class BlockingMockCluster(StateCommands):
         """The time of journal entries, in ms since 1970, that never goes back."""
         return self._cluster.now_ms()
 
-    def run(self, function: Callable[[MockCluster], Result]) -> Result:
+    def run(self, function: Callable[[Served_co], Result]) -> Result:
         """What ``function(cluster)`` gives, called in the cluster's thread, so that nothing changes meanwhile.
 
         This is the way to look at ``cluster.state``. No request is served until it returns, so give back values.
@@ -194,10 +157,6 @@ class BlockingMockCluster(StateCommands):
         self._wait_for(self._cluster.metadata_propagated())
 
     # commands
-
-    def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
-        """In ZooKeeper mode change what a broker runs from its next start on. Raises ValueError."""
-        self.run(lambda cluster: cluster.configure_broker(broker_id, emulate=emulate, protocol=protocol))
 
     def stop_broker(self, broker_id: int) -> bool:
         """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
@@ -239,3 +198,67 @@ class BlockingMockCluster(StateCommands):
             command.close()
             raise RuntimeError(NOT_RUNNING.format("the cluster has ended"))
         return self._thread.wait_for(command)
+
+
+class BlockingMockCluster(BlockingCluster["MockCluster"]):
+    """What ``with MockCluster(...) as cluster:`` gives: the commands of ``MockCluster``, for any thread but its own."""
+
+    # forks and resets
+
+    def fork(self) -> BlockingMockCluster:
+        """A cluster of its own with the topics, records, committed offsets and configs that there are now, started.
+
+        It runs in the same thread on free ports, with all brokers up, an empty journal and no faults; groups have
+        their offsets but no members. ``close`` ends it, or ``with``; it ends with this one, if not before.
+        """
+
+        async def forked() -> MockCluster:
+            fork = self._cluster.fork()
+            await fork.start()
+            return fork
+
+        return BlockingMockCluster(self._wait_for(forked()), self._thread, is_started=True)
+
+    def reset(self) -> None:
+        """Make the cluster what it was when it started, on the same ports; connections are closed."""
+        self._wait_for(self._cluster.reset())
+
+    # what a test asks
+
+    def client_settings(
+        self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
+    ) -> dict[str, Any]:
+        """What a client needs to reach the cluster and to log in, as ``MockCluster.client_settings`` gives it."""
+        return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
+
+    @property
+    def kept(self) -> str | None:
+        """What the data directory had when the cluster was built, as ``MockCluster.kept``."""
+        return self._cluster.kept
+
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, as ``MockCluster.tls``."""
+        return self._cluster.tls
+
+    @property
+    def settings_without_effect(self) -> tuple[str, ...]:
+        """The settings that were given, that Kafka has, and that change nothing here; sorted."""
+        return self._cluster.settings_without_effect
+
+    # commands
+
+    def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
+        """In ZooKeeper mode change what a broker runs from its next start on. Raises ValueError."""
+        self.run(lambda cluster: cluster.configure_broker(broker_id, emulate=emulate, protocol=protocol))
+
+
+class BlockingKafkaProxy(BlockingCluster["KafkaProxy"]):
+    """What ``with KafkaProxy(...) as proxy:`` gives: the commands of ``KafkaProxy``, for any thread but its own."""
+
+    _cluster: KafkaProxy
+
+
+def servers_of(cluster: ServedCluster, rack: str | None = None) -> str:
+    """The addresses of all brokers, or those for clients of a rack."""
+    return cluster.bootstrap_servers if rack is None else cluster.bootstrap_servers_for(rack)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 from mockbroker.core.faults import Fault, FaultHandle
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.blocking import BlockingCluster
+    from mockbroker.adapters.served_cluster import ServedCluster
 
 
 class BlockingFaultHandle:
     """A fault that was set, as ``FaultHandle``; each look at it is one at a moment in which the cluster rests."""
 
-    def __init__(self, cluster: BlockingMockCluster, handle: FaultHandle) -> None:
+    def __init__(self, cluster: BlockingCluster[ServedCluster], handle: FaultHandle) -> None:
         self._cluster, self._handle = cluster, handle
 
     def __repr__(self) -> str:
@@ -70,7 +71,7 @@ class BlockingFaultHandle:
 class BlockingFaults:
     """What is to go wrong, as ``Faults`` has it; each change has taken effect when its command returns."""
 
-    def __init__(self, cluster: BlockingMockCluster) -> None:
+    def __init__(self, cluster: BlockingCluster[ServedCluster]) -> None:
         self._cluster = cluster
 
     def __iter__(self) -> Iterator[BlockingFaultHandle]:

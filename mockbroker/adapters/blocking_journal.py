@@ -10,13 +10,14 @@ from mockbroker.core.journal.journal import Assertions
 
 if TYPE_CHECKING:
     from kafka_rack.locality.prices import Prices
-    from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.blocking import BlockingCluster
+    from mockbroker.adapters.served_cluster import ServedCluster
 
 
 class BlockingJournal(Assertions):
     """The last calls, oldest first, as ``Journal`` has them; each method looks while the cluster serves nobody."""
 
-    def __init__(self, cluster: BlockingMockCluster) -> None:
+    def __init__(self, cluster: BlockingCluster[ServedCluster]) -> None:
         self._cluster = cluster
 
     @property
@@ -72,7 +73,7 @@ class BlockingJournal(Assertions):
 class BlockingTraffic:
     """What went between racks, as ``Traffic`` has it."""
 
-    def __init__(self, cluster: BlockingMockCluster) -> None:
+    def __init__(self, cluster: BlockingCluster[ServedCluster]) -> None:
         self._cluster = cluster
 
     def snapshot(self, prices: Prices | None = None, now_ms: int | None = None) -> dict[str, Any]:

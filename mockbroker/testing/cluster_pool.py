@@ -19,12 +19,15 @@ from mockbroker.testing.marker import (
     cluster_options,
     marked,
 )
+from mockbroker.testing.proxy_pool import ProxyPool
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mockbroker.adapters.blocking import BlockingMockCluster, LoopThread
+    from mockbroker.adapters.blocking import BlockingCluster, BlockingKafkaProxy, BlockingMockCluster, LoopThread
     from mockbroker.adapters.blocking_faults import BlockingFaultHandle
+    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.testing.pytest_plugin import Seed
 
 POOL = pytest.StashKey["ClusterPool"]()
@@ -41,7 +44,7 @@ class UsedCluster:
     ``others_faults`` are not the test's to answer for, None where all are.
     """
 
-    cluster: BlockingMockCluster
+    cluster: BlockingCluster[ServedCluster]
     mark: int = 0
     others_faults: frozenset[BlockingFaultHandle] | None = None
 
@@ -63,6 +66,7 @@ class ClusterPool:
     """
 
     factory: ClusterFactory = field(init=False)
+    proxies: ProxyPool = field(init=False)
     _thread: LoopThread | None = None
     _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | BaseException] = field(default_factory=dict)
     _shared: dict[tuple[str, Seed | None, str], BlockingMockCluster] = field(default_factory=dict)
@@ -73,6 +77,7 @@ class ClusterPool:
 
     def __post_init__(self) -> None:
         self.factory = ClusterFactory(self)
+        self.proxies = ProxyPool(self.thread)
 
     def load(self) -> None:
         """Load what the first cluster would have to load otherwise."""
@@ -82,7 +87,8 @@ class ClusterPool:
         import mockbroker.state.snapshot  # noqa: F401
 
     def close(self) -> None:
-        """End all clusters."""
+        """End all proxies and clusters."""
+        self.proxies.close()
         for cluster in self._made:
             cluster.close()
         self._made.clear()
@@ -92,7 +98,21 @@ class ClusterPool:
             self._thread.end()
             self._thread = None
 
+    def thread(self) -> LoopThread:
+        """The thread in which all of them run."""
+        from mockbroker.adapters.blocking import LoopThread
+
+        if self._thread is None:
+            self._thread = LoopThread()
+        return self._thread
+
     # clusters
+
+    def proxy_for(self, item: pytest.Item, upstream: UpstreamSettings | str | None) -> BlockingKafkaProxy:
+        """The proxy that a test has by its markers, before the real cluster that they name, or else before this one."""
+        proxy = self.proxies.proxy_for(item, upstream)
+        item.stash.setdefault(USED, []).append(UsedCluster(proxy))
+        return proxy
 
     def cluster_for(self, item: pytest.Item, seed: Seed | None) -> BlockingMockCluster:
         """The cluster that a test has by its markers."""
@@ -136,11 +156,9 @@ class ClusterPool:
         return found
 
     def _make(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
-        from mockbroker.adapters.blocking import BlockingMockCluster, LoopThread
+        from mockbroker.adapters.blocking import BlockingMockCluster
         from mockbroker.adapters.server import MockCluster
 
-        if self._thread is None:
-            self._thread = LoopThread()
         made = MockCluster(
             options.brokers,
             options.racks,
@@ -154,7 +172,7 @@ class ClusterPool:
         )
         for name, arguments in options.topics.items():
             made.create_topic(name, **arguments)
-        cluster = BlockingMockCluster(made, self._thread)
+        cluster = BlockingMockCluster(made, self.thread())
         self._made.append(cluster)
         if seed is None:
             return cluster

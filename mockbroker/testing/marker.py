@@ -1,4 +1,4 @@
-"""What ``@pytest.mark.kafka(...)`` and ``kafka_cluster_factory(...)`` take, checked."""
+"""What the markers ``kafka`` and ``kafka_proxy`` and ``kafka_cluster_factory(...)`` take, checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pytest
 
-MARKER = "kafka"
+MARKER, PROXY_MARKER = "kafka", "kafka_proxy"
 SCOPES = ("function", "module", "session")
 UNFIRED_FAULTS = ("fail", "allow")
 CLUSTER_ARGUMENTS = (
@@ -26,6 +26,7 @@ CLUSTER_ARGUMENTS = (
     "tls",
 )
 MARKER_ARGUMENTS = (*CLUSTER_ARGUMENTS, "scope", "unfired_faults", "topic")
+PROXY_ARGUMENTS = ("bootstrap", "racks", "listener_per_rack")
 TOPIC_ARGUMENTS = ("partitions", "replication_factor", "diskless", "configs")
 DEFAULT_BROKERS = 3
 DEFAULT_RACKS = ("a", "b", "c")
@@ -65,23 +66,60 @@ class Marked:
     topic: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """What a proxy is made with; ``racks`` are node ids with racks."""
+
+    bootstrap: str | None = None
+    racks: tuple[tuple[int, str | None], ...] = ()
+    listener_per_rack: bool = False
+
+
 def marked(item: pytest.Item) -> Marked:
     """What a test's markers say; of several the one nearest to the test, argument by argument. Raises MarkerError."""
-    given: dict[str, Any] = {}
-    for mark in item.iter_markers(MARKER):
-        if mark.args:
-            raise MarkerError(
-                f"@pytest.mark.{MARKER} takes its arguments by name, as brokers=3; got {mark.args[0]!r} without one"
-            )
-        check_names(f"@pytest.mark.{MARKER}", mark.kwargs, MARKER_ARGUMENTS)
-        for name, value in mark.kwargs.items():
-            given.setdefault(name, value)
+    given = arguments_of(item, MARKER, MARKER_ARGUMENTS, "brokers=3")
     of_marker = {name: given.pop(name) for name in ("scope", "unfired_faults", "topic") if name in given}
     checked_choice("scope", of_marker.get("scope", SCOPES[0]), SCOPES)
     checked_choice("unfired_faults", of_marker.get("unfired_faults", UNFIRED_FAULTS[0]), UNFIRED_FAULTS)
     if "topic" in of_marker:
         of_marker["topic"] = topic_arguments("topic", of_marker["topic"])
     return Marked(cluster_options(given), **of_marker)
+
+
+def proxy_marked(item: pytest.Item) -> ProxyOptions:
+    """What a test's markers say of its proxy. Raises MarkerError."""
+    given = arguments_of(item, PROXY_MARKER, PROXY_ARGUMENTS, "bootstrap='staging:9092'")
+    bootstrap = given.get("bootstrap")
+    if bootstrap is not None:
+        from mockbroker.adapters.proxy.bootstrap import servers_in
+
+        try:
+            servers_in(str(bootstrap))
+        except ValueError as error:
+            raise MarkerError(f"bootstrap: {error}") from None
+    racks = given.get("racks", {})
+    if not isinstance(racks, Mapping) or not all(
+        type(number) is int and (rack is None or isinstance(rack, str)) for number, rack in racks.items()
+    ):
+        raise MarkerError(f"racks: expected racks by node id, as {{0: 'a', 1: 'b'}}, got {racks!r}")
+    listener_per_rack = checked_flag("listener_per_rack", given.get("listener_per_rack", False))
+    return ProxyOptions(
+        bootstrap, tuple(sorted((number, rack or None) for number, rack in racks.items())), listener_per_rack
+    )
+
+
+def arguments_of(item: pytest.Item, marker: str, names: tuple[str, ...], example: str) -> dict[str, Any]:
+    """What a test's markers of a name say, the nearest one first. Raises MarkerError."""
+    given: dict[str, Any] = {}
+    for mark in item.iter_markers(marker):
+        if mark.args:
+            raise MarkerError(
+                f"@pytest.mark.{marker} takes its arguments by name, as {example}; got {mark.args[0]!r} without one"
+            )
+        check_names(f"@pytest.mark.{marker}", mark.kwargs, names)
+        for name, value in mark.kwargs.items():
+            given.setdefault(name, value)
+    return given
 
 
 def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.blocking import BlockingKafkaProxy, BlockingMockCluster
     from mockbroker.adapters.blocking_faults import BlockingFaults
     from mockbroker.adapters.blocking_journal import BlockingJournal
+    from mockbroker.adapters.proxy.upstream import UpstreamSettings
     from mockbroker.testing.cluster_pool import ClusterFactory, ClusterPool
     from mockbroker.testing.topic_names import KafkaTopic
 
-MARKER = "kafka"
+MARKER, PROXY_MARKER = "kafka", "kafka_proxy"
+PROXY_BOOTSTRAP = "kafka_proxy_bootstrap"
+PROXY_ENVIRONMENT = "KAFKA_RACK_PROXY_BOOTSTRAP"
 FIXTURES = frozenset(
     {
         "kafka_bootstrap_servers",
@@ -29,14 +32,27 @@ FIXTURES = frozenset(
         "kafka_cluster_factory",
         "kafka_faults",
         "kafka_journal",
+        "kafka_proxy",
         "kafka_topic",
     }
 )
 Seed = Callable[["BlockingMockCluster"], Any]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which real cluster ``kafka_proxy`` stands before."""
+    meaning = f"the real cluster that the proxies of kafka_proxy stand before, HOST:PORT,...; or {PROXY_ENVIRONMENT}"
+    parser.getgroup("kafka-rack").addoption("--kafka-proxy-bootstrap", metavar="HOST:PORT", help=meaning)
+    parser.addini(PROXY_BOOTSTRAP, meaning, default="")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell pytest of the marker."""
+    """Tell pytest of the markers."""
+    config.addinivalue_line(
+        "markers",
+        f"{PROXY_MARKER}(bootstrap='HOST:PORT', racks={{}}, listener_per_rack=False): the proxy that kafka_proxy gives "
+        "(kafka-rack)",
+    )
     config.addinivalue_line(
         "markers",
         f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, settings={{}}, users={{}}, "
@@ -50,12 +66,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     asking = [item for item in items if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))]
     if not asking:
         return
-    from mockbroker.testing.marker import MarkerError, marked
+    from mockbroker.testing.marker import MarkerError, marked, proxy_marked
 
     wrong = []
     for item in asking:
         try:
             marked(item)
+            if "kafka_proxy" in getattr(item, "fixturenames", ()):
+                proxy_marked(item)
         except MarkerError as error:
             wrong.append(f"{item.nodeid}: {error}")
     if wrong:
@@ -109,6 +127,31 @@ def kafka_cluster_factory(_kafka_cluster_pool: ClusterPool) -> ClusterFactory:
     They are closed with the fixture in which they were made, or at the end of the test.
     """
     return _kafka_cluster_pool.factory
+
+
+@pytest.fixture(scope="session")
+def kafka_proxy_upstream(pytestconfig: pytest.Config) -> UpstreamSettings | str | None:
+    """Where the real cluster is, as bootstrap.servers: redefine it for one that a fixture starts.
+
+    It may return ``UpstreamSettings`` as well, where brokers ask for TLS or a login.
+    """
+    import os
+
+    given: str | None = pytestconfig.getoption("kafka_proxy_bootstrap", None)
+    return given or os.environ.get(PROXY_ENVIRONMENT) or pytestconfig.getini(PROXY_BOOTSTRAP) or None
+
+
+@pytest.fixture
+def kafka_proxy(
+    request: pytest.FixtureRequest,
+    _kafka_cluster_pool: ClusterPool,
+    kafka_proxy_upstream: UpstreamSettings | str | None,
+) -> BlockingKafkaProxy:
+    """A proxy before a real cluster, as ``@pytest.mark.kafka_proxy(...)`` and ``kafka_proxy_upstream`` say.
+
+    Tests that ask for an equal one share it; its journal, its faults and racks that are stopped are each test's own.
+    """
+    return _kafka_cluster_pool.proxy_for(request.node, kafka_proxy_upstream)
 
 
 @pytest.fixture

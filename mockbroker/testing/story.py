@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingMockCluster
-    from mockbroker.adapters.server import MockCluster
+    from mockbroker.adapters.blocking import BlockingCluster
+    from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.core.journal import Entry
 
 MAX_BROKERS, MAX_ROUTES, MAX_FAULTS, MAX_CALLS = 12, 10, 8, 12
@@ -15,12 +15,12 @@ MAX_WIDTH = 200
 CONTROLLER = -1
 
 
-def story_of(cluster: BlockingMockCluster, mark: int = 0) -> str:
+def story_of(cluster: BlockingCluster[ServedCluster], mark: int = 0) -> str:
     """The cluster now, and its calls since a mark of its journal."""
     return cluster.run(lambda running: "\n".join(clipped(lines_of(running, mark))))
 
 
-def lines_of(cluster: MockCluster, mark: int) -> Iterator[str]:
+def lines_of(cluster: ServedCluster, mark: int) -> Iterator[str]:
     entries = cluster.journal.since(mark)
     yield from broker_lines(cluster)
     yield ""
@@ -38,7 +38,7 @@ def lines_of(cluster: MockCluster, mark: int) -> Iterator[str]:
             yield f"  {call_in_words(entry, end_ms)}"
 
 
-def broker_lines(cluster: MockCluster) -> Iterator[str]:
+def broker_lines(cluster: ServedCluster) -> Iterator[str]:
     """Each broker with its rack, and what is wrong with it."""
     yield "brokers"
     brokers = list(cluster.state.brokers.values())
@@ -54,7 +54,7 @@ def broker_lines(cluster: MockCluster) -> Iterator[str]:
         yield f"  {rack}: {', '.join(found)}"
 
 
-def condition(cluster: MockCluster, broker_id: int) -> str:
+def condition(cluster: ServedCluster, broker_id: int) -> str:
     """``up``, or what keeps a broker from serving as it should."""
     state = cluster.state
     broker = state.brokers[broker_id]

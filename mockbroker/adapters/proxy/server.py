@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mockbroker.adapters.proxy.bootstrap import servers_in
 from mockbroker.adapters.proxy.clients import ProxyNode
 from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamLink, UpstreamSettings
 from mockbroker.adapters.runtime import Runtime
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_rack.locality.rack_rules import RackRules
+    from mockbroker.adapters.blocking import BlockingKafkaProxy
     from mockbroker.core.journal import Journal
     from mockbroker.state.cluster import Cluster
 
@@ -42,14 +44,16 @@ REFUSAL = (
 
 
 class KafkaProxy(ServedCluster):
-    """A proxy before a real cluster; ``async with`` runs it in the event loop that is there.
+    """A proxy before a real cluster; ``async with`` runs it in the event loop that is there, ``with`` in a thread.
+
+    What ``with`` gives is a ``BlockingKafkaProxy``: the same commands, without ``await``.
 
     Each real broker has a listener here, with the same node id and rack; answers lead clients to these. ``journal``,
     ``traffic``, ``faults`` and captures are those of ``MockCluster``; ``state`` shows what the cluster has said. A
     broker that is stopped here cannot be reached by clients of the proxy, and goes on for all others.
 
     Args:
-        upstream: how the real cluster is reached.
+        upstream: where the real cluster is, as ``host:port,...``, or all of how it is reached. Raises ValueError.
         racks: node id -> rack, in place of what brokers say; None takes a rack away.
         host, port: the broker with the lowest id listens on ``port``, the next one on the port behind it; 0 stands for
             free ports. Brokers that come later have the ports behind those.
@@ -57,11 +61,16 @@ class KafkaProxy(ServedCluster):
         advertised_host: what clients are told to connect to, ``host`` unless given.
         client_racks: a racks file, for clients that say nothing of their rack.
         wait_s: for so long ``start`` waits for a cluster that does not answer yet.
+
+    >>> from mockbroker import MockCluster
+    >>> with MockCluster() as real, KafkaProxy(real.bootstrap_servers) as proxy:
+    ...     proxy.stop_rack("a")
+    [0]
     """
 
     def __init__(
         self,
-        upstream: UpstreamSettings,
+        upstream: UpstreamSettings | str,
         *,
         racks: Mapping[int, str | None] | None = None,
         host: str = "127.0.0.1",
@@ -76,6 +85,8 @@ class KafkaProxy(ServedCluster):
         wait_s: float = 0.0,
         client_racks: RackRules | None = None,
     ) -> None:
+        if isinstance(upstream, str):
+            upstream = UpstreamSettings(servers_in(upstream))
         state, rng = empty_mirror(seed), Random(seed)
         engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen)
         engine.client_racks = client_racks
@@ -96,6 +107,17 @@ class KafkaProxy(ServedCluster):
         self._looking: asyncio.Task[None] | None = None
         self._accepting: set[asyncio.Task[None]] = set()
         self.kept: str | None = None
+        self._blocking: BlockingKafkaProxy | None = None
+
+    def __enter__(self) -> BlockingKafkaProxy:
+        from mockbroker.adapters.blocking import BlockingKafkaProxy
+
+        self._blocking = BlockingKafkaProxy(self)
+        return self._blocking
+
+    def __exit__(self, *_: object) -> None:
+        assert self._blocking is not None
+        self._blocking.close()
 
     async def start(self) -> None:
         """Learn what there is, and listen for each broker.

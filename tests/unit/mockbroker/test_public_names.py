@@ -67,7 +67,7 @@ def test_the_package_shows_its_classes_and_nothing_else():
         check=True,
         text=True,
     )
-    assert shown.stdout == "['BlockingMockCluster', 'MockCluster']\n"
+    assert shown.stdout == "['BlockingKafkaProxy', 'BlockingMockCluster', 'KafkaProxy', 'MockCluster']\n"
     assert [name for name in dir(mockbroker) if not hasattr(mockbroker, name)] == []
 
 
