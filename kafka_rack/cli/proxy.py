@@ -17,6 +17,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
 from kafka_rack.cli import CommandError, UsageError, environment
 from kafka_rack.cli.client_settings import ClientSettings, client_settings_in
@@ -67,6 +68,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="one more listener per rack on each broker: its clients count as in that rack",
     )
+    option(
+        "--mend-racks",
+        action="store_true",
+        help="put a client's rack into its requests that could name one and do not (docs/proxy.md)",
+    )
+    option(
+        "--mend-client-ids",
+        metavar="KEY",
+        help="put KEY=RACK into client ids that name no rack: diskless_az, ws_az or automq_az",
+    )
+    option(
+        "--mend-diskless",
+        metavar="CONFIG[=VALUE]",
+        help="name brokers of the client's rack for topics with this topic config, true unless VALUE is given",
+    )
     add_control_options(option)
     add_serving_options(option)
 
@@ -114,6 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
         wait_s=wait_s,
         client_racks=racks_file(arguments.client_racks),
+        mends=mends_from(arguments),
     )
     for fault in faults:
         proxy.faults.add(fault)
@@ -148,6 +165,21 @@ class CurrentLogin:
 def login_of(path: str | None, settings: ClientSettings) -> CurrentLogin | None:
     """Who the proxy is, where the cluster asks."""
     return None if path is None or settings.login is None else CurrentLogin(path, settings.login)
+
+
+def mends_from(arguments: argparse.Namespace) -> Any:
+    """The mends that are asked for, None without any. Raises UsageError."""
+    from mockbroker.core.proxy.mends import Mends
+
+    config = None
+    if arguments.mend_diskless:
+        name, _, value = arguments.mend_diskless.partition("=")
+        config = (name.strip(), value.strip() or None)
+    try:
+        mends = Mends(arguments.mend_racks, arguments.mend_client_ids or None, config)
+    except ValueError as error:
+        raise UsageError(f"--mend-client-ids: {error}") from None
+    return None if mends == Mends() else mends
 
 
 def racks_from(text: str | None) -> dict[int, str | None]:

@@ -15,6 +15,7 @@ from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
 from mockbroker.core.commands import Result
 from mockbroker.core.proxy.engine import ProxyEngine
+from mockbroker.core.proxy.mends import Mends, shows_diskless
 from mockbroker.core.proxy.mirror import empty_mirror
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.brokers.numbered import EVERY_ADDRESS, RACK_LISTENER
@@ -60,6 +61,7 @@ class KafkaProxy(ServedCluster):
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         advertised_host: what clients are told to connect to, ``host`` unless given.
         client_racks: a racks file, for clients that say nothing of their rack.
+        mends: what of clients' requests and of answers is to be put right.
         wait_s: for so long ``start`` waits for a cluster that does not answer yet.
 
     >>> from mockbroker import MockCluster
@@ -84,11 +86,12 @@ class KafkaProxy(ServedCluster):
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         wait_s: float = 0.0,
         client_racks: RackRules | None = None,
+        mends: Mends | None = None,
     ) -> None:
         if isinstance(upstream, str):
             upstream = UpstreamSettings(servers_in(upstream))
         state, rng = empty_mirror(seed), Random(seed)
-        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen)
+        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, mends=mends)
         engine.client_racks = client_racks
         super().__init__(
             state,
@@ -102,7 +105,7 @@ class KafkaProxy(ServedCluster):
         self.upstream, self.mirror = upstream, engine.mirror
         self._host, self._port, self._listener_per_rack = host, port, listener_per_rack
         self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
-        self._next_port, self._wait_s = port, wait_s
+        self._next_port, self._wait_s, self._mends = port, wait_s, mends
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
         self._accepting: set[asyncio.Task[None]] = set()
@@ -127,6 +130,7 @@ class KafkaProxy(ServedCluster):
         try:
             answer, version = await self._first_answer()
             self.mirror.learn(answer, version, is_whole=True)
+            await self._look_for_diskless()
             for broker in self.state.brokers.values():
                 self._bind(broker)
             self.state.register_brokers(self.now_ms())
@@ -206,7 +210,7 @@ class KafkaProxy(ServedCluster):
         while True:
             await asyncio.sleep(LOOK_S if problem is None else AGAIN_S)
             try:
-                answer, version = await self._link.metadata()
+                await self.look()
             except UpstreamError as error:
                 if problem is None:
                     log.warning("the real cluster does not answer: %s", error)
@@ -215,8 +219,23 @@ class KafkaProxy(ServedCluster):
             if problem is not None:
                 log.warning("the real cluster answers again")
                 problem = None
-            self.mirror.learn(answer, version, is_whole=True)
-            self._runtime.settle()
+
+    async def look(self) -> None:
+        """Learn anew which brokers and topics there are, as happens every half minute. Raises UpstreamError."""
+        answer, version = await self._link.metadata()
+        self.mirror.learn(answer, version, is_whole=True)
+        await self._look_for_diskless()
+        self._runtime.settle()
+
+    async def _look_for_diskless(self) -> None:
+        """Learn which topics are diskless, where that decides what clients are told. Raises UpstreamError."""
+        config = None if self._mends is None else self._mends.diskless_config
+        if self._mends is None or config is None:
+            return
+        configs = await self._link.topic_configs(sorted(self.state.topics), config[0])
+        self.mirror.learn_diskless(
+            {name for name, value in configs.items() if shows_diskless(self._mends, {config[0]: value})}
+        )
 
     # commands
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode, error_name
@@ -28,6 +29,7 @@ HTTP = b"HTTP"
 TLS_ALERT, TLS_HANDSHAKE, TLS_MAJOR = 0x15, 0x16, 3
 """What an answer begins with that is TLS, where Kafka's has the high bytes of a length."""
 PLAIN_ANSWER_BYTES = 8  # length and correlation id
+TOPIC, CONFIGS_AT_ONCE = 2, 500
 
 
 class UpstreamError(Exception):
@@ -97,6 +99,29 @@ class UpstreamLink:
                     break
         assert problem is not None
         raise problem
+
+    async def topic_configs(self, names: Sequence[str], config: str) -> dict[str, str | None]:
+        """The value of a topic config by topic, of those whose configs the cluster tells. Raises UpstreamError."""
+        version = self._version_for(DescribeConfigsRequest)
+        if version is None:
+            raise UpstreamError(f"{self._name}: does not serve DescribeConfigs, which says what is diskless")
+        found: dict[str, str | None] = {}
+        for first in range(0, len(names), CONFIGS_AT_ONCE):
+            request = DescribeConfigsRequest(
+                resources=[
+                    DescribeConfigsRequest.Resource(
+                        resource_type=TOPIC, resource_name=name, configuration_keys=[config]
+                    )
+                    for name in names[first : first + CONFIGS_AT_ONCE]
+                ]
+            )
+            answer = await self._ask(request, version)
+            for one in answer.results:
+                if not one.error_code:
+                    found[one.resource_name] = next(
+                        (given.value for given in one.configs if given.name == config), None
+                    )
+        return found
 
     async def close(self) -> None:
         """End the connection."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from mockbroker.core.engine import Engine
+from mockbroker.core.proxy.mending import Mending
+from mockbroker.core.proxy.mends import Mends
 from mockbroker.core.proxy.mirror import Mirror
 from mockbroker.core.proxy.path import ProxyPath, ProxySession
 from mockbroker.session import Session
@@ -18,6 +20,7 @@ class ProxyEngine(Engine):
 
     Args:
         racks, listen: see ``Mirror``.
+        mends: what is to be put right; nothing unless given.
     """
 
     def __init__(
@@ -27,8 +30,10 @@ class ProxyEngine(Engine):
         *,
         racks: Mapping[int, str | None],
         listen: Callable[[Broker], None] = lambda _broker: None,
+        mends: Mends | None = None,
     ) -> None:
         self.mirror = Mirror(cluster, racks, listen)
+        self._mending = None if mends is None else Mending(mends, self.mirror)
         super().__init__(cluster, rng)
 
     def session(
@@ -51,4 +56,4 @@ class ProxyEngine(Engine):
         return session
 
     def _make_path(self, rng: Random) -> ProxyPath:
-        return ProxyPath(self.cluster, rng, mirror=self.mirror)
+        return ProxyPath(self.cluster, rng, mirror=self.mirror, mending=self._mending)

@@ -53,6 +53,8 @@ class Mirror:
         self.cluster, self._racks, self._listen = cluster, racks, listen
         self.upstream: dict[int, BrokerAddress] = {}
         """Where the real brokers are, also of those that are away."""
+        self.diskless_topics: set[str] = set()
+        """Those that a topic config says to be so, where that is looked at."""
         self._directories: dict[str, ListenerDirectory] = {}
         self._last_brokers: tuple[tuple[Any, ...], ...] = ()
 
@@ -121,6 +123,15 @@ class Mirror:
         if has_changed:
             self.cluster.changed()
 
+    def learn_diskless(self, names: set[str]) -> None:
+        """Take which topics are diskless, by their configs."""
+        if names == self.diskless_topics:
+            return
+        self.diskless_topics = names
+        for topic in self.cluster.topics.values():
+            topic.diskless = topic.name in names
+        self.cluster.changed()
+
     def forget_topic(self, name: str) -> None:
         """A topic is gone."""
         topic = self.cluster.topics.pop(name, None)
@@ -156,7 +167,8 @@ class Mirror:
         if known is None:
             self.cluster.writer.commit([TopicRecord(name=said.name, topic_id=topic_id)])
             self._commit_partitions(topic_id, partitions)
-            self.cluster.replication_control.run(topic_id)
+            made = self.cluster.replication_control.run(topic_id)
+            made.diskless = said.name in self.diskless_topics
             return True
         return self._update(known, partitions)
 

@@ -6,7 +6,6 @@ addresses of brokers, which are to be ours, or a fault changes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from protocol.registry import message_class
 
 if TYPE_CHECKING:
     from mockbroker.core.proxy.connection import ProxyConnection
+    from mockbroker.core.proxy.mending import Mending
     from mockbroker.core.proxy.mirror import Mirror
 
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS = 3, 17, 20
@@ -52,9 +52,12 @@ class ProxySession(Session):
 
 @dataclass(slots=True, eq=False)
 class ProxyPath(CallPath):
-    """Takes calls from frame to outcome. ``mirror`` learns from the answers what there is."""
+    """Takes calls from frame to outcome. ``mirror`` learns from the answers what there is,
+    ``mending`` puts right what was asked to be.
+    """
 
     mirror: Mirror = field(kw_only=True)
+    mending: Mending | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
@@ -101,7 +104,7 @@ class ProxyPath(CallPath):
         """Have the real broker answer."""
         link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
         try:
-            frame: Sequence[bytes] = (LENGTH.pack(len(call.frame)), call.frame)
+            changed = None
             if call.injected is not None:
                 sending = sending_of(call)
                 if sending.closes is not None:
@@ -109,7 +112,12 @@ class ProxyPath(CallPath):
                 if sending.request is None:
                     return Respond(sending.answer)
                 if sending.request is not call.request or call.injected.hides_part:
-                    frame = (self._encoded(call, sending.request),)
+                    changed = sending.request
+            frame = self.mending.frame_of(call, changed) if self.mending is not None else None
+            if frame is None:
+                frame = (
+                    (LENGTH.pack(len(call.frame)), call.frame) if changed is None else (encoded_request(call, changed),)
+                )
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
         except ProtocolError as error:
             return Close(str(error))
@@ -161,11 +169,6 @@ class ProxyPath(CallPath):
         if verdict is not FORWARDED:
             CallPath._conclude(self, call, verdict)
 
-    def _encoded(self, call: Call, request: Any) -> bytes:
-        """A request in place of the one that came, with its length."""
-        client_id = call.session.client_id
-        return request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id)
-
     def _read(self, call: Call, frame: bytes, *, is_amended: bool) -> tuple[Any, bool]:
         """The message of an answer, where it matters to us, and whether it is another now. Raises ProtocolError."""
         api_key, version = call.api_key, call.version
@@ -174,7 +177,8 @@ class ProxyPath(CallPath):
             clamp(response)
             return response, True
         carries = may_carry_addresses(api_key, version)
-        if not (carries or is_amended or api_key in APIS_WITH_PARTS or api_key in NOTED):
+        mending = self.mending if self.mending is not None and self.mending.looks_at_answer(api_key) else None
+        if not (carries or is_amended or mending or api_key in APIS_WITH_PARTS or api_key in NOTED):
             return None, False
         _, response = read_response(frame, api_key, version)
         if api_key == METADATA:
@@ -184,10 +188,12 @@ class ProxyPath(CallPath):
             login.handshake_answered(version, call.request.mechanism, response.error_code)
         elif api_key == DELETE_TOPICS:
             self._topics_deleted(call, response)
-        if not carries:
-            return response, is_amended
-        directory = self.mirror.directory(call.session.listener)
-        return response, rewrite_addresses(api_key, version, response, directory) or is_amended
+        is_changed = is_amended
+        if mending is not None:
+            is_changed |= mending.mend_answer(call, response)
+        if carries:
+            is_changed |= rewrite_addresses(api_key, version, response, self.mirror.directory(call.session.listener))
+        return response, is_changed
 
     def _topics_deleted(self, call: Call, response: Any) -> None:
         """Forget the topics that are gone."""
@@ -195,3 +201,9 @@ class ProxyPath(CallPath):
             if not one.error_code:
                 known = call.cluster.topic_by_id.get(getattr(one, "topic_id", b""))
                 self.mirror.forget_topic(one.name or (known.name if known is not None else ""))
+
+
+def encoded_request(call: Call, request: Any) -> bytes:
+    """A request in place of the one that came, with its length."""
+    client_id = call.session.client_id
+    return request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id)
