@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow]
 def test_kills_torn_ends_and_flipped_bits_lose_nothing_double_nothing_and_halve_no_transaction():
     with skipped_without_tools():
         client_jars()
-    figures = run(6, seed=3, rounds_in_a_life=3)
-    assert figures.rounds == 6
+    figures = run(4, seed=3, rounds_in_a_life=2)
+    assert figures.rounds == 4
     assert figures.damages
     assert figures.cut

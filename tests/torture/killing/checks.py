@@ -6,23 +6,34 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.progress import SignsOfWork
+from tests.progress import SignsOfWork, wait_until
 from tests.storage.questions import Asker
 from tests.torture.killing.transactors import Copier, Ledger
 from tests.torture.killing.workloads import PARTITIONS, Reader, Writer
 
-LOOK_S = 0.05
+LOOK_S, PATIENCE_S = 0.05, 60
 
 
-def contents(bootstrap: str, topic: str, isolation: str = "read_committed") -> dict[tuple[int, int], bytes]:
-    """All that a consumer reads of a topic: values by partition and offset."""
+def contents(bootstrap: str, topic: str) -> dict[tuple[int, int], bytes]:
+    """All that a consumer of committed records reads of a topic that nobody writes to: values by partition and offset.
+
+    A producer is told that its transaction is committed before every partition has the marker, so these are waited for.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wait_until(
+        lambda: (
+            ends(admin, topic, IsolationLevel.READ_COMMITTED) == ends(admin, topic, IsolationLevel.READ_UNCOMMITTED)
+        ),
+        f"the markers of transactions in {topic}",
+    )
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": "checks",
-            "isolation.level": isolation,
+            "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
@@ -51,6 +62,13 @@ def contents(bootstrap: str, topic: str, isolation: str = "read_committed") -> d
             found[partition, offset] = value
     consumer.close()
     return found
+
+
+def ends(admin: AdminClient, topic: str, isolation: IsolationLevel) -> list[int]:
+    """Where readers of a topic get to, by partition."""
+    wanted = {TopicPartition(topic, one): OffsetSpec.latest() for one in range(PARTITIONS)}
+    found = admin.list_offsets(wanted, isolation_level=isolation)
+    return [found[one].result(PATIENCE_S).offset for one in wanted]
 
 
 def writer_is_right(writer: Writer, bootstrap: str) -> dict[tuple[int, int], bytes]:

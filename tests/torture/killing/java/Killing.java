@@ -49,7 +49,7 @@ public class Killing {
         listening.setDaemon(true);
         listening.start();
         while (true) {
-            if (pauses) {
+            if (pauses && producer != null) { // else a transaction that failed may be open still
                 say("paused");
                 go.acquire();
             }
