@@ -26,6 +26,7 @@ from protocol.apis.metadata import MetadataRequest
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
 from tests.interop.sasl_line import Line
+from tests.progress import wait_until
 from tests.scram_client import final_token, first_token
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -274,8 +275,10 @@ def log_in(stories: Stories) -> None:
 
     def end(one: Client) -> None:
         answer = one.ask(ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=-5), 2)
-        while not answer.error_code and token_id in {token.token_id for token in one.line.ask(ALL, 3).tokens}:
-            pass
+        if not answer.error_code:
+            wait_until(
+                lambda: token_id not in {token.token_id for token in one.line.ask(ALL, 3).tokens}, "the token's end"
+            )
         for request in on(hmac):
             one.ask(request, 2)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
-from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from mockbroker.adapters.server import MockCluster
@@ -26,29 +24,16 @@ KEPT_OUT = ("_SSL", "_TRANSPORT")  # librdkafka tells the end of the connection 
 OWN_KEY = ("ssl.certificate.pem", "ssl.key.pem")
 
 
-def confluent_result(settings: dict[str, Any]) -> str:
-    """What comes of a record that is sent: its topic, or the name of the first error."""
-    heard: list[str] = []
-
-    def delivered(error: Any, message: Any) -> None:
-        heard.append(error.name() if error else message.topic())
-
-    producer = Producer({**settings, "error_cb": lambda error: heard.append(error.name()), "log_level": 0})
-    producer.produce("orders", b"x", on_delivery=delivered)
-    while not heard:
-        producer.poll(1)
-    producer.purge()
-    producer.flush(1)
-    return heard[0]
-
-
 def test_librdkafka_needs_the_right_authority_and_a_certificate():
     with MockCluster(1, topics={"orders": 1}, tls=True, settings=REQUIRED) as cluster:
         settings = cluster.client_settings("confluent", user="alice")
-        assert confluent_result(settings) == "orders"
-        assert confluent_result({**settings, "ssl.ca.pem": CertificateAuthority().pem}) in KEPT_OUT
+        assert login_programs.librdkafka(cluster.bootstrap_servers, settings) == "orders"
+        assert (
+            login_programs.librdkafka(cluster.bootstrap_servers, {**settings, "ssl.ca.pem": CertificateAuthority().pem})
+            in KEPT_OUT
+        )
         without = {name: settings[name] for name in settings if name not in OWN_KEY}
-        assert confluent_result(without) in KEPT_OUT
+        assert login_programs.librdkafka(cluster.bootstrap_servers, without) in KEPT_OUT
         assert cluster.journal.count(api="Produce", principal="User:CN=alice") == 1
 
 
@@ -56,9 +41,15 @@ def test_librdkafka_logs_in_over_tls():
     with MockCluster(1, topics={"orders": 1}, tls=True, users={"alice": "secret"}) as cluster:
         settings = cluster.client_settings("confluent")
         assert settings["security.protocol"] == "SASL_SSL"
-        assert confluent_result(settings) == "orders"
-        assert confluent_result({**settings, "sasl.password": "guessed"}) == "_AUTHENTICATION"
-        assert confluent_result({**settings, "security.protocol": "SASL_PLAINTEXT"}) != "orders"
+        assert login_programs.librdkafka(cluster.bootstrap_servers, settings) == "orders"
+        assert (
+            login_programs.librdkafka(cluster.bootstrap_servers, {**settings, "sasl.password": "guessed"})
+            == "_AUTHENTICATION"
+        )
+        assert (
+            login_programs.librdkafka(cluster.bootstrap_servers, {**settings, "security.protocol": "SASL_PLAINTEXT"})
+            != "orders"
+        )
 
 
 async def test_aiokafka_needs_the_right_authority():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from protocol.headers import read_response, request_frame
 from protocol.records import Record, build_batch, iter_records
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster, kafka_tool
+from tests.progress import wait_until
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -63,10 +65,10 @@ class Peer:
         controller = self.brokers[metadata.controller_id]
         assert self.ask(controller, CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 5).topics[0].error_code == 0
         wanted = MetadataRequest(topics=[MetadataRequest.Topic(name=TOPIC)])
-        while True:
-            found = self.ask(self.first, wanted, 12).topics[0]
-            if len(found.partitions) == 3 and all(one.leader_id >= 0 for one in found.partitions):
-                break
+        found = self.asked_until(
+            lambda: self.ask(self.first, wanted, 12).topics[0],
+            lambda topic: len(topic.partitions) == 3 and all(one.leader_id >= 0 for one in topic.partitions),
+        )
         self.leaders = {one.partition_index: one.leader_id for one in found.partitions}
         self.topic_id: bytes = found.topic_id
 
@@ -91,26 +93,37 @@ class Peer:
             data += more
         return data
 
+    def asked_until(self, asked: Callable[[], Any], is_ready: Callable[[Any], bool]) -> Any:
+        """The first answer that is ready; a coordinator that loads is given time between two questions."""
+        answers: list[Any] = []
+
+        def has_come() -> bool:
+            answers[:] = [asked()]
+            return is_ready(answers[0])
+
+        wait_until(has_come, "an answer that says that all is loaded", lambda: repr(answers[0]))
+        return answers[0]
+
     def coordinator(self, key: str, key_type: int = 1) -> int:
-        while True:
-            request = FindCoordinatorRequest(key=key, key_type=key_type)
-            answer = self.ask(self.first, request, 3)
-            if answer.error_code == 0:
-                return int(answer.node_id)
+        request = FindCoordinatorRequest(key=key, key_type=key_type)
+        found = self.asked_until(lambda: self.ask(self.first, request, 3), lambda answer: answer.error_code == 0)
+        return int(found.node_id)
 
     def coordinated(self, group: str) -> None:
         """Wait until a group's coordinator has loaded what it has to know."""
         request = OffsetFetchRequest(group_id=group, topics=None)
-        while self.ask(self.brokers[self.coordinator(group, 0)], request, 7).error_code:
-            pass
+        self.asked_until(
+            lambda: self.ask(self.brokers[self.coordinator(group, 0)], request, 7),
+            lambda answer: answer.error_code == 0,
+        )
 
     def loaded(self, of: str) -> None:
         """Wait until a transactional id's coordinator has loaded what it has to know."""
         request = DescribeTransactionsRequest(transactional_ids=[of])
-        while True:
-            answer = self.ask(self.brokers[self.coordinator(of)], request, 0)
-            if answer.transaction_states[0].error_code not in LOADING:
-                return
+        self.asked_until(
+            lambda: self.ask(self.brokers[self.coordinator(of)], request, 0),
+            lambda answer: answer.transaction_states[0].error_code not in LOADING,
+        )
 
     def step(self, name: str, broker: int, request: Any, version: int) -> Any:
         """Ask, and keep what was answered."""
@@ -160,17 +173,19 @@ class Peer:
     def has_producer_ids(self, of: str) -> None:
         """Wait until the coordinator has a block of producer ids, for which it asks the controller."""
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        while self.ask(self.brokers[self.coordinator(of)], request, 5).error_code in LOADING:
-            pass
+        self.asked_until(
+            lambda: self.ask(self.brokers[self.coordinator(of)], request, 5),
+            lambda answer: answer.error_code not in LOADING,
+        )
 
     def initialised(self, of: str) -> tuple[int, int]:
         """A pair, however often it takes to ask."""
         request = InitProducerIdRequest(transactional_id=of, transaction_timeout_ms=60_000)
-        while True:
-            answer = self.ask(self.brokers[self.coordinator(of)], request, 5)
-            if answer.error_code == 0:
-                self.names.setdefault(answer.producer_id, f"producer {len(self.names)}")
-                return (answer.producer_id, answer.producer_epoch)
+        answer = self.asked_until(
+            lambda: self.ask(self.brokers[self.coordinator(of)], request, 5), lambda answer: answer.error_code == 0
+        )
+        self.names.setdefault(answer.producer_id, f"producer {len(self.names)}")
+        return (answer.producer_id, answer.producer_epoch)
 
     def end(
         self, name: str, of: str, pair: tuple[int, int], commit: bool, version: int = 5, broker: int | None = None

@@ -18,7 +18,7 @@ import pytest
 
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 from tests.pipeline.written_capture import RACKS, SECOND, traffic
-from tests.progress import end_of
+from tests.progress import end_of, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALITY = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "locality", "--master", "local[1]"]
@@ -157,8 +157,9 @@ def test_a_stream_that_was_killed_in_a_batch_goes_on_where_it_was(folder, tmp_pa
         assert bytes_told(process)
         grow(folder)
         (folder / "kcat.jsonl").write_bytes(SECOND_ONE)
-        while not (out / "_checkpoint" / "offsets" / "1").exists():
-            assert process.poll() is None
+        begun = out / "_checkpoint" / "offsets" / "1"
+        wait_until(lambda: begun.exists() or process.poll() is not None, "the second batch")
+        assert process.poll() is None
         process.kill()
     done = run("--once", "--window", "1s", folder, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,7 +15,7 @@ import pytest
 from kafka_rack.pipeline.writing import read_table
 from tests.fixture_data import CAPTURES
 from tests.pipeline.plain import plain_tables, tables_of
-from tests.progress import end_of
+from tests.progress import end_of, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 DECODE = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "decode", "--master", "local[1]", "--format", "json"]
@@ -77,8 +77,9 @@ def test_a_stream_that_was_killed_in_a_batch_goes_on_where_it_was(folder, tmp_pa
         with (folder / "kafka-python.jsonl").open("ab") as growing:
             growing.write(FIRST[len(FIRST) // 3 :])
         (folder / "kcat.jsonl").write_bytes(SECOND)
-        while not (out / "_checkpoint" / "offsets" / "1").exists():
-            assert process.poll() is None
+        begun = out / "_checkpoint" / "offsets" / "1"
+        wait_until(lambda: begun.exists() or process.poll() is not None, "the second batch")
+        assert process.poll() is None
         process.kill()
     subprocess.run([*DECODE, "--once", str(folder), "--out", str(out)], check=True, cwd=ROOT, capture_output=True)
     assert tables_of(out, folder) == plain_tables(folder, tmp_path / "plain")

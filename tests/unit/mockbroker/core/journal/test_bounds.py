@@ -48,7 +48,7 @@ REQUESTS = {
 def test_the_size_that_is_told_is_about_what_entries_take(kind, calls_a_connection):
     request, version = REQUESTS[kind]
     frame = protocol.request_frame(request, version, correlation_id=1, client_id="client")[4:]
-    calls = 2000
+    calls = 800
     sim = Simulation("a,b")
     sim.cluster.create_topic(TOPIC, PARTITIONS, 1)
     path, journal = sim.engine.path, Journal()
