@@ -363,13 +363,16 @@ class ClientProtocol(asyncio.Protocol):
         if not self._is_taken:
             self.node.gave_up(self)
             return
-        self.connection.stopped()
+        self._stop_connection()
         self.cluster.unsent.hold(self, 0, 0)
         self.cluster.unfinished.hold(self, 0, 0)
         self.node.clients.pop(self, None)
         self.node.left(self)
         if self._tap is not None:
             self._tap.closed(self.connection.unread_bytes)
+
+    def _stop_connection(self) -> None:
+        self.connection.stopped()
 
     def _read_or_not(self) -> None:
         if self.transport.is_closing():

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mockbroker.core.proxy.mirror import Mirror
     from mockbroker.session import Session
 
+LEFT_S = 30.0
+"""How long a real broker may take to end the connection of a client that sends no more, or to read what it had sent."""
+
 log = logging.getLogger("mockbroker")
 
 
@@ -32,11 +35,18 @@ class ProxyNode(Node):
     ) -> None:
         super().__init__(cluster, broker, tls)
         self.upstream, self.mirror = upstream, mirror
+        self.adrift: dict[ProxyClientProtocol, None] = {}
+        """Clients that have gone, and whose last requests go on."""
         self.problem: str | None = None
         """Why the real broker could not be reached last; None once it was."""
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
         return partial(ProxyClientProtocol, self, listener)
+
+    def close(self) -> None:
+        super().close()
+        for client in list(self.adrift):
+            client.end_adrift()
 
     def unreachable(self, reason: str) -> None:
         """A client's connection to the real broker failed; it is told of once until one succeeds."""
@@ -54,12 +64,14 @@ class ProxyNode(Node):
 class ProxyClientProtocol(ClientProtocol):
     """One client's socket, with a connection of its own to the real broker."""
 
-    __slots__ = ("_dialling", "_upstream")
+    __slots__ = ("_dialling", "_has_left", "_is_adrift", "_reads_upstream", "_upstream")
 
     def __init__(self, node: Node, listener: Listener) -> None:
         super().__init__(node, listener)
         self._upstream: UpstreamProtocol | None = None
         self._dialling: asyncio.Task[None] | None = None
+        self._has_left = self._is_adrift = False
+        self._reads_upstream = True
 
     def _connection(self, session: Session) -> Connection:
         path = cast(ProxyPath, self.cluster.engine.path)
@@ -76,7 +88,7 @@ class ProxyClientProtocol(ClientProtocol):
         settings = node.upstream
         try:
             opening = asyncio.get_running_loop().create_connection(
-                partial(UpstreamProtocol, self, connection),
+                partial(UpstreamProtocol, self),
                 address.host,
                 address.port,
                 ssl=settings.tls,
@@ -84,83 +96,206 @@ class ProxyClientProtocol(ClientProtocol):
             )
             _, upstream = await asyncio.wait_for(opening, settings.timeout_s)
         except (OSError, UnicodeError) as error:  # TimeoutError is one
+            self._dialling = None
             reason = f"{address.host}:{address.port}: {reason_of(error)}"
             node.unreachable(reason)
-            connection.upstream_closed(f"the real broker cannot be reached: {reason}", self.cluster.now_ms())
-            self.flush()
+            self.upstream_closed(f"the real broker cannot be reached: {reason}")
         else:
             node.reached()
             self._upstream = upstream
-            self.flush_upstream()
-            if self.transport.is_closing():
-                upstream.transport.close()  # behind what the client had sent before it left
+            if connection.closed is not None:
+                upstream.transport.close()
+            else:
+                self.flush_upstream()
         finally:
             self._dialling = None
 
     def flush_upstream(self) -> None:
         """Send on what there is, unless the real broker does not read."""
         upstream = self._upstream
-        if upstream is None or upstream.is_paused or not hasattr(self, "connection"):
+        if upstream is None or upstream.is_paused or upstream.transport.is_closing():
             return
         connection = cast(ProxyConnection, self.connection)
-        if upstream.transport.is_closing():
-            return
         pieces = connection.take_upstream()
         for piece in pieces:
             upstream.transport.write(piece)
         if pieces and connection.unread_bytes:
             asyncio.get_running_loop().call_soon(self._send_more)
+        elif self._has_left and connection.is_drained:
+            self._end_upstream(upstream)
 
     def _send_more(self) -> None:
-        if not self.transport.is_closing():
+        if self._is_adrift or not self.transport.is_closing():
             self.connection.go_on(self.cluster.now_ms())
             self.flush()
+            self.flush_upstream()
 
-    def answered(self) -> None:
-        """The real broker's bytes have been taken; what became of calls may wait for a time."""
-        self.cluster.schedule()
+    def flush(self) -> None:
+        if self._is_adrift:
+            connection = cast(ProxyConnection, self.connection)
+            if connection.closed is not None:
+                self.end_adrift()
+            else:
+                self.flush_upstream()
+            return
+        super().flush()
+        if not self._reads_upstream:
+            self._read_upstream_or_not()
+        if self._has_left:
+            self.flush_upstream()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        upstream = self._upstream
+        if upstream is not None and upstream.is_paused:
+            self.note_unfinished()
+
+    def upstream_received(self, data: bytes) -> None:
+        """Take bytes of the real broker."""
+        connection = cast(ProxyConnection, self.connection)
+        connection.receive_upstream(data, self.cluster.now_ms())
+        if connection.is_upstream_full:
+            self._read_upstream_or_not()
+        self.cluster.schedule()  # what became of calls may wait for a time
+
+    def upstream_closed(self, reason: str) -> None:
+        """The real broker has gone, or could not be reached."""
+        cast(ProxyConnection, self.connection).upstream_closed(reason, self.cluster.now_ms())
+        self.flush()
+
+    def note_unfinished(self) -> None:
+        """Count what the real broker was not given yet, in the bounds of all connections together."""
+        if self.connection.closed is None:
+            self.cluster.unfinished.hold(self, self.partial_bytes(), self.cluster.now_ms())
+
+    def unsent_bytes(self) -> int:
+        return super().unsent_bytes() + cast(ProxyConnection, self.connection).held_answer_bytes
+
+    def partial_bytes(self) -> int:
+        size = super().partial_bytes()
+        upstream = self._upstream
+        if upstream is not None and upstream.is_paused:
+            size = cast(ProxyConnection, self.connection).held_request_bytes
+            size += upstream.transport.get_write_buffer_size()
+        return size
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._upstream is not None:
-            self._upstream.transport.pause_reading()
+        self._read_upstream_or_not()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._upstream is not None and not self._upstream.transport.is_closing():
-            self._upstream.transport.resume_reading()
+        self._read_upstream_or_not()
+
+    def _read_upstream_or_not(self) -> None:
+        upstream = self._upstream
+        if upstream is None or upstream.transport.is_closing():
+            return
+        reads = not (self._unwritten or cast(ProxyConnection, self.connection).is_upstream_full)
+        if reads is not self._reads_upstream:
+            self._reads_upstream = reads
+            if reads:
+                upstream.transport.resume_reading()
+            else:
+                upstream.transport.pause_reading()
+
+    # a client that leaves
+
+    def eof_received(self) -> bool:
+        """The client sends no more; it may still read, which the real broker decides."""
+        if not self._is_taken or not hasattr(self, "connection"):
+            return False
+        connection = cast(ProxyConnection, self.connection)
+        if connection.closed is not None or not self.transport.can_write_eof() or not connection.is_busy:
+            return False
+        self._has_left = True
+        connection.client_left(self.cluster.now_ms(), is_gone=False)
+        self.flush()
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:
         super().connection_lost(error)
+        if self._is_adrift:
+            self.note_unfinished()
+            asyncio.get_running_loop().call_later(LEFT_S, self.abort)
+
+    def abort(self) -> None:
+        if self._upstream is not None and (self._is_adrift or not self.transport.is_closing()):
+            self._upstream.transport.abort()
+        if self._is_adrift:
+            self.end_adrift()
+        super().abort()
+
+    def _stop_connection(self) -> None:
+        connection = cast(ProxyConnection, self.connection)
+        if connection.closed is None:
+            self._has_left = self._is_adrift = True
+            cast(ProxyNode, self.node).adrift[self] = None
+            connection.client_left(self.cluster.now_ms(), is_gone=True)
+            self.flush()
+            if self._is_adrift and (self._upstream is not None or not connection.is_drained):
+                return
+        self.end_adrift()
+
+    def _end_upstream(self, upstream: UpstreamProtocol) -> None:
+        """All that the client sent has gone on: tell the real broker that there is no more."""
+        if self._is_adrift:
+            self.end_adrift()
+            return
+        if upstream.is_ended:
+            return
+        upstream.is_ended = True
+        if upstream.transport.can_write_eof():
+            upstream.transport.write_eof()
+            asyncio.get_running_loop().call_later(LEFT_S, upstream.transport.abort)
+        else:
+            upstream.transport.close()
+
+    def end_adrift(self) -> None:
+        """Forget a client that has gone."""
+        self.connection.stopped()
+        self._is_adrift = False
+        cast(ProxyNode, self.node).adrift.pop(self, None)
+        self.cluster.unfinished.hold(self, 0, 0)
+        self._leave_upstream()
+
+    def _leave_upstream(self) -> None:
         if self._upstream is not None:
-            self._upstream.transport.close()
-        elif self._dialling is not None and not cast(ProxyConnection, self.connection).has_unsent:
+            transport = self._upstream.transport
+            if not transport.is_closing():
+                transport.close()  # behind what is written
+                if transport.get_write_buffer_size():
+                    asyncio.get_running_loop().call_later(LEFT_S, transport.abort)
+        elif self._dialling is not None:
             self._dialling.cancel()
 
 
 class UpstreamProtocol(asyncio.Protocol):
     """The socket to the real broker."""
 
-    def __init__(self, client: ProxyClientProtocol, connection: ProxyConnection) -> None:
-        self.client, self.connection = client, connection
-        self.is_paused = False
+    def __init__(self, client: ProxyClientProtocol) -> None:
+        self.client = client
+        self.is_paused = self.is_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        if self.client.connection.closed is not None:
+            transport.close()  # nobody waits for it any more
 
     def data_received(self, data: bytes) -> None:
-        self.connection.receive_upstream(data, self.client.cluster.now_ms())
-        self.client.answered()
+        self.client.upstream_received(data)
 
     def pause_writing(self) -> None:
         self.is_paused = True
+        asyncio.get_running_loop().call_soon(self.client.note_unfinished)
 
     def resume_writing(self) -> None:
         self.is_paused = False
+        self.client.note_unfinished()
         self.client.flush_upstream()
 
     def connection_lost(self, error: Exception | None) -> None:
         reason = "the real broker closed the connection"
         if error is not None:
             reason = f"the connection to the real broker broke: {reason_of(error)}"
-        self.connection.upstream_closed(reason, self.client.cluster.now_ms())
+        self.client.upstream_closed(reason)

@@ -26,6 +26,7 @@ LARGEST_ANSWER = 2**31 - 1
 MIN_ANSWER_BYTES = 4
 MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
+MAX_WAITING_BYTES = 1 << 20  # of answers behind one that a fault holds back, before no more are read
 
 
 class BareToken:
@@ -37,18 +38,26 @@ class ProxyConnection(Connection):
 
     ``take_upstream`` gives what is to be sent to the real broker, and ``on_upstream()`` is called when there is
     something. ``receive_upstream`` takes what it sends; ``upstream_closed`` says that it has gone.
+
+    A client that sends no more, or has gone (``client_left``), has all that was taken of it sent on all the same;
+    ``is_drained`` is true once that is done.
     """
 
     __slots__ = (
         "login",
         "on_upstream",
         "_answers",
+        "_ending",
         "_forwarded_bytes",
+        "_has_left",
+        "_is_client_gone",
+        "_is_starved",
         "_order",
         "_proxy_path",
         "_to_upstream",
         "_to_upstream_bytes",
         "_unanswered",
+        "_waiting_bytes",
     )
 
     def __init__(
@@ -70,6 +79,10 @@ class ProxyConnection(Connection):
         self._answers = FrameReader(LARGEST_ANSWER)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
+        self._waiting_bytes = 0  # of answers that wait for one before them
+        self._ending: str | None = None  # why the connection ends behind the last answer that it can give
+        self._has_left = self._is_client_gone = False
+        self._is_starved = False  # all frames that are complete were taken
 
     @property
     def is_full(self) -> bool:
@@ -86,12 +99,44 @@ class ProxyConnection(Connection):
         """Whether there is something that the real broker was not sent yet."""
         return bool(self._to_upstream)
 
+    @property
+    def is_drained(self) -> bool:
+        """Whether a client that sends no more has had all sent on that was taken of it."""
+        if self.closed is not None:
+            return True
+        return self._has_left and self._is_starved and self._call is None and not self._to_upstream
+
+    @property
+    def is_upstream_full(self) -> bool:
+        """Whether so many answers wait behind one that is held back that no more should be read for now."""
+        return self._waiting_bytes > MAX_WAITING_BYTES
+
+    @property
+    def held_answer_bytes(self) -> int:
+        """Bytes of the real broker that the client was not given yet."""
+        return self._output_bytes + self._waiting_bytes + self._answers.pending
+
+    @property
+    def held_request_bytes(self) -> int:
+        """Bytes of the client that the real broker was not given yet."""
+        return self._reader.pending + self._to_upstream_bytes
+
+    def client_left(self, now_ms: int, *, is_gone: bool) -> None:
+        """The client sends no more; where it ``is_gone`` it takes no answers either."""
+        self._has_left = True
+        self._is_client_gone |= is_gone
+        if is_gone:
+            self._output, self._output_bytes = [], 0
+        if self.closed is None:
+            self.go_on(now_ms)
+
     def stopped(self) -> None:
         if self.closed is None:
             self.closed = "one side has gone"
         waiting = [one for one, outcome in self._order.items() if outcome is None]
         self._order.clear()
         self._unanswered.clear()
+        self._to_upstream, self._to_upstream_bytes, self._waiting_bytes = [], 0, 0
         for one in waiting:
             if not isinstance(one, BareToken):
                 self._proxy_path.forget_forwarded(one, self.now_ms)
@@ -101,6 +146,10 @@ class ProxyConnection(Connection):
 
     def forward(self, call: Call, frame: Sequence[bytes], *, is_answered: bool) -> None:
         """Have a request go on; the next ones follow without waiting for its answer."""
+        if self._ending is not None:  # it had waited, and there is nobody any more to send it to
+            if is_answered:
+                self._proxy_path.lost(call, self._ending, self.now_ms)
+            return
         if is_answered:
             self._order[call] = None
             self._unanswered.append(call)
@@ -134,7 +183,7 @@ class ProxyConnection(Connection):
 
     def receive_upstream(self, data: bytes, now_ms: int) -> None:
         """Take bytes of the real broker, in any cut."""
-        if self.closed is not None:
+        if self.closed is not None or self._ending is not None:
             return
         self.now_ms = max(self.now_ms, now_ms)
         self._answers.add(data)
@@ -147,18 +196,22 @@ class ProxyConnection(Connection):
         self.on_output()
 
     def upstream_closed(self, reason: str, now_ms: int) -> None:
-        """The real broker has gone: what it did not answer stays without an answer, and the connection ends."""
-        if self.closed is not None:
+        """The real broker has gone: what it did not answer stays without an answer, and the connection ends.
+
+        What it did answer is given first.
+        """
+        if self.closed is not None or self._ending is not None:
             return
         self.now_ms = max(self.now_ms, now_ms)
-        self._lose(reason)
-        if self.closed is None:
-            self.end(reason)
+        if self._is_client_gone:
+            self.end("the client has gone")
+        else:
+            self._lose(reason)
 
     # inside
 
     def _take_answers(self) -> None:
-        while self.closed is None:
+        while self.closed is None and self._ending is None:
             try:
                 frame = self._answers.next_frame()
             except FrameError as error:
@@ -174,6 +227,7 @@ class ProxyConnection(Connection):
                 self._unanswered.popleft()
                 self.login.token_answered(frame)
                 self._order[asked] = LENGTH.pack(len(frame)) + frame
+                self._waiting_bytes += 4 + len(frame)
                 self._give_answers()
                 continue
             correlation_id = int.from_bytes(frame[:4], signed=True)
@@ -185,13 +239,25 @@ class ProxyConnection(Connection):
             self._proxy_path.answered(asked, frame, self.now_ms)
 
     def _lose(self, reason: str) -> None:
-        """End the connection, for what goes on on the real broker's side; the call that waits there says so."""
-        asked = next((one for one in self._unanswered if not isinstance(one, BareToken)), None)
-        if asked is None:
+        """End the connection, for what goes on on the real broker's side; the call that waits there says so.
+
+        Answers that a fault holds back are given before.
+        """
+        self._ending = reason
+        self._to_upstream, self._to_upstream_bytes = [], 0
+        calls: list[Call] = []
+        for one in self._unanswered:
+            if isinstance(one, BareToken):
+                del self._order[one]
+            else:
+                calls.append(one)
+        self._unanswered.clear()
+        if calls and self._has_left:  # which is why the real broker ends it
+            self._proxy_path.forget_forwarded(calls[0], self.now_ms)
+        elif calls:
+            self._proxy_path.lost(calls[0], reason, self.now_ms)
+        if not self._order and self.closed is None:
             self.end(reason)
-        else:
-            self._order = {asked: None}
-            self._proxy_path.lost(asked, reason, self.now_ms)
 
     def _send_token(self, frame: bytes) -> None:
         """Have a step of a login go on that has no header."""
@@ -206,7 +272,8 @@ class ProxyConnection(Connection):
     def _must_wait(self) -> bool:
         """Whether so much is on its way that the next request waits."""
         return (
-            self.login.waits_for_answer
+            self._ending is not None
+            or self.login.waits_for_answer
             or self._to_upstream_bytes > MAX_UNSENT_BYTES
             or self._forwarded_bytes > MAX_FORWARDED_BYTES
             or len(self._order) > MAX_FORWARDED
@@ -217,7 +284,7 @@ class ProxyConnection(Connection):
         if self._is_running:
             return
         self._is_running = True
-        self.is_held = False
+        self.is_held = self._is_starved = False
         try:
             while self._call is None and self.closed is None and not self._is_muted and not self._must_wait:
                 if self._output_bytes > MAX_OUTPUT_BYTES:
@@ -231,6 +298,7 @@ class ProxyConnection(Connection):
                     self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
                     return
                 if frame is None:
+                    self._is_starved = True
                     if self.owes_since_ms is None and self._reader.pending:
                         self.owes_since_ms = self.now_ms
                     return
@@ -252,6 +320,7 @@ class ProxyConnection(Connection):
         if self.closed is not None:
             return
         self._order[call] = outcome
+        self._waiting_bytes += sum(map(len, outcome.output))
         self._give_answers()
         if not self._is_running:
             self.now_ms = max(self.now_ms, outcome.at_ms)
@@ -268,14 +337,23 @@ class ProxyConnection(Connection):
                 return
             del order[asked]
             if isinstance(outcome, bytes):
-                self._output.append(outcome)
-                self._output_bytes += len(outcome)
+                self._give((outcome,))
                 continue
             if outcome.ending is Ending.CLOSED:
                 self.closed = outcome.reason
+            elif outcome.ending is Ending.DROPPED:  # nothing behind it may be answered in its place
+                self.closed = self._ending
             injected = outcome.call.injected
             if injected is not None and injected.mute_ms and self.closed is None:
                 self._is_muted = True
                 self.path.mute(self, outcome.at_ms + injected.mute_ms)
-            self._output += outcome.output
-            self._output_bytes += sum(map(len, outcome.output))
+            self._give(outcome.output)
+        if self._ending is not None and self.closed is None:
+            self.closed = self._ending
+
+    def _give(self, output: Sequence[bytes]) -> None:
+        size = sum(map(len, output))
+        self._waiting_bytes -= size
+        if not self._is_client_gone:
+            self._output += output
+            self._output_bytes += size

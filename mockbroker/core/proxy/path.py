@@ -161,6 +161,9 @@ class ProxyPath(CallPath):
 
     def forget_forwarded(self, call: Call, now_ms: int) -> None:
         """Nobody waits any more for the answer to a call that has gone on."""
+        parked = self._parked.pop(call, None)
+        if parked is not None:  # its answer is there, and held back
+            self.purgatory.drop(parked)
         self._end(Outcome(call, Ending.DROPPED, now_ms))
 
     # inside

@@ -1,0 +1,222 @@
+"""What clients and real brokers do to each other through the proxy's sockets: leaving, standing still, moving."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from mockbroker import MockCluster
+from mockbroker.adapters.proxy.server import KafkaProxy
+from mockbroker.adapters.proxy.upstream import UpstreamSettings
+from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.metadata import MetadataRequest
+from protocol.headers import read_response, request_frame
+from tests.progress import until, while_it_works
+from tests.unit.mockbroker.adapters.proxy.test_proxy import ALL, address, proxied, settings_for
+from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
+from tests.unit.mockbroker.wire_client import WireClient
+
+RECORDS = 200
+
+
+def end_offset(real: MockCluster) -> int:
+    partition = real.state.topics[TOPIC].partitions[0]
+    return partition.log.end_offset if partition.has_log else 0
+
+
+def unanswered(number: int, size: int) -> bytes:
+    """Produce requests with acks=0, one behind the other."""
+    records = batch(bytes(size))
+    return b"".join(
+        request_frame(produce_request(records, acks=0), 9, correlation_id=one, client_id="test")
+        for one in range(number)
+    )
+
+
+async def test_all_that_a_client_without_acks_has_written_arrives_where_it_leaves_at_once():
+    async with proxied(topics={TOPIC: 1}) as (real, proxy):
+        _, writer = await asyncio.open_connection(*address(proxy).split(":"))
+        writer.write(unanswered(RECORDS, 20_000))
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        await until(lambda: end_offset(real) == RECORDS, "records")
+        await until(lambda: not any(proxy.connections().values()), "the end of connections")
+
+
+async def test_a_client_that_closes_its_side_alone_ends_the_connection_to_the_real_broker():
+    async with proxied(topics={TOPIC: 1}) as (real, proxy), WireClient(address(proxy)) as client:
+        await client.ask(ALL, 12)
+        client.send(fetch_request(max_wait_ms=600_000), 12)
+        await until(lambda: real.engine.parked_calls == 1, "the fetch")
+        client.writer.write_eof()
+        assert await client.is_hung_up()
+        await until(lambda: real.engine.parked_calls == 0, "the end of the fetch")
+        await until(lambda: not any(proxy.connections().values()), "the end of the connection")
+        assert [entry.ending for entry in proxy.journal] == ["answered", "dropped"]
+
+
+@asynccontextmanager
+async def standing_still():
+    """A real broker that takes connections, and reads nothing of them."""
+    held: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+
+        async def take() -> None:
+            while True:
+                sock, _ = await asyncio.get_running_loop().sock_accept(server)
+                held.append(sock)
+
+        task = asyncio.create_task(take())
+        try:
+            yield server.getsockname()[1], held
+        finally:
+            task.cancel()
+            for sock in held:
+                sock.close()
+
+
+async def test_requests_that_the_real_broker_does_not_read_are_bounded_for_each_client_and_for_all():
+    async with proxied(brokers=1, topics={TOPIC: 1}) as (_, proxy), standing_still() as (port, held):
+        node = proxy.mirror.upstream[0]
+        proxy.mirror.upstream[0] = node._replace(port=port)
+        proxy._runtime.unfinished.limit = 8 << 20
+        writers = []
+        for _ in range(6):
+            _, writer = await asyncio.open_connection(*address(proxy).split(":"))
+            writer.transport.set_write_buffer_limits(high=1 << 30)
+            writer.write(unanswered(400, 50_000))
+            writers.append(writer)
+        await until(lambda: proxy._runtime.unfinished.total > 0, "requests that wait")
+        await until(lambda: len(proxy._nodes[0].clients) < 6, "the end of those that are too many")
+        assert proxy._runtime.unfinished.total < 6 * (6 << 20)
+        for writer in writers:
+            writer.transport.abort()
+        for sock in held:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+        await until(lambda: not any(proxy.connections().values()), "the end of connections")
+        await until(lambda: not proxy._nodes[0].adrift, "the end of what went on")
+        assert proxy._runtime.unfinished.total == 0
+
+
+async def test_answers_that_clients_do_not_read_are_bounded_for_each_and_for_all():
+    async with proxied(brokers=1, topics={TOPIC: 1}) as (real, proxy):
+        async with WireClient(address(real)) as producer:
+            await producer.ask(produce_request(batch(bytes(900_000))), 9)
+        proxy._runtime.unsent.limit = 1 << 20
+        asks = b"".join(request_frame(fetch_request(), 12, correlation_id=one, client_id="test") for one in range(100))
+        readers = []
+        for _ in range(6):
+            _, writer = await asyncio.open_connection(*address(proxy).split(":"), limit=1)
+            writer.transport.pause_reading()
+            writer.write(asks)
+            readers.append(writer)
+        await until(lambda: len(proxy._nodes[0].clients) < 6, "the end of those that are too many")
+        for writer in readers:
+            writer.transport.abort()
+        await until(lambda: not any(proxy.connections().values()), "the end of connections")
+        assert proxy._runtime.unsent.total == 0
+
+
+async def test_an_answer_reaches_a_client_that_reads_late_as_the_real_broker_sent_it():
+    async with proxied(brokers=1, topics={TOPIC: 1}) as (real, proxy):
+        async with WireClient(address(real)) as direct:
+            await direct.ask(produce_request(batch(bytes(range(256)) * 3500)), 9)
+            said = [await frame_of(direct, fetch_request(), 12) for _ in range(2)]
+        async with WireClient(address(proxy)) as client:
+            for _ in range(20):
+                client.send(fetch_request(), 12)
+            await until(lambda: proxy._runtime.unsent.total > 0, "an answer that waits")
+            frames = [await read_frame(client) for _ in range(20)]
+        assert {frame[4:] for frame in frames} == {said[0][4:]}
+        assert [int.from_bytes(frame[:4]) for frame in frames] == list(range(1, 21))
+
+
+async def frame_of(client: WireClient, request: Any, version: int) -> bytes:
+    client.send(request, version)
+    return await read_frame(client)
+
+
+async def read_frame(client: WireClient) -> bytes:
+    async with while_it_works("an answer"):
+        return await client.reader.readexactly(int.from_bytes(await client.reader.readexactly(4)))
+
+
+async def test_a_broker_that_moves_is_found_by_what_metadata_tells_and_keeps_its_listener():
+    async with MockCluster(brokers=2) as first, KafkaProxy(settings_for(first)) as proxy:
+        before = proxy.bootstrap_servers
+        async with MockCluster(brokers=3) as moved:
+            answer = await metadata_of(moved)
+            proxy.mirror.learn(answer, 12)
+            proxy.settle()
+            await until(lambda: proxy._nodes[2].accepts, "the listener of a new broker")
+            assert proxy.bootstrap_servers.split(",")[:2] == before.split(",")
+            await first.close()
+            for broker in range(3):
+                async with WireClient(address(proxy, broker)) as client:
+                    told = await client.ask(ALL, 12)
+                    assert [f"{one.host}:{one.port}" for one in told.brokers] == proxy.bootstrap_servers.split(",")
+            assert [entry.broker for entry in moved.journal if entry.client_id == "test"] == [0, 0, 1, 2]
+
+
+async def metadata_of(cluster: MockCluster) -> Any:
+    async with WireClient(address(cluster)) as client:
+        return await client.ask(MetadataRequest(topics=None), 12)
+
+
+async def test_a_broker_that_is_gone_for_good_keeps_its_listener_and_counts_as_away():
+    async with (
+        MockCluster(brokers=3) as first,
+        MockCluster(brokers=2) as smaller,
+        KafkaProxy(settings_for(first)) as proxy,
+    ):
+        proxy.mirror.learn(await metadata_of(smaller), 12)
+        assert [broker.id for broker in proxy.state.online_brokers()] == [0, 1]
+        async with WireClient(address(proxy, 2)) as client:  # somebody has an old answer, and the broker may be back
+            assert len((await client.ask(ALL, 12)).brokers) == 3
+
+
+async def test_clients_wait_for_a_broker_that_is_slow_to_take_connections_and_are_told_where_it_never_does():
+    async with proxied(brokers=1) as (_, proxy), standing_still() as (port, _):
+        proxy.upstream = proxy._nodes[0].upstream = UpstreamSettings(proxy.upstream.servers, timeout_s=0.05)
+        proxy.mirror.upstream[0] = proxy.mirror.upstream[0]._replace(host="240.0.0.1", port=port)
+        async with WireClient(address(proxy)) as client:
+            client.send(ApiVersionsRequest(), 3)
+            assert await client.is_hung_up()
+        assert proxy._nodes[0].problem is not None
+
+
+async def test_idle_clients_end_with_the_real_brokers_connection():
+    async with proxied(brokers=1, settings={"connections.max.idle.ms": 1}) as (real, proxy):
+        async with WireClient(address(proxy)) as client:
+            await client.ask(ALL, 12)
+            real._runtime.engine.path.expire_idle(real.now_ms() + 10, 1)
+            assert await client.is_hung_up()
+        await until(lambda: not any(proxy.connections().values()), "the end of the connection")
+
+
+async def test_what_the_real_cluster_acknowledged_before_the_end_is_passed_on():
+    async with proxied(brokers=1, topics={TOPIC: 1}) as (real, proxy):
+        async with WireClient(address(proxy)) as client:
+            await client.ask(ALL, 12)
+            for _ in range(RECORDS):
+                client.send(produce_request(batch(b"a")), 9)
+            await client.writer.drain()
+            await until(lambda: end_offset(real) > 0, "the first record")
+            await proxy.finish(30.0)
+            await proxy.close()
+            data = b""
+            async with while_it_works("the end"):
+                data = await client.reader.read()
+        acknowledged = set()
+        while data:
+            size = int.from_bytes(data[:4])
+            _, answer = read_response(data[4 : 4 + size], 0, 9)
+            acknowledged.add(answer.responses[0].partition_responses[0].base_offset)
+            data = data[4 + size :]
+        assert acknowledged == set(range(end_offset(real)))
