@@ -88,7 +88,9 @@ LOOKED_UP_ITEMS = 3
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Turns = Generator[Any, None, Result]
-"""What a handler is that takes several turns; it yields None, or the BackgroundWork that its next one waits for."""
+"""What a handler is that takes several turns; it yields None, SOON, or the BackgroundWork that the next one is for."""
+SOON = "soon"
+"""What a handler yields that goes on as soon as what has come meanwhile was looked at."""
 
 
 @dataclass(slots=True, eq=False)
@@ -318,6 +320,8 @@ def next_turn(call: Call, turns: Turns[Any]) -> Any:
         work = next(turns)
     except StopIteration as end:
         return end.value
+    if work is SOON:
+        return Wait(call.now_ms, (), lambda later: next_turn(later, turns), is_turn=True)
     if work is not None:
         return Wait(None, (work,), lambda later: next_turn(later, turns), work)
     return until_next_turn(call, lambda later: next_turn(later, turns))

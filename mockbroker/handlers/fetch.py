@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
-from mockbroker.call import Call, Part, Turns, Wait, gathered, handles
+from mockbroker.call import SOON, Call, Part, Turns, Wait, gathered, handles
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -67,6 +67,10 @@ LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors that name the leader and its address (KIP-951)."""
 
 PartitionResponse = FetchResponse.Topic.Partition
+AT_ONCE_BYTES = 4 << 20
+"""An answer with more comes after what others have asked for meanwhile: hundreds may be asked for at once."""
+MANY_PARTITIONS = 1000
+"""Of a fetch, so many are looked at to find out how large its answer may be."""
 
 
 class FetchParams(NamedTuple):
@@ -127,7 +131,10 @@ def fetch(call: Call, request: FetchRequest) -> Turns[FetchResponse | Wait]:
         raise ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
         )
-    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"], call.cluster.answer_room_bytes)
+    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
+    if max_bytes > AT_ONCE_BYTES and is_large(call, wanted):
+        yield SOON
+    max_bytes = min(max_bytes, call.cluster.answer_room_bytes)
     is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in (request.replica_id, request.replica_state.replica_id)
     reading = FetchParams(
         wanted,
@@ -141,6 +148,23 @@ def fetch(call: Call, request: FetchRequest) -> Turns[FetchResponse | Wait]:
         is_replicas,
     )
     return (yield from read(call, reading))
+
+
+def is_large(call: Call, wanted: Sequence[FetchPartition]) -> bool:
+    """Whether there are so many bytes for a fetch that others' requests are to come before its answer."""
+    first = wanted[:MANY_PARTITIONS]
+    if sum(one.max_bytes for one in first) <= AT_ONCE_BYTES:
+        return False
+    size = 0
+    for one in first:
+        try:
+            log = find_wanted(call, one).log
+        except ApiError:
+            continue
+        ahead = log.end_offset - max(one.fetch_offset, log.start_offset)
+        if ahead > 0:
+            size += min(one.max_bytes, log.size_bytes * ahead // (log.end_offset - log.start_offset))
+    return size > AT_ONCE_BYTES
 
 
 def read(

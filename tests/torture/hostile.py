@@ -1,13 +1,18 @@
-"""Hostile load beside a good client: how long it waits then, and whether all that was acknowledged is there."""
+"""Hostile load beside a good client: how long it waits then, and whether all that was acknowledged is there.
+
+A second server stands beside the one that is attacked and has a good client of the same kind, so that whatever else
+the machine does, the attackers' own work too, is in both figures.
+"""
 
 from __future__ import annotations
 
 import random
 import socket
 import struct
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, suppress
 from itertools import cycle
 
 import httpx
@@ -18,21 +23,21 @@ from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Codec, Record, build_batch
 from tests.fixture_data import captured_frames
-from tests.torture.good_traffic import good_traffic
-from tests.torture.target import ANSWER_S, MB, Client, Target, request_bytes
+from tests.torture.good_traffic import GoodTraffic, good_traffic
+from tests.torture.target import ANSWER_S, MB, Client, Target, request_bytes, target
 
 TOPIC, LARGE = "good", "large"
-CALM_S, HOSTILE_S = 10.0, 15.0
+CALM_S, HOSTILE_S = 5.0, 20.0
 CAPTURES = ("franz-go", "confluent-classic", "java41-coop")
 OPTIONS = (
     *("--brokers", "3", "--racks", "a,b,c", "--topic", f"{TOPIC}:3:3", "--topic", f"{LARGE}:1:1"),
     *("--control-port", "0"),
 )
-Load = Callable[[Target], Iterator[None]]
+Load = Callable[[Target], Generator[None, None, None]]
 """A step of hostile load at a time; it may pause."""
 
 
-def half_open(target: Target) -> Iterator[None]:
+def half_open(target: Target) -> Generator[None, None, None]:
     """5,000 connections that say nothing."""
     for _ in range(5_000):
         target.client()
@@ -42,7 +47,7 @@ def half_open(target: Target) -> Iterator[None]:
         yield
 
 
-def slow_writers(target: Target) -> Iterator[None]:
+def slow_writers(target: Target) -> Generator[None, None, None]:
     """200 connections that send a request a byte at a time."""
     question = request_bytes(MetadataRequest(topics=None), 9)
     clients = [target.client() for _ in range(200)]
@@ -54,7 +59,7 @@ def slow_writers(target: Target) -> Iterator[None]:
             yield
 
 
-def slow_readers(target: Target) -> Iterator[None]:
+def slow_readers(target: Target) -> Generator[None, None, None]:
     """100 connections that ask for 20 MB again and again and read a kilobyte now and then."""
     wanted = FetchRequest.Topic.Partition(partition=0, fetch_offset=0, partition_max_bytes=20 * MB)
     topic = FetchRequest.Topic(topic=LARGE, partitions=[wanted])
@@ -73,7 +78,7 @@ def slow_readers(target: Target) -> Iterator[None]:
         time.sleep(0.05)
 
 
-def large_prefixes(target: Target) -> Iterator[None]:
+def large_prefixes(target: Target) -> Generator[None, None, None]:
     """Connections that announce a frame of 2 GB."""
     while True:
         with Client(target.address) as client, suppress(OSError):
@@ -82,7 +87,7 @@ def large_prefixes(target: Target) -> Iterator[None]:
         yield
 
 
-def garbage(target: Target) -> Iterator[None]:
+def garbage(target: Target) -> Generator[None, None, None]:
     """Connections that send noise."""
     rng = random.Random(0)
     while True:
@@ -92,7 +97,7 @@ def garbage(target: Target) -> Iterator[None]:
         yield
 
 
-def flipped_captures(target: Target) -> Iterator[None]:
+def flipped_captures(target: Target) -> Generator[None, None, None]:
     """Requests of real clients, a bit of each turned round."""
     rng = random.Random(0)
     requests = [one.data for name in CAPTURES for one in captured_frames(name) if one.kind == "request"]
@@ -107,7 +112,7 @@ def flipped_captures(target: Target) -> Iterator[None]:
         yield
 
 
-def bombs(target: Target) -> Iterator[None]:
+def bombs(target: Target) -> Generator[None, None, None]:
     """Batches of a few kilobytes that hold 20 MB."""
     batch = build_batch([Record(value=bytes(20 * MB))], codec=Codec.GZIP)
     partition = ProduceRequest.Topic.Partition(index=0, records=batch)
@@ -120,7 +125,7 @@ def bombs(target: Target) -> Iterator[None]:
         yield
 
 
-def churn(target: Target) -> Iterator[None]:
+def churn(target: Target) -> Generator[None, None, None]:
     """200 connections a second, with a question each."""
     question = request_bytes(ApiVersionsRequest(), 0)
     while True:
@@ -131,7 +136,7 @@ def churn(target: Target) -> Iterator[None]:
         yield
 
 
-def million_topics(target: Target) -> Iterator[None]:
+def million_topics(target: Target) -> Generator[None, None, None]:
     """Requests for the metadata of a million topics that are not there."""
     topics = [MetadataRequest.Topic(name=f"t{number}") for number in range(1_000_000)]
     question = request_bytes(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
@@ -143,7 +148,7 @@ def million_topics(target: Target) -> Iterator[None]:
         yield
 
 
-def rack_storm(target: Target) -> Iterator[None]:
+def rack_storm(target: Target) -> Generator[None, None, None]:
     """A rack stopped and another started four times a second."""
     with httpx.Client(base_url=str(target.control), trust_env=False, timeout=ANSWER_S) as http:
         for rack in cycle("abc"):
@@ -153,27 +158,58 @@ def rack_storm(target: Target) -> Iterator[None]:
             yield
 
 
-def beside_a_good_client(load: Load) -> Callable[[Target], None]:
-    """An attack that lasts as long as it is measured what a good client notices."""
+def all_at_once(target: Target) -> Generator[None, None, None]:
+    """All of the other loads, each in a thread of its own, again where one was cut off."""
+    ended = threading.Event()
 
-    def attack(target: Target) -> None:
-        properties = None if target.security_dir is None else target.security_dir / "librdkafka.properties"
-        with good_traffic(",".join(target.addresses), TOPIC, properties) as good:
-            time.sleep(2)  # the first records find nothing compiled yet
-            good.window()
-            time.sleep(CALM_S)
-            calm = good.window()
-            ends_at = time.monotonic() + HOSTILE_S
-            with suppress(socket.timeout):
+    def run(load: Load) -> None:
+        while not ended.is_set():
+            with suppress(OSError, httpx.HTTPError):
                 for _ in load(target):
+                    if ended.is_set():
+                        return
+
+    threads = [threading.Thread(target=run, args=(load,), daemon=True) for load in LOADS]
+    for thread in threads:
+        thread.start()
+    try:
+        while True:
+            time.sleep(0.1)
+            yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join(ANSWER_S)
+
+
+def good_beside(server: Target) -> AbstractContextManager[GoodTraffic]:
+    """A good client of a server at work."""
+    properties = None if server.security_dir is None else server.security_dir / "librdkafka.properties"
+    return good_traffic(",".join(server.addresses), TOPIC, properties)
+
+
+def beside_a_good_client(load: Load, options: Sequence[str] = OPTIONS) -> Callable[[Target], None]:
+    """An attack that lasts as long as it is measured what a good client notices; ``options`` make the spared server."""
+
+    def attack(attacked: Target) -> None:
+        with target(options) as spared, good_beside(spared) as calm, good_beside(attacked) as good:
+            time.sleep(CALM_S)  # the first records find nothing compiled yet
+            calm.window(), good.window()
+            ends_at = time.monotonic() + HOSTILE_S
+            steps = load(attacked)
+            with suppress(socket.timeout):
+                for _ in steps:
                     if time.monotonic() > ends_at:
                         break
-            hostile = good.window()
-            target.close_clients()
+            beside, hostile = calm.window(), good.window()
+            steps.close()
+            attacked.close_clients()
             told = good.end()
-        target.note = (
-            f"p99 {calm.p99_ms} -> {hostile.p99_ms} ms ({hostile.p99_ms / calm.p99_ms:.1f}), longest "
-            f"{hostile.longest_ms} ms, {told['acknowledged']} acknowledged, {told['missing']} missing, "
+            calm.end()
+        attacked.note = (
+            f"p99 {hostile.p99_ms} ms, beside it {beside.p99_ms} ms ({hostile.p99_ms / beside.p99_ms:.1f}), half "
+            f"{hostile.p50_ms}, {beside.p50_ms}, longest {hostile.longest_ms}, {beside.longest_ms}, "
+            f"{told['acknowledged']} acknowledged, {told['missing']} missing, "
             f"{told['doubled']} doubled{', ' + str(told['failed']) if told['failed'] else ''}"
         )
 
@@ -194,18 +230,16 @@ def fill(target: Target) -> None:
 
 
 PREPARE = fill
-ATTACKS = {
-    load.__name__.replace("_", " "): beside_a_good_client(load)
-    for load in (
-        half_open,
-        slow_writers,
-        slow_readers,
-        large_prefixes,
-        garbage,
-        flipped_captures,
-        bombs,
-        churn,
-        million_topics,
-        rack_storm,
-    )
-}
+LOADS: tuple[Load, ...] = (
+    half_open,
+    slow_writers,
+    slow_readers,
+    large_prefixes,
+    garbage,
+    flipped_captures,
+    bombs,
+    churn,
+    million_topics,
+    rack_storm,
+)
+ATTACKS = {load.__name__.replace("_", " "): beside_a_good_client(load) for load in (*LOADS, all_at_once)}

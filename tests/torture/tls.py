@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from itertools import cycle
 
@@ -56,7 +56,7 @@ def anyone(*, highest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContex
     return context
 
 
-def half_handshakes(target: Target) -> Iterator[None]:
+def half_handshakes(target: Target) -> Generator[None, None, None]:
     """3,000 connections that send a hello, or half of one, and say nothing more."""
     whole = hello()
     for number in range(3_000):
@@ -67,7 +67,7 @@ def half_handshakes(target: Target) -> Iterator[None]:
         yield
 
 
-def slow_handshakes(target: Target) -> Iterator[None]:
+def slow_handshakes(target: Target) -> Generator[None, None, None]:
     """300 connections that send a hello a byte at a time."""
     whole = hello()
     clients = [target.client() for _ in range(300)]
@@ -78,7 +78,7 @@ def slow_handshakes(target: Target) -> Iterator[None]:
         yield
 
 
-def plain_bytes(target: Target) -> Iterator[None]:
+def plain_bytes(target: Target) -> Generator[None, None, None]:
     """Connections that send requests, or HTTP, without TLS."""
     for question in cycle((request_bytes(ApiVersionsRequest(), 3), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")):
         with Client(target.address) as client, suppress(OSError):
@@ -87,7 +87,7 @@ def plain_bytes(target: Target) -> Iterator[None]:
         yield
 
 
-def garbage_records(target: Target) -> Iterator[None]:
+def garbage_records(target: Target) -> Generator[None, None, None]:
     """Connections that send records of noise, at first, behind a hello, or behind a whole handshake."""
     rng, whole, tls = random.Random(0), hello(), anyone()
     for turn in cycle(range(3)):
@@ -108,7 +108,7 @@ def garbage_records(target: Target) -> Iterator[None]:
         yield
 
 
-def handshake_flood(target: Target) -> Iterator[None]:
+def handshake_flood(target: Target) -> Generator[None, None, None]:
     """One whole handshake behind the other, by TLS 1.3 and 1.2 in turn, as fast as they go."""
     contexts = [anyone(), anyone(highest=ssl.TLSVersion.TLSv1_2)]
     for tls in cycle(contexts):
@@ -117,7 +117,7 @@ def handshake_flood(target: Target) -> Iterator[None]:
         yield
 
 
-def foreign_certificates(target: Target) -> Iterator[None]:
+def foreign_certificates(target: Target) -> Generator[None, None, None]:
     """One handshake behind the other with a certificate of an authority that nobody here knows."""
     mallory = CertificateAuthority().client("Mallory")
     tls = anyone()
@@ -133,7 +133,7 @@ def foreign_certificates(target: Target) -> Iterator[None]:
         yield
 
 
-def endless_handshakes(target: Target) -> Iterator[None]:
+def endless_handshakes(target: Target) -> Generator[None, None, None]:
     """Up to 2 GB of handshake bytes on 50 connections: messages of 16 MB, records that change nothing, alerts."""
     whole = hello()
     large = whole[:5] + b"\x01" + (2**24 - 1).to_bytes(3, "big") + bytes(len(whole) - 9)
@@ -168,7 +168,7 @@ def endless_handshakes(target: Target) -> Iterator[None]:
         yield
 
 
-def renegotiations(target: Target) -> Iterator[None]:
+def renegotiations(target: Target) -> Generator[None, None, None]:
     """20 clients of OpenSSL that ask to begin anew (TLS 1.2), or for new keys (TLS 1.3), again and again."""
     host, port = target.address.rsplit(":", 1)
     program = shutil.which("openssl")
@@ -195,7 +195,7 @@ def renegotiations(target: Target) -> Iterator[None]:
                 process.wait()
 
 
-def unread_answers(target: Target) -> Iterator[None]:
+def unread_answers(target: Target) -> Generator[None, None, None]:
     """50 connections that ask for 20 MB again and again, and read nothing."""
     wanted = FetchRequest.Topic.Partition(partition=0, fetch_offset=0, partition_max_bytes=20 * MB)
     topic = FetchRequest.Topic(topic=LARGE, partitions=[wanted])
@@ -227,7 +227,7 @@ def and_all_given_back(attack: Callable[[Target], None]) -> Callable[[Target], N
 def watched(load: Load) -> Load:
     """The same, with the server's open files looked at now and then."""
 
-    def watching(target: Target) -> Iterator[None]:
+    def watching(target: Target) -> Generator[None, None, None]:
         looked_s = 0.0
         for _ in load(target):
             if time.monotonic() - looked_s > 0.5:
@@ -241,7 +241,7 @@ def watched(load: Load) -> Load:
 
 PREPARE = fill
 ATTACKS = {
-    f"tls {load.__name__.replace('_', ' ')}": and_all_given_back(beside_a_good_client(watched(load)))
+    f"tls {load.__name__.replace('_', ' ')}": and_all_given_back(beside_a_good_client(watched(load), OPTIONS))
     for load in (
         half_handshakes,
         slow_handshakes,

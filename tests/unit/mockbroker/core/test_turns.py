@@ -9,6 +9,7 @@ import pytest
 from mockbroker.call import QUICK_ITEMS, TURN_ITEMS
 from mockbroker.core.path import LARGE_FRAME_BYTES
 from mockbroker.core.simulation import Simulation
+from mockbroker.handlers.fetch import AT_ONCE_BYTES
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
@@ -241,3 +242,27 @@ def test_a_fetch_that_records_overtake_between_two_turns_does_not_wait_for_them(
     assert ticket not in sim.replies
     produce(sim, batch(b"late"))
     assert answered(sim, ticket).error_code == 0
+
+
+def test_large_answers_are_made_one_by_one_and_others_come_between(sim):
+    for _ in range(6):
+        produce(sim, batch(bytes(1_000_000)))
+    request = fetch_request(max_bytes=10**7, partition_max_bytes=10**7)
+    tickets = [sim.send(request, version=12) for _ in range(3)]
+    for number, ticket in enumerate(tickets):
+        assert tickets[number:] == [one for one in tickets if one not in sim.replies]
+        assert sim.ask(MetadataRequest(topics=[]), version=9).topics == []
+        if number == 2:
+            sim.cluster.answer_room_bytes = 2_500_000  # clients do not read
+        sim.engine.advance(sim.now_ms)
+        assert len(sim.replies[ticket].responses[0].partitions[0].records) > (
+            2_000_000 if number == 2 else AT_ONCE_BYTES
+        )
+    assert len(sim.replies[tickets[2]].responses[0].partitions[0].records) <= 2_500_000
+
+
+def test_an_answer_that_is_not_large_is_made_at_once_however_much_was_allowed(sim):
+    for _ in range(6):
+        produce(sim, batch(bytes(1_000_000)))
+    request = fetch_request(3, max_bytes=10**7, partition_max_bytes=10**7)
+    assert len(sim.ask(request, version=12).responses[0].partitions[0].records) > 2_000_000
