@@ -87,6 +87,14 @@ class ServedCluster(StateCommands):
     def _crash(self, broker_id: int) -> bool:
         """Have it be down without a word; False if it was. Raises KeyError: no such broker."""
 
+    @abstractmethod
+    async def reset(self) -> None:
+        """Have it be what it was when it started. Raises ValueError: it cannot."""
+
+    @abstractmethod
+    def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
+        """Change what a broker runs from its next start on. Raises ValueError: it cannot."""
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self

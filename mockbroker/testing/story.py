@@ -58,6 +58,8 @@ def condition(cluster: ServedCluster, broker_id: int) -> str:
     """``up``, or what keeps a broker from serving as it should."""
     state = cluster.state
     broker = state.brokers[broker_id]
+    if state.is_mirror:
+        return "stopped here" if not broker.is_running else "up" if broker.online else "away"
     if not broker.is_running:
         return "down" if not broker.online else "crashed"
     found = []

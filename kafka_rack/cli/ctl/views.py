@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +28,7 @@ def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dic
         f"{len(orphans)} without leader, {len(short)} with replicas out of sync"
     )
     lines = [
-        f"cluster {cluster['cluster_id']}, {cluster['mode']} mode, controller {cluster['controller']}",
+        f"cluster {cluster['cluster_id']}, {mode_of(cluster)}",
         "",
         table(["broker", "rack", "state", "address", "leads", "lag"], rows),
         "",
@@ -46,6 +46,13 @@ def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dic
             f"{moved['unknown_bytes']} of clients whose rack is not known"
         )
     return "\n".join(lines)
+
+
+def mode_of(cluster: dict[str, Any]) -> str:
+    """Whether it is ours, or a proxy before a real one."""
+    if cluster["mode"] == "proxy":
+        return "a real one behind a proxy"
+    return f"{cluster['mode']} mode, controller {cluster['controller']}"
 
 
 def state_of(broker: dict[str, Any]) -> str:
@@ -71,8 +78,11 @@ def topics(found: Sequence[dict[str, Any]]) -> str:
             one["name"],
             len(one["partitions"]),
             "diskless" if one["diskless"] else len(one["partitions"][0]["replicas"]),
-            sum(partition["end_offset"] - partition["start_offset"] for partition in one["partitions"]),
-            sum(partition["size_bytes"] for partition in one["partitions"]),
+            summed(
+                None if partition["end_offset"] is None else partition["end_offset"] - partition["start_offset"]
+                for partition in one["partitions"]
+            ),
+            summed(partition["size_bytes"] for partition in one["partitions"]),
             sum(len(partition["isr"]) < len(partition["replicas"]) for partition in one["partitions"]),
         ]
         for one in found
@@ -81,7 +91,7 @@ def topics(found: Sequence[dict[str, Any]]) -> str:
 
 
 def topic(found: dict[str, Any]) -> str:
-    settings = "".join(f", {name}={printable(str(value))}" for name, value in found["configs"].items())
+    settings = "".join(f", {name}={printable(str(value))}" for name, value in (found["configs"] or {}).items())
     kind = ", diskless" if found["diskless"] else ""
     return f"{found['name']}, id {found['id']}{kind}{settings}\n\n{partitions(found['partitions'])}"
 
@@ -102,6 +112,12 @@ def partitions(found: Sequence[dict[str, Any]]) -> str:
     ]
     columns = ["partition", "leader", "epoch", "replicas", "in sync", "start", "high watermark", "end"]
     return table(columns, rows)
+
+
+def summed(values: Iterable[int | None]) -> int | None:
+    """A sum; None where a proxy is not told what there is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def joined(values: Sequence[object]) -> str | None:

@@ -55,9 +55,19 @@ class ClientMetricsView(msgspec.Struct):
     pushes: list[PushView]
 
 
-@operation("GET", "/client-metrics", "What clients report of themselves", tag="cluster", answer=ClientMetricsView)
+@operation(
+    "GET",
+    "/client-metrics",
+    "What clients report of themselves",
+    tag="cluster",
+    answer=ClientMetricsView,
+    statuses=(409,),
+)
 async def client_metrics(call: ControlCall) -> Any:
-    """Who is asked for what, and what was pushed."""
+    """Who is asked for what, and what was pushed. Refused before a real cluster."""
+    call.must_be_ours(
+        "kafka-client-metrics.sh shows what is asked of them, and GET /requests?api=PushTelemetry who tells"
+    )
     state = call.state
     configs = state.configs
     subscriptions = [

@@ -36,7 +36,8 @@ class ListenerView(msgspec.Struct):
 class BrokerView(msgspec.Struct):
     """A broker: ``running`` while its process is up, ``online`` while the controller counts it as up.
 
-    ``fenced`` and ``disk_full`` are so by command; ``follower_lag`` is how many records its followers are kept behind.
+    ``fenced`` and ``disk_full`` are so by command; ``follower_lag`` is how many records its followers are kept behind,
+    null before a real cluster. There ``running`` says whether clients reach it here, and ``online`` that it is up, too.
     """
 
     id: int
@@ -45,7 +46,7 @@ class BrokerView(msgspec.Struct):
     running: bool
     fenced: bool
     disk_full: bool
-    follower_lag: int
+    follower_lag: int | None
     listeners: list[ListenerView]
 
 
@@ -59,7 +60,8 @@ class RackView(msgspec.Struct):
 class PartitionView(msgspec.Struct):
     """A partition; a diskless one has no leader and no replicas of its own.
 
-    ``follower_lag``: of each replica that lacks records of the leader how many.
+    ``follower_lag``: of each replica that lacks records of the leader how many. What a proxy is not told of the real
+    cluster is null: offsets, sizes, lags.
     """
 
     partition: int
@@ -67,11 +69,11 @@ class PartitionView(msgspec.Struct):
     leader_epoch: int
     replicas: list[int]
     isr: list[int]
-    start_offset: int
-    high_watermark: int
-    end_offset: int
-    size_bytes: int
-    follower_lag: dict[int, int]
+    start_offset: int | None
+    high_watermark: int | None
+    end_offset: int | None
+    size_bytes: int | None
+    follower_lag: dict[int, int] | None
 
 
 class TopicView(msgspec.Struct):
@@ -84,9 +86,9 @@ class TopicView(msgspec.Struct):
 
 
 class TopicDetails(TopicView):
-    """A topic with the settings that were given to it."""
+    """A topic with the settings that were given to it, null where a proxy is not told them."""
 
-    configs: dict[str, Any]
+    configs: dict[str, Any] | None
 
 
 class TopicsView(msgspec.Struct):
@@ -126,11 +128,12 @@ class ClusterHead(msgspec.Struct):
     """A cluster without its topics. ``version`` grows with each change of what Metadata shows.
 
     ``cut_links`` are pairs of broker ids, -1 for the controller; ``clock_ms`` is how far the wall clock was moved.
+    ``mode`` is kraft, zookeeper, or proxy before a real cluster, whose controller and settings are not known.
     """
 
     cluster_id: str
     mode: str
-    controller: int
+    controller: int | None
     version: int
     brokers: list[BrokerView]
     racks: dict[str, RackView]
@@ -169,14 +172,15 @@ async def encode_topics(state: Cluster, before: bytes, behind: bytes, *, with_in
         if len(pieces) > 2:
             pieces.append(b",")
         if len(topic.partitions) <= PARTITIONS_A_PIECE:
-            pieces.append(msgspec.json.encode(view_of(topic)))
+            pieces.append(msgspec.json.encode(view_of(topic, knows_logs=not state.is_mirror)))
             continue
-        pieces += await encode_topic(topic, TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, []))
+        empty = TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, [])
+        pieces += await encode_topic(topic, empty, knows_logs=not state.is_mirror)
         waiting = 0
     return b"".join([*pieces, b"]", behind])
 
 
-async def encode_topic(topic: Topic, view: TopicView) -> list[bytes]:
+async def encode_topic(topic: Topic, view: TopicView, *, knows_logs: bool) -> list[bytes]:
     """A view of a topic that has no partitions yet with all of them, encoded in pieces."""
     head, mark, tail = msgspec.json.encode(view).partition(b'"partitions":[')
     pieces = [head, mark]
@@ -184,7 +188,7 @@ async def encode_topic(topic: Topic, view: TopicView) -> list[bytes]:
         part = topic.partitions[first : first + PARTITIONS_A_PIECE]
         if first:
             pieces.append(b",")
-        pieces.append(msgspec.json.encode([partition_of(topic, one) for one in part])[1:-1])
+        pieces.append(msgspec.json.encode([partition_of(topic, one, knows_logs=knows_logs) for one in part])[1:-1])
         await asyncio.sleep(0)
     return [*pieces, tail]
 
@@ -193,13 +197,15 @@ def head_of(state: Cluster) -> ClusterHead:
     """What there is beside topics."""
     return ClusterHead(
         cluster_id=state.id,
-        mode="kraft" if state.zookeeper is None else "zookeeper",
-        controller=state.controller_id(),
+        mode="proxy" if state.is_mirror else "kraft" if state.zookeeper is None else "zookeeper",
+        controller=None if state.is_mirror else state.controller_id(),
         version=state.version,
         brokers=[broker_of(state, broker) for broker in state.brokers.values()],
         racks={rack: rack_of(state, rack) for rack in state.racks()},
         settings={
-            name: shown_setting(name, state.settings[name]) for name in state.settings if state.settings.given(name)
+            name: shown_setting(name, state.settings[name])
+            for name in state.settings
+            if state.settings.given(name) and not state.is_mirror
         },
         cut_links=state.network.cut_links,
         clock_ms=state.clock.offset_ms,
@@ -220,11 +226,11 @@ def broker_of(state: Cluster, broker: Broker) -> BrokerView:
     return BrokerView(
         id=broker.id,
         rack=broker.rack,
-        online=broker.online,
+        online=is_up(state, broker),
         running=broker.is_running,
-        fenced=broker.id in state.cluster_control.fenced,
+        fenced=broker.id in state.cluster_control.fenced and not state.is_mirror,
         disk_full=broker.id in state.cluster_control.full_disks,
-        follower_lag=state.replication.lags.get(broker.id, 0),
+        follower_lag=None if state.is_mirror else state.replication.lags.get(broker.id, 0),
         listeners=[
             ListenerView(listener.name, listener.host, listener.port, listener.rack) for listener in broker.listeners
         ],
@@ -233,26 +239,33 @@ def broker_of(state: Cluster, broker: Broker) -> BrokerView:
 
 def rack_of(state: Cluster, rack: str) -> RackView:
     brokers = state.brokers_in(rack)
-    return RackView([broker.id for broker in brokers], [broker.id for broker in brokers if broker.online])
+    return RackView([broker.id for broker in brokers], [broker.id for broker in brokers if is_up(state, broker)])
 
 
-def view_of(topic: Topic) -> TopicView:
-    return TopicView(
-        topic.name, uuid_to_text(topic.id), topic.diskless, [partition_of(topic, one) for one in topic.partitions]
-    )
+def is_up(state: Cluster, broker: Broker) -> bool:
+    """Whether a broker counts as up; before a real cluster, whether it is up there and can be reached here."""
+    return broker.online and (broker.is_running or not state.is_mirror)
 
 
-async def encode_details(topic: Topic) -> bytes:
+def view_of(topic: Topic, *, knows_logs: bool) -> TopicView:
+    partitions = [partition_of(topic, one, knows_logs=knows_logs) for one in topic.partitions]
+    return TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, partitions)
+
+
+async def encode_details(topic: Topic, *, knows_logs: bool = True) -> bytes:
     """A topic as ``TopicDetails``, encoded in pieces."""
-    settings = dict(sorted(topic.configs.items()))
-    return b"".join(
-        await encode_topic(topic, TopicDetails(topic.name, uuid_to_text(topic.id), topic.diskless, [], settings))
-    )
+    settings = dict(sorted(topic.configs.items())) if knows_logs else None
+    empty = TopicDetails(topic.name, uuid_to_text(topic.id), topic.diskless, [], settings)
+    return b"".join(await encode_topic(topic, empty, knows_logs=knows_logs))
 
 
-def partition_of(topic: Topic, partition: Partition) -> PartitionView:
+def partition_of(topic: Topic, partition: Partition, *, knows_logs: bool = True) -> PartitionView:
+    """A partition; without what only its log could say where a real cluster has it."""
     leader = None if topic.diskless else partition.leader
     replicas, isr = list(partition.replicas), list(partition.isr)
+    if not knows_logs:
+        epoch = partition.leader_epoch
+        return PartitionView(partition.index, leader, epoch, replicas, isr, None, None, None, None, None)
     if not partition.has_log:
         return PartitionView(partition.index, leader, partition.leader_epoch, replicas, isr, 0, 0, 0, 0, {})
     log = partition.log

@@ -23,7 +23,7 @@ from mockbroker.adapters.control.problems import Problem
 from mockbroker.core.journal.filters import Filters
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.server import MockCluster
+    from mockbroker.adapters.served_cluster import ServedCluster
 
 LOOK_S, TRAFFIC_S = 0.2, 1.0
 SURELY_S = 2.0  # what changes by time alone, as groups whose members have gone, is seen within this time
@@ -90,7 +90,7 @@ class EventListener:
 class EventHub:
     """Those who listen, and the task that looks for them."""
 
-    def __init__(self, cluster: MockCluster) -> None:
+    def __init__(self, cluster: ServedCluster) -> None:
         self.cluster = cluster
         self.listeners: dict[EventListener, None] = {}
         self.closing = False

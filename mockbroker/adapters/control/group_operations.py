@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mockbroker.state.groups.share.group import ShareGroup
 
 
+OF_REAL_GROUPS = "kafka-consumer-groups.sh shows them, and GET /requests?group=... the calls for them that came by here"
+
+
 class MemberView(msgspec.Struct):
     """A member; ``rack`` is what it says in its subscription (KIP-881)."""
 
@@ -73,15 +76,17 @@ class CoordinatorView(msgspec.Struct):
     coordinator: int
 
 
-@operation("GET", "/groups", "All groups with members and lag", tag="groups", answer=GroupsView)
+@operation("GET", "/groups", "All groups with members and lag", tag="groups", answer=GroupsView, statuses=(409,))
 async def groups(call: ControlCall) -> Any:
-    """By id."""
+    """By id. Refused before a real cluster, which has its groups to itself."""
+    call.must_be_ours(OF_REAL_GROUPS)
     return GroupsView(groups_of(call.state))
 
 
-@operation("GET", "/groups/{group}", "One group", tag="groups", answer=GroupView, statuses=(404,))
+@operation("GET", "/groups/{group}", "One group", tag="groups", answer=GroupView, statuses=(404, 409))
 async def group(call: ControlCall) -> Any:
-    """Its members, their assignments, its offsets."""
+    """Its members, their assignments, its offsets. Refused before a real cluster."""
+    call.must_be_ours(OF_REAL_GROUPS)
     return group_of(call.state, known_group(call))
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from mockbroker.adapters.control.cluster_json import is_up
 from mockbroker.adapters.control.operations import ControlCall, operation
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.server import MockCluster
+    from mockbroker.adapters.served_cluster import ServedCluster
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_CLIENTS = 100
@@ -67,13 +68,13 @@ async def traffic(call: ControlCall) -> Any:
     return call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms())
 
 
-def add_cluster(text: Exposition, cluster: MockCluster) -> None:
+def add_cluster(text: Exposition, cluster: ServedCluster) -> None:
     """What there is: brokers, partitions, groups, faults, connections, calls that wait."""
     state, journal = cluster.state, cluster.journal
     brokers = [({"broker": one.id, "rack": one.rack or ""}, one) for one in state.brokers.values()]
     text.add(
         "kafka_rack_broker_up", "gauge", "Whether the controller counts a broker as up.",
-        [(labels, int(one.online)) for labels, one in brokers],
+        [(labels, int(is_up(state, one))) for labels, one in brokers],
     )  # fmt: skip
     connections = cluster.connections()
     text.add(
@@ -95,7 +96,8 @@ def add_cluster(text: Exposition, cluster: MockCluster) -> None:
     )  # fmt: skip
     memory = state.upkeep.memory
     size = sum(one.log.size_bytes for topic in state.topics.values() for one in topic.partitions)
-    text.add("kafka_rack_record_bytes", "gauge", "Records of all logs, each once.", [({}, size)])
+    if not state.is_mirror:  # a real cluster does not tell
+        text.add("kafka_rack_record_bytes", "gauge", "Records of all logs, each once.", [({}, size)])
     if memory is not None:
         text.add("kafka_rack_record_bytes_limit", "gauge", "What they may take.", [({}, memory.limit_bytes)])
         text.add(

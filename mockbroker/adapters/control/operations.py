@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mockbroker.adapters.control.bodies import MAX_BODY_BYTES
-from mockbroker.adapters.control.problems import bad_request, named, not_found
+from mockbroker.adapters.control.problems import bad_request, conflict, named, not_found
 
 if TYPE_CHECKING:
     from mockbroker.adapters.control.server import ControlServer
-    from mockbroker.adapters.server import MockCluster
+    from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
@@ -35,7 +35,7 @@ class ControlCall:
     body: Any = None
 
     @property
-    def cluster(self) -> MockCluster:
+    def cluster(self) -> ServedCluster:
         return self.server.cluster
 
     @property
@@ -60,6 +60,11 @@ class ControlCall:
                 raise bad_request(f"{name}: expected no such parameter; there are: {named(allowed)}", field=name)
             given.setdefault(name, []).append(value)
         return given
+
+    def must_be_ours(self, instead: str) -> None:
+        """Refuse what only a cluster of ours knows. Raises Problem: 409, which says what a real one can be asked by."""
+        if self.state.is_mirror:
+            raise conflict(f"a proxy follows neither groups nor what clients report: {instead}")
 
     def with_internal(self) -> bool:
         """Whether the coordinators' topics are wanted too. Raises Problem: 400."""

@@ -20,7 +20,7 @@ from mockbroker.adapters.control.access import Access
 from mockbroker.adapters.control.app import control_app
 from mockbroker.adapters.control.events import EventHub
 from mockbroker.adapters.control.long_answers import LongAnswers
-from mockbroker.adapters.server import MockCluster
+from mockbroker.adapters.served_cluster import ServedCluster
 
 log = logging.getLogger("mockbroker.control")
 log.setLevel(logging.ERROR)
@@ -45,7 +45,7 @@ class ControlServer:
 
     def __init__(
         self,
-        cluster: MockCluster,
+        cluster: ServedCluster,
         *,
         host: str = "127.0.0.1",
         port: int = 0,

@@ -61,7 +61,7 @@ async def topics(call: ControlCall) -> Any:
 @operation("GET", "/topics/{topic}", "One topic", tag="topics", answer=TopicDetails, statuses=(404,))
 async def topic(call: ControlCall) -> Any:
     """With the settings that it was given."""
-    return await encode_details(known_topic(call))
+    return await encode_details(known_topic(call), knows_logs=not call.state.is_mirror)
 
 
 @operation(

@@ -164,6 +164,10 @@ class KafkaProxy(ServedCluster):
 
     async def reset(self) -> NoReturn:
         """Refused. Raises ValueError."""
+        raise ValueError(f"{REFUSAL}; the journal and the faults can be emptied")
+
+    def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> NoReturn:
+        """Refused. Raises ValueError."""
         raise ValueError(REFUSAL)
 
     async def _first_answer(self) -> tuple[Any, int]:
@@ -255,4 +259,4 @@ class KafkaProxy(ServedCluster):
         return self._go_down(broker_id)
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> NoReturn:
-        raise ApiError(ErrorCode.INVALID_REQUEST, REFUSAL)
+        raise ApiError(ErrorCode.POLICY_VIOLATION, REFUSAL)

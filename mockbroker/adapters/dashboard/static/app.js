@@ -24,13 +24,17 @@ startPytest();
 watch(["cluster"], drawOutline);
 listen();
 
+const MODES = { zookeeper: ", ZooKeeper mode", proxy: ", before a real cluster" };
+
 function drawOutline() {
   if (state.cluster === null) return;
   const { brokers, racks: found, mode } = state.cluster;
   setText(
     byId("outline"),
-    `${plural(Object.keys(found).length, "rack")}, ${plural(brokers.length, "broker")}${mode === "zookeeper" ? ", ZooKeeper mode" : ""}`,
+    `${plural(Object.keys(found).length, "rack")}, ${plural(brokers.length, "broker")}${MODES[mode] ?? ""}`,
   );
+  const isProxy = mode === "proxy"; // what a proxy cannot do is not offered
+  byId("reset").hidden = byId("groups").hidden = isProxy;
 }
 
 // connection

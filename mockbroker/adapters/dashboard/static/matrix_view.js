@@ -99,7 +99,7 @@ const PASSES = {
 function lagging(partition) {
   if (partition.high_watermark < partition.end_offset) return true;
   const lags = partition.follower_lag;
-  return lags !== undefined && Object.values(lags).some((lag) => lag > 0);
+  return lags !== undefined && lags !== null && Object.values(lags).some((lag) => lag > 0);
 }
 
 /** Racks above their brokers. */
@@ -207,6 +207,7 @@ function drawRow(node, number, shift) {
 }
 
 function endWords({ end_offset: end, high_watermark: mark }) {
+  if (end === null) return "–"; // a proxy is not told
   return mark < end ? `${count(mark)} of ${count(end)}` : count(end);
 }
 

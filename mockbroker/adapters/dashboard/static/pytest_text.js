@@ -7,6 +7,7 @@ const WIDTH = 118;
  * @param actions what was done, in order
  */
 export function pytestText(cluster, topics, actions) {
+  if (cluster.mode === "proxy") return pytestTextOfProxy(actions);
   const shape = shapeOf(cluster, topics);
   const hasFaults = actions.some(({ kind }) => kind === "add_fault");
   if (hasFaults) shape.push('unfired_faults="allow"');
@@ -27,6 +28,20 @@ export function pytestText(cluster, topics, actions) {
     ...steps.map((line) => (line === "" ? "" : `    ${line}`)),
     "",
   ].join("\n");
+}
+
+/** The same with the fixture of a proxy: the real cluster is what it is. */
+function pytestTextOfProxy(actions) {
+  const hasFaults = actions.some(({ kind }) => kind === "add_fault");
+  const lines = stepsOf(actions, hasFaults).map((line) =>
+    line
+      .replace(/^(fault_\d+ = )?kafka_faults\b/, "$1kafka_proxy.faults")
+      .replace(/^# kafka_journal\b/, "# kafka_proxy.journal")
+      .replace(/^kafka_cluster\b|(?<=^assert |against )kafka_cluster\b/, "kafka_proxy"),
+  );
+  const marker = hasFaults ? ['@pytest.mark.kafka(unfired_faults="allow")'] : [];
+  const body = lines.map((line) => `    ${line}`);
+  return ["import pytest", "", "", ...marker, `def test_${titleOf(actions)}(kafka_proxy):`, ...body, ""].join("\n");
 }
 
 /** A value as Python writes it. */

@@ -571,7 +571,7 @@ def test_a_failure_before_a_real_cluster_tells_the_proxys_story(project):
     """
     )
     result.assert_outcomes(failed=1)
-    assert "rack a: 0 down" in text_of(result)
+    assert "rack a: 0 stopped here" in text_of(result)
     assert "Produce v" in text_of(result)
 
 
