@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 class ServeProcess:
     """The process and what it said: ``ready`` is the line of ``--ready-fd``, ``rest`` what came behind it."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, name: str = "serve") -> None:
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--port", "0", "--ready-fd", str(writing)]
+        command = [sys.executable, "-m", "kafka_rack.cli", name, "--port", "0", "--ready-fd", str(writing)]
         self.process = subprocess.Popen(
             [*command, *options],
             cwd=ROOT,
@@ -43,8 +43,8 @@ class ServeProcess:
 
 
 @contextmanager
-def serve_process(*options: str) -> Iterator[ServeProcess]:
-    served = ServeProcess(*options)
+def serve_process(*options: str, name: str = "serve") -> Iterator[ServeProcess]:
+    served = ServeProcess(*options, name=name)
     try:
         yield served
     finally:

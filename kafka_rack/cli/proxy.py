@@ -23,7 +23,7 @@ from kafka_rack.cli import CommandError, UsageError, environment
 from kafka_rack.cli.client_settings import ClientSettings, client_settings_in
 from kafka_rack.cli.live_cluster import addresses_of
 from kafka_rack.cli.login import Exchange, Login
-from kafka_rack.cli.security_folder import security_folder
+from kafka_rack.cli.security_folder import SecurityFolder, security_folder
 from kafka_rack.cli.serving import (
     CAPTURE_BYTES,
     HIGHEST_PORT,
@@ -83,12 +83,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CONFIG[=VALUE]",
         help="name brokers of the client's rack for topics with this topic config, true unless VALUE is given",
     )
+    option(
+        "--tls",
+        action="store_true",
+        help="have a test certificate made and speak TLS with clients, whatever the cluster speaks (docs/proxy.md)",
+    )
+    option(
+        "--security-dir",
+        metavar="DIR",
+        help="where --tls writes ca.pem, keys, stores and properties of clients, and finds an authority of before;\n"
+        "default: a new folder beside other temporary files, which is told, and gone at the end",
+    )
+    option(
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        help="TLS with clients by a key of yours: a broker's ssl.* under Kafka's name, as ssl.keystore.location; "
+        "repeatable",
+    )
     add_control_options(option)
     add_serving_options(option)
 
 
 def run(arguments: argparse.Namespace) -> int:
     environment.fill_in(arguments, os.environ)
+    if arguments.security_dir and not arguments.tls:
+        raise UsageError("--security-dir needs --tls")
+    with security_folder(arguments.security_dir, tls=arguments.tls) as folder:
+        return run_proxy(arguments, folder)
+
+
+def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
+    """Build the proxy as asked and serve it. Raises UsageError, CommandError."""
     if not arguments.bootstrap_server:
         raise UsageError("--bootstrap-server: expected HOST:PORT of the real cluster, got none")
     servers = addresses_of(arguments.bootstrap_server)
@@ -99,7 +125,7 @@ def run(arguments: argparse.Namespace) -> int:
     if wait_s < 0:
         raise UsageError(f"--wait: expected 0 or more seconds, got {wait_s}")
     check_serving(arguments)
-    racks = racks_from(arguments.racks)
+    racks, own_keys = racks_from(arguments.racks), tls_settings_from(arguments.set)
     settings = ClientSettings()
     if arguments.command_config:
         settings = client_settings_in(arguments.command_config)
@@ -119,26 +145,31 @@ def run(arguments: argparse.Namespace) -> int:
         settings.timeout_s or DEFAULT_TIMEOUT_S,
     )
 
-    proxy = KafkaProxy(
-        upstream,
-        racks=racks,
-        host=arguments.host or LOOPBACK,
-        port=port,
-        listener_per_rack=arguments.listener_per_rack,
-        advertised_host=arguments.advertised_host,
-        capture=arguments.capture,
-        capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
-        wait_s=wait_s,
-        client_racks=racks_file(arguments.client_racks),
-        mends=mends_from(arguments),
-    )
+    try:
+        proxy = KafkaProxy(
+            upstream,
+            racks=racks,
+            host=arguments.host or LOOPBACK,
+            port=port,
+            listener_per_rack=arguments.listener_per_rack,
+            advertised_host=arguments.advertised_host,
+            capture=arguments.capture,
+            capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
+            wait_s=wait_s,
+            client_racks=racks_file(arguments.client_racks),
+            mends=mends_from(arguments),
+            tls=arguments.tls,
+            security_dir=folder.name,
+            settings=own_keys,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     for fault in faults:
         proxy.faults.add(fault)
-    with security_folder(None, tls=False) as folder:
-        try:
-            return run_made(proxy, arguments, token, folder, loop_factory)
-        except UpstreamError as error:
-            raise CommandError(str(error)) from None
+    try:
+        return run_made(proxy, arguments, token, folder, loop_factory)
+    except UpstreamError as error:
+        raise CommandError(str(error)) from None
 
 
 class CurrentLogin:
@@ -180,6 +211,21 @@ def mends_from(arguments: argparse.Namespace) -> Any:
     except ValueError as error:
         raise UsageError(f"--mend-client-ids: {error}") from None
     return None if mends == Mends() else mends
+
+
+def tls_settings_from(given: list[str]) -> dict[str, str]:
+    """The ``ssl.*`` settings out of ``KEY=VALUE``. Raises UsageError, which repeats no value.
+
+    >>> tls_settings_from(["ssl.keystore.type=PEM"])
+    {'ssl.keystore.type': 'PEM'}
+    """
+    settings = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip().startswith("ssl."):
+            raise UsageError(f"--set: expected ssl.NAME=VALUE, for TLS with clients, got {key!r}")
+        settings[key.strip()] = value.strip()
+    return settings
 
 
 def racks_from(text: str | None) -> dict[int, str | None]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LEFT_S = 30.0
 """How long a real broker may take to end the connection of a client that sends no more, or to read what it had sent."""
 
+NO_SLOTS: tuple[str, ...] = ()
+"""For a class beside which another one has slots: those that have both for bases have ``PROXIED_SLOTS``."""
+PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_reads_upstream", "_upstream")
 log = logging.getLogger("mockbroker")
 
 
@@ -35,13 +38,18 @@ class ProxyNode(Node):
     ) -> None:
         super().__init__(cluster, broker, tls)
         self.upstream, self.mirror = upstream, mirror
-        self.adrift: dict[ProxyClientProtocol, None] = {}
+        self.adrift: dict[ProxiedClient, None] = {}
         """Clients that have gone, and whose last requests go on."""
         self.problem: str | None = None
         """Why the real broker could not be reached last; None once it was."""
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
-        return partial(ProxyClientProtocol, self, listener)
+        tls = self._tls.get(listener.name)
+        if tls is None:
+            return partial(ProxyClientProtocol, self, listener)
+        from mockbroker.adapters.proxy.tls_clients import TlsProxyClientProtocol
+
+        return partial(TlsProxyClientProtocol, self, listener, tls)
 
     def close(self) -> None:
         super().close()
@@ -61,13 +69,13 @@ class ProxyNode(Node):
             self.problem = None
 
 
-class ProxyClientProtocol(ClientProtocol):
-    """One client's socket, with a connection of its own to the real broker."""
+class ProxiedClient(ClientProtocol):
+    """What a client's socket does here, with TLS over it and without: a connection to the real broker belongs to it."""
 
-    __slots__ = ("_dialling", "_has_left", "_is_adrift", "_reads_upstream", "_upstream")
+    __slots__ = NO_SLOTS
 
-    def __init__(self, node: Node, listener: Listener) -> None:
-        super().__init__(node, listener)
+    def __init__(self, node: Node, listener: Listener, *tls: TlsListener) -> None:
+        super().__init__(node, listener, *tls)
         self._upstream: UpstreamProtocol | None = None
         self._dialling: asyncio.Task[None] | None = None
         self._has_left = self._is_adrift = False
@@ -244,11 +252,12 @@ class ProxyClientProtocol(ClientProtocol):
             return
         if upstream.is_ended:
             return
-        upstream.is_ended = True
         if upstream.transport.can_write_eof():
+            upstream.is_ended = True
             upstream.transport.write_eof()
             asyncio.get_running_loop().call_later(LEFT_S, upstream.transport.abort)
-        else:
+        elif not self.connection.is_busy:  # over TLS it hears of the end when it has answered
+            upstream.is_ended = True
             upstream.transport.close()
 
     def end_adrift(self) -> None:
@@ -270,10 +279,16 @@ class ProxyClientProtocol(ClientProtocol):
             self._dialling.cancel()
 
 
+class ProxyClientProtocol(ProxiedClient):
+    """One client's socket."""
+
+    __slots__ = PROXIED_SLOTS
+
+
 class UpstreamProtocol(asyncio.Protocol):
     """The socket to the real broker."""
 
-    def __init__(self, client: ProxyClientProtocol) -> None:
+    def __init__(self, client: ProxiedClient) -> None:
         self.client = client
         self.is_paused = self.is_ended = False
 

@@ -20,6 +20,7 @@ from mockbroker.core.proxy.mirror import empty_mirror
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.brokers.numbered import EVERY_ADDRESS, RACK_LISTENER
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.protocols import PLAINTEXT, default_protocol
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.blocking import BlockingKafkaProxy
+    from mockbroker.adapters.proxy.client_tls import ClientTls
+    from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.journal import Journal
     from mockbroker.state.cluster import Cluster
 
@@ -63,6 +66,8 @@ class KafkaProxy(ServedCluster):
         client_racks: a racks file, for clients that say nothing of their rack.
         mends: what of clients' requests and of answers is to be put right.
         wait_s: for so long ``start`` waits for a cluster that does not answer yet.
+        tls: end TLS here, with a test certificate; ``security_dir`` is a folder for what clients need, as for
+            ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys in place of that.
 
     >>> from mockbroker import MockCluster
     >>> with MockCluster() as real, KafkaProxy(real.bootstrap_servers) as proxy:
@@ -87,10 +92,27 @@ class KafkaProxy(ServedCluster):
         wait_s: float = 0.0,
         client_racks: RackRules | None = None,
         mends: Mends | None = None,
+        tls: bool = False,
+        security_dir: Path | str | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         if isinstance(upstream, str):
             upstream = UpstreamSettings(servers_in(upstream))
-        state, rng = empty_mirror(seed), Random(seed)
+        self._host, self._port, self._listener_per_rack = host, port, listener_per_rack
+        self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+        self._next_port, self._wait_s, self._mends = 0, wait_s, mends
+        self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None
+        self._client_tls: ClientTls | None = None
+        if self._protocol is not None:
+            from mockbroker.adapters.proxy.client_tls import ClientTls
+
+            like = self._listener(self._protocol, None)
+            self._client_tls = ClientTls(like, settings or {}, makes_keys=tls, folder=security_dir)
+            settings = self._client_tls.settings
+        self._next_port = port
+        state, rng = empty_mirror(seed, settings), Random(seed)
+        if self._client_tls is not None:
+            self._client_tls.listeners_of(state, Broker(0, None, [like]))  # refused now, not at the start
         engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, mends=mends)
         engine.client_racks = client_racks
         super().__init__(
@@ -103,9 +125,6 @@ class KafkaProxy(ServedCluster):
             capture_bytes=capture_bytes,
         )
         self.upstream, self.mirror = upstream, engine.mirror
-        self._host, self._port, self._listener_per_rack = host, port, listener_per_rack
-        self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
-        self._next_port, self._wait_s, self._mends = port, wait_s, mends
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
         self._accepting: set[asyncio.Task[None]] = set()
@@ -137,6 +156,8 @@ class KafkaProxy(ServedCluster):
             self._start_capture()
             for node in self._nodes.values():
                 await node.accept()
+            if self._client_tls is not None:
+                self._client_tls.write_client_files(self.state)
         except BaseException:
             await self.close()
             raise
@@ -189,7 +210,7 @@ class KafkaProxy(ServedCluster):
 
     def _listen(self, broker: Broker) -> None:
         """Give a broker of which nobody was told yet its listeners, and begin to accept."""
-        broker.listeners.append(self._listener(DEFAULT_LISTENER, None))
+        broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
         if self._is_running:
             task = asyncio.get_running_loop().create_task(self._bind(broker).accept())
             self._accepting.add(task)
@@ -200,13 +221,15 @@ class KafkaProxy(ServedCluster):
         if self._listener_per_rack:
             racks = sorted({*self.state.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
-        node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, {})
+        tls = {} if self._client_tls is None else self._client_tls.listeners_of(self.state, broker)
+        node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, tls)
         node.bind()
         return node
 
     def _listener(self, name: str, rack: str | None) -> Listener:
         port, self._next_port = self._next_port, self._next_port + 1 if self._next_port else 0
-        return Listener(name, self._advertised_host, port, rack, bind_host=self._host, bind_port=port)
+        protocol = self._protocol or PLAINTEXT
+        return Listener(name, self._advertised_host, port, rack, self._host, port, protocol)
 
     async def _look_again(self) -> None:
         """Look at the whole real cluster every now and then, for as long as the proxy runs."""
@@ -240,6 +263,11 @@ class KafkaProxy(ServedCluster):
         self.mirror.learn_diskless(
             {name for name, value in configs.items() if shows_diskless(self._mends, {config[0]: value})}
         )
+
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, where TLS ends here with such: ``tls.client_context()`` is for clients."""
+        return None if self._client_tls is None else self._client_tls.material
 
     # commands
 

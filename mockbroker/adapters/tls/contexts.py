@@ -18,6 +18,7 @@ from mockbroker.state.security.protocols import SSL, WITH_TLS
 from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls, TrustStore
 
 if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -57,16 +58,20 @@ class TlsListener:
 def tls_listeners(cluster: Cluster) -> dict[int, dict[str, TlsListener]]:
     """The listeners with TLS by broker and name; brokers that are set alike share a context. Raises ValueError."""
     made: dict[ListenerTls, TlsListener] = {}
-    found: dict[int, dict[str, TlsListener]] = {}
-    for broker in cluster.brokers.values():
-        for listener in broker.listeners:
-            if listener.protocol not in WITH_TLS:
-                continue
-            settings = cluster.security.tls_of(cluster, broker, listener)
-            if settings not in made:
-                made[settings] = tls_listener(settings, is_sasl=listener.protocol != SSL)
-            one = replace(made[settings], is_sasl=listener.protocol != SSL)
-            found.setdefault(broker.id, {})[listener.name] = one
+    all_of = {broker.id: broker_listeners(cluster, broker, made) for broker in cluster.brokers.values()}
+    return {broker_id: listeners for broker_id, listeners in all_of.items() if listeners}
+
+
+def broker_listeners(cluster: Cluster, broker: Broker, made: dict[ListenerTls, TlsListener]) -> dict[str, TlsListener]:
+    """The listeners with TLS of a broker, by name; those set alike share one of ``made``. Raises ValueError."""
+    found: dict[str, TlsListener] = {}
+    for listener in broker.listeners:
+        if listener.protocol not in WITH_TLS:
+            continue
+        settings = cluster.security.tls_of(cluster, broker, listener)
+        if settings not in made:
+            made[settings] = tls_listener(settings, is_sasl=listener.protocol != SSL)
+        found[listener.name] = replace(made[settings], is_sasl=listener.protocol != SSL)
     return found
 
 

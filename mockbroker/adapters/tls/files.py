@@ -35,7 +35,7 @@ def write_files(folder: Path, material: TlsMaterial, login: ClientLogin) -> None
         "client.p12": key_store(client, material.ca_pem, password),
         "truststore.p12": trust_store(material.ca_pem, password),
     }
-    shows_key = login.mechanism is None
+    shows_key = login.identity is not None
     of_java = {
         **java(login),
         "ssl.truststore.type": "PKCS12",

@@ -32,9 +32,9 @@ class BrokerAddress(NamedTuple):
     port: int
 
 
-def empty_mirror(seed: int = 0) -> Cluster:
-    """The state of a cluster of which nothing is known yet."""
-    cluster = Cluster.create([], settings=SETTINGS, seed=seed)
+def empty_mirror(seed: int = 0, settings: Mapping[str, Any] | None = None) -> Cluster:
+    """The state of a cluster of which nothing is known yet. Raises ValueError: a setting that there is not."""
+    cluster = Cluster.create([], settings={**SETTINGS, **(settings or {})}, seed=seed)
     cluster.is_mirror = True
     return cluster
 

@@ -1,0 +1,61 @@
+"""TLS that ends at the proxy: what its listeners are made with, and what clients are left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mockbroker.adapters.client_settings import ClientLogin
+from mockbroker.adapters.tls.contexts import TlsListener, broker_listeners
+from mockbroker.adapters.tls.files import write_files
+from mockbroker.adapters.tls.setup import material_for
+from mockbroker.state.brokers.broker import Broker, Listener
+from mockbroker.state.security.protocols import SSL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.security.tls import ListenerTls
+
+
+class ClientTls:
+    """The keys of the proxy's listeners.
+
+    Args:
+        like: a listener as all will be, by whose addresses clients may know them.
+        settings: ``ssl.*`` under Kafka's names.
+        makes_keys: have an authority for tests make them; ``folder`` may have it from before.
+
+    Raises: ValueError: settings that contradict each other, or an authority whose files do not fit. What is set of
+    stores is looked at by ``listeners_of``.
+    """
+
+    def __init__(
+        self, like: Listener, settings: Mapping[str, str], *, makes_keys: bool, folder: Path | str | None
+    ) -> None:
+        brokers = [Broker(0, None, [like])]
+        self._protocol, self._folder = like.protocol, folder
+        self.material = material_for(brokers, folder) if makes_keys else None
+        self.settings: dict[str, str] = dict(settings)
+        if self.material is not None:
+            self.settings = self.material.added_to(settings, brokers)
+        self._made: dict[ListenerTls, TlsListener] = {}
+
+    def listeners_of(self, cluster: Cluster, broker: Broker) -> dict[str, TlsListener]:
+        """What the connections to a broker's listeners are made with. Raises ValueError: stores that cannot be used."""
+        return broker_listeners(cluster, broker, self._made)
+
+    def write_client_files(self, cluster: Cluster) -> None:
+        """Put what clients need into the folder, if there is one. Raises OSError, naming it."""
+        if self.material is None or self._folder is None:
+            return
+        from pathlib import Path
+
+        servers = ",".join(f"{broker.host}:{broker.port}" for broker in cluster.brokers.values())
+        identity = self.material.client() if self._protocol == SSL else None
+        login = ClientLogin(servers, self._protocol, trusted=self.material.ca_pem, identity=identity)
+        try:
+            write_files(Path(self._folder), self.material, login)
+        except OSError as error:
+            raise OSError(error.errno, f"cannot write {self._folder}: {error.strerror}") from None
