@@ -88,7 +88,10 @@ def ledger_is_right(ledger: Ledger, bootstrap: str) -> None:
     for number, outcome in sorted(ledger.outcomes.items()):
         counts = {by_partition[index][b"%d" % number] for index in range(PARTITIONS)}
         allowed: list[set[int]] = {"committed": [{1}], "aborted": [{0}], "unknown": [{0}, {1}]}[outcome]
-        assert counts in allowed, f"transaction {number} is {outcome}, but is there {sorted(counts)} times"
+        assert counts in allowed, (
+            f"transaction {number} is {outcome}, but is there {sorted(counts)} times; around it "
+            f"{[(one, ledger.course[one]) for one in range(number - 1, number + 3) if one in ledger.course]}"
+        )
 
 
 def copy_is_right(copier: Copier, source: dict[tuple[int, int], bytes], bootstrap: str) -> None:

@@ -96,20 +96,24 @@ class Ledger(Transactor):
     """Writes the same number to each partition of a topic in one transaction; some are aborted.
 
     ``outcomes`` has ``committed``, ``aborted`` or ``unknown`` by number: the last where nobody was told how it ended.
+    ``course`` is what was said of it meanwhile.
     """
 
     def __init__(self, topic: str, bootstrap: str, seed: int) -> None:
         super().__init__("ledger", bootstrap, seed, topic)
         self.topic = topic
         self.outcomes: dict[int, str] = {}
+        self.course: dict[int, list[str]] = {}
 
     def take(self, word: str, rest: str) -> None:
         outcome = {"begun": "aborted", "committing": "unknown", "committed": "committed", "aborted": "aborted"}.get(
             word
         )
         if outcome is None:
+            self.course.setdefault(len(self.outcomes) - 1, []).append(f"{word} {rest}")
             super().take(word, rest)
             return
+        self.course.setdefault(int(rest), []).append(word)
         self.outcomes[int(rest)] = outcome
         self.progress += word in ("committed", "aborted")
 
