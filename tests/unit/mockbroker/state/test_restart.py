@@ -22,6 +22,9 @@ from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.memory import MemoryLogStore
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.transactions.states import STATE_NAMES
+from mockbroker.state.transactions.states import State as TransactionState
 from tests.unit.mockbroker.handlers.records import batch
 
 GROUP = "readers"
@@ -185,6 +188,32 @@ def test_a_transaction_that_was_open_is_open_and_aborted_once_its_time_is_up(run
     cluster.tick(10_000)  # transaction.abort.timed.out.transaction.cleanup.interval.ms
     assert partition.last_stable_offset(partition.high_watermark) == partition.log.end_offset == 2
     assert [one[:3] for one in partition.producers.transactions.aborted] == [(producer_id, 0, 1)]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_transaction_whose_end_was_decided_gets_the_markers_that_are_missing(runs, commit):
+    """A real Kafka 4.4 that was killed had none: the record was committed with the producer's next transaction."""
+    cluster = runs.cluster
+    producer_id, epoch = initialise(cluster)
+    coordinator = cluster.coordinator_for("billing", TRANSACTIONS_TOPIC)
+    index = next(one.index for one in cluster.topics["orders"].partitions if one.leader != coordinator.id)
+    partition = cluster.topics["orders"].partitions[index]
+    cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", index)], 0)
+    sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
+    append(partition, sent, 0, one_batch=True, allow_zstd=True)
+    cluster.isolate_broker(partition.leader, 0)
+    cluster.transactions.end("billing", producer_id, epoch, 0, commit=commit, broker=coordinator)
+    assert (status(cluster), partition.log.end_offset) == ("PrepareCommit" if commit else "PrepareAbort", 1)
+    cluster = runs.restart()
+    cluster.tick(1000)
+    partition = cluster.topics["orders"].partitions[index]
+    assert (status(cluster), partition.log.end_offset) == ("CompleteCommit" if commit else "CompleteAbort", 2)
+    assert bool(partition.producers.transactions.aborted) != commit
+    assert not partition.producers.transactions.open
+
+
+def status(cluster: Cluster) -> str:
+    return STATE_NAMES[TransactionState(cluster.image.transactions["billing"].transaction_status)]
 
 
 def test_members_of_a_stable_group_go_on_in_their_generation(runs):
