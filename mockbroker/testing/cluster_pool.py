@@ -289,7 +289,7 @@ def failing_in_a_sentence(asked: Marked) -> Iterator[None]:
     try:
         yield
     except (ApiError, ValueError, OSError) as error:
-        pytest.fail(f"{type(error).__name__}: {error}\nof the cluster {asked.cluster}", pytrace=False)
+        pytest.fail(f"{type(error).__name__}: {error}\nof the cluster {asked.cluster.in_words()}", pytrace=False)
 
 
 def run_seed(seed: Seed, cluster: BlockingMockCluster) -> None:

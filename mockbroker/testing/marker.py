@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ class ClusterOptions:
     def key(self) -> str:
         """Equal for equal clusters."""
         return f"{self!r} {self.users!r}"
+
+    def in_words(self) -> str:
+        """The same for people: settings that may be secrets are hidden."""
+        from mockbroker.adapters.control.cluster_json import shown_setting
+
+        shown = {name: shown_setting(name, value) for name, value in self.settings.items()}
+        return str(replace(self, settings=shown))
 
 
 @dataclass(frozen=True, slots=True)

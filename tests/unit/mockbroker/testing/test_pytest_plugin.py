@@ -136,6 +136,27 @@ def test_more_racks_than_three_have_a_broker_each(project):
     result.assert_outcomes(passed=1)
 
 
+def test_a_cluster_that_cannot_be_set_up_is_told_of_without_its_secrets(project):
+    result = project("""
+        LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="tell-nobody";'
+        SETTINGS = {
+            "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+            "sasl.enabled.mechanisms": "GSSAPI",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": LOGIN,
+            "delegation.token.secret.key": "tell-" + "nobody",
+            "num.partitions": 6,
+        }
+
+        @pytest.mark.kafka(settings=SETTINGS)
+        def test_it(kafka_cluster):
+            pass
+    """)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*sasl.enabled.mechanisms: expected some of*"])
+    result.stdout.fnmatch_lines(["*'num.partitions': 6*"])
+    result.stdout.no_fnmatch_line("*tell-nobody*")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
