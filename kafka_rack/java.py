@@ -35,6 +35,8 @@ TREE_THRESHOLD = 8
 """Keys in one bucket beyond which Java grows a small table, or turns the bucket of a large one into a tree."""
 UNTREE_THRESHOLD = 6
 """Keys up to which what is left of a tree, when the table grows, becomes a list again."""
+CACHED_CHARACTERS = 256
+"""Strings up to so long have their hashes cached; a longer one would hold its bytes in memory."""
 TREE_CAPACITY = 64
 """Buckets from which on Java makes trees and no longer grows early."""
 
@@ -199,15 +201,18 @@ def in_string_order(items: Iterable[Item], text_of: Callable[[Item], str]) -> li
     return sorted(items, key=lambda item: utf16_key(text_of(item)))
 
 
-@lru_cache(maxsize=4096)
 def string_hash(text: str) -> int:
-    """``String.hashCode`` as an unsigned 32-bit number.
+    """``String.hashCode`` as an unsigned 32-bit number; of short strings those that were asked for last are kept.
 
     >>> string_hash("rack-a") == to_int32(string_hash("rack-a")) & 0xFFFFFFFF
     True
     >>> string_hash("Aa") == string_hash("BB") == 2112
     True
     """
+    return known_string_hash(text) if len(text) <= CACHED_CHARACTERS else hash_of_string(text)
+
+
+def hash_of_string(text: str) -> int:
     value = 0
     if text.isascii():
         for unit in text.encode("ascii"):
@@ -217,6 +222,9 @@ def string_hash(text: str) -> int:
     for (unit,) in struct.iter_unpack(">H", encoded):
         value = (value * 31 + unit) & 0xFFFFFFFF
     return value
+
+
+known_string_hash = lru_cache(maxsize=4096)(hash_of_string)
 
 
 def optional_string_hash(text: str | None) -> int:

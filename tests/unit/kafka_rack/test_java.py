@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafka_rack.java import (
+    CACHED_CHARACTERS,
     HashTable,
     JavaRandom,
     hash_order,
     int_hash,
+    known_string_hash,
     optional_string_hash,
     partition_hash,
     set_copy_capacity,
@@ -133,3 +135,10 @@ def test_lists_shuffled_together_are_those_shuffled_one_by_one():
     together.shuffle_all(lists)
     assert lists == expected
     assert together.next_int() == alone.next_int()
+
+
+def test_hashes_of_long_strings_are_not_kept_in_memory():
+    end = string_hash("x" * CACHED_CHARACTERS)
+    kept = known_string_hash.cache_info()
+    assert string_hash("x" * (CACHED_CHARACTERS + 1)) == (end * 31 + ord("x")) & 0xFFFFFFFF
+    assert known_string_hash.cache_info() == kept
