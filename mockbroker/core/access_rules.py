@@ -210,9 +210,16 @@ def create_partitions(call: Call, access: Access) -> Verdict | None:
     rest: list[Any] = []
     for topic in call.request.topics:
         (failed if topic.name in denied and counts[topic.name] == 1 else rest).append(topic)
+    if has_no_time(call) and any(counts[topic.name] == 1 for topic in rest):
+        return None  # the controller is asked, and has no time for any of them
     entry = response_class(call).Topic
     entries = [entry(name=one.name, error_code=TOPIC_FAILED) for one in failed]
     return split(call, "topics", rest, entries, "results")
+
+
+def has_no_time(call: Call) -> bool:
+    """Whether a request to the controller is late when it comes, as its handler will say."""
+    return bool(call.request.timeout_ms <= 0 and call.cluster.support.is_kraft)
 
 
 def hide_configs(response: Any, access: Access) -> None:
@@ -225,8 +232,7 @@ def hide_configs(response: Any, access: Access) -> None:
 
 def delete_topics(call: Call, access: Access) -> Verdict | None:
     """Who may not even see a topic learns nothing of it; who may see one that is not there learns that."""
-    is_late = call.request.timeout_ms <= 0 and call.cluster.support.is_kraft  # as its handler will say
-    if is_late or access.may_cluster(DELETE):
+    if has_no_time(call) or access.may_cluster(DELETE):
         return None
     entry = response_class(call).Topic
     words = {"error_code": TOPIC_FAILED, "error_message": TOPIC_FAILED.meaning}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from mockbroker.adapters.server import MockCluster
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
+from mockbroker.state.security.acls import Acl, create_acls
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.apis.produce import ProduceRequest
+from protocol.apis.topics import CreatePartitionsRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch
 
@@ -32,6 +36,26 @@ def test_a_controller_that_its_brokers_would_refuse_is_told_of_at_the_start():
     settings = SETTINGS | IN_ZOOKEEPER_MODE | {"super.users": "User:root"}
     with pytest.raises(ValueError, match="expected User:ANONYMOUS, who the controller is to the brokers"):
         MockCluster(1, settings=settings)
+
+
+def widened(sim: Simulation, names: list[str], timeout_ms: int) -> list[tuple[str, int]]:
+    topics = [CreatePartitionsRequest.Topic(name=name, count=2, assignments=None) for name in names]
+    answer = sim.ask(CreatePartitionsRequest(topics=topics, timeout_ms=timeout_ms), version=3)
+    return sorted((one.name, one.error_code) for one in answer.results)
+
+
+@pytest.mark.parametrize("name", ["", "payments"])
+def test_without_time_rights_count_only_where_nothing_is_left_for_the_controller(name):
+    """As a Kafka 4.4 answered."""
+    sim = Simulation("a", settings=SETTINGS)
+    sim.cluster.create_topic("orders", 1)
+    may_widen = Acl(2, "orders", 3, ANONYMOUS, "*", 7, 3)
+    assert create_acls(sim.cluster.writer, Random(0), [may_widen]) == [None]
+    assert widened(sim, [name], 0) == [(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    assert widened(sim, [name, name], 0) == [(name, ErrorCode.INVALID_REQUEST)]
+    late = [(one, ErrorCode.REQUEST_TIMED_OUT) for one in sorted([name, "orders"])]
+    assert widened(sim, [name, "orders"], 0) == late
+    assert dict(widened(sim, [name, "orders"], 5000)) == {name: ErrorCode.TOPIC_AUTHORIZATION_FAILED, "orders": 0}
 
 
 def test_a_refused_produce_without_acknowledgements_ends_the_connection():
