@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.adapters.storage.data_directory import DataDirectory, DataDirectoryInUseError
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import broker_jars, kafka_brokers
 from tests.progress import wait_until
@@ -42,6 +43,10 @@ def test_it_answers_from_it_as_the_cluster_did_that_wrote_it(tmp_path, ending):
     try:
         history.happen_to_ours(server.bootstrap, began_ms, TOPICS, records_a_codec=8)
         before = list(everything(server.bootstrap, history.GROUPS, times))
+        kept = {"log.dirs": str(server.data / "broker-0" / "0"), "metadata.log.dir": str(server.data / "controller")}
+        if ending == "ended":
+            with pytest.raises(AssertionError), kafka_brokers("a", tmp_path, {**SETTINGS, **kept}):
+                pytest.fail("Kafka started on a directory that is in use")
         if ending == "killed":
             server.kill()
         else:
@@ -49,8 +54,9 @@ def test_it_answers_from_it_as_the_cluster_did_that_wrote_it(tmp_path, ending):
     finally:
         if server.is_running():
             server.kill()
-    kept = {"log.dirs": str(server.data / "broker-0" / "0"), "metadata.log.dir": str(server.data / "controller")}
     with kafka_brokers("a", tmp_path, {**SETTINGS, **kept}) as kafka:
+        with pytest.raises(DataDirectoryInUseError, match="in use by a broker of Apache Kafka"):
+            DataDirectory.open(server.data)
         wait_until(lambda: leads_all(kafka.addresses[0]), "Kafka on the directory", quiet_s=PATIENCE_S)
         with Asker(kafka.addresses[0]) as asker:
             compared = 0

@@ -1,7 +1,8 @@
 """A data directory: who may use it, and where the directories of brokers' logs are.
 
 ``DIR/broker-<id>/<n>/`` is the n-th log directory of a broker, as Kafka's ``log.dirs`` has them; below it are those of
-partitions. ``DIR/.lock`` keeps a second process out, as long as the first one lives.
+partitions. ``DIR/.lock`` keeps a second process out, as long as the first one lives, and the ``.lock`` of each log
+directory and of the controller's keeps a broker of Kafka out.
 
 Source: LogManager.lockLogDirs and CleanShutdownFileHandler, Apache Kafka 4.4.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mockbroker.adapters.storage.checkpoint_files import (
@@ -47,6 +48,7 @@ class DataDirectory:
     def __init__(self, path: Path, files: Files, lock: int, *, is_new: bool, is_clean: bool) -> None:
         self.path, self.files, self.is_new, self.is_clean = path, files, is_new, is_clean
         self._lock: int | None = lock
+        self._locks: dict[Path, int] = {}  # of directories that a broker of Kafka could be started on
 
     @classmethod
     def open(cls, path: Path | str, *, files: Files | None = None) -> DataDirectory:
@@ -79,8 +81,12 @@ class DataDirectory:
             is_new = not any(path.glob(f"{BROKER}*")) and not (path / CONTROLLER).exists()
             is_clean = is_new or (path / CLEAN_SHUTDOWN).exists()
             made = cls(path, Files() if files is None else files, lock, is_new=is_new, is_clean=is_clean)
+            made._lock_against_kafka([path / CONTROLLER, *made.log_directories()])
             for directory in (path, *made.log_directories()):
                 (directory / CLEAN_SHUTDOWN).unlink(missing_ok=True)
+        except DataDirectoryInUseError:
+            os.close(lock)
+            raise
         except OSError as error:
             os.close(lock)
             raise DataDirectoryError(f"cannot use the data directory {path}: {error.strerror or error}") from None
@@ -126,6 +132,26 @@ class DataDirectory:
                     "directory.id": uuid_text(directory_id),
                 },
             )
+        self._lock_against_kafka([directory])
+
+    def _lock_against_kafka(self, directories: Iterable[Path]) -> None:
+        """Take the locks that a broker takes. Raises DataDirectoryInUseError: one has them. OSError."""
+        for directory in directories:
+            if directory in self._locks or not directory.is_dir():
+                continue
+            lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                self._unlock()
+                raise DataDirectoryInUseError(f"{directory} is in use by a broker of Apache Kafka") from None
+            self._locks[directory] = lock
+
+    def _unlock(self) -> None:
+        for lock in self._locks.values():
+            os.close(lock)
+        self._locks.clear()
 
     def close(self, *, clean: bool) -> None:
         """Give it back; ``clean`` says that all in it is as it is to be. Raises StorageError."""
@@ -137,6 +163,7 @@ class DataDirectory:
                     self.files.replace(directory / CLEAN_SHUTDOWN, clean_shutdown_text(-1), sync=True)
         finally:
             self.files.close()
+            self._unlock()
             os.close(self._lock)
             self._lock = None
             _OURS.discard(self.path)

@@ -373,6 +373,43 @@ def test_a_second_process_is_told_which_one_has_the_directory(runs):
     assert f"in use by process {os.getpid()}" in found.stdout
 
 
+LOCKER = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+try:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    print("refused", flush=True)
+else:
+    print("locked", flush=True)
+    input()
+"""
+
+
+@pytest.mark.parametrize("place", ["broker-0/0", "controller"])
+def test_a_broker_of_kafka_and_ours_keep_each_other_out_of_a_log_directory(tmp_path, place):
+    path = tmp_path / "data"
+
+    def opened() -> DataDirectory:
+        data = DataDirectory.open(path)
+        for node, directory in enumerate((data.log_directory(0), path / "controller")):
+            data.write_meta(directory, "cluster", node, bytes(16))
+        return data
+
+    data = opened()
+    command = [sys.executable, "-c", LOCKER, str(path / place / ".lock")]  # as Kafka does
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout == "refused\n"
+    data.close(clean=True)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "locked\n"
+        for _ in range(2):
+            with pytest.raises(DataDirectoryInUseError, match="in use by a broker of Apache Kafka"):
+                opened()
+        other.communicate("\n")
+    opened().close(clean=True)
+
+
 def test_a_brokers_own_directory_is_not_taken(tmp_path):
     (tmp_path / "kraft").mkdir()
     (tmp_path / "kraft" / "meta.properties").write_text("version=1\n")
