@@ -12,7 +12,9 @@ import pytest
 
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import TOOLS_VERSION, broker_jars, dump_log, tool_jars
+from tests.progress import wait_until
 from tests.storage import history
+from tests.storage.questions import Asker
 from tests.torture.killing.server import KilledServer
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -23,9 +25,11 @@ TOPICS: dict[str, Any] = {
 }
 OPTIONS = [
     *("--set", "offsets.topic.num.partitions=2", "--set", "transaction.state.log.num.partitions=2"),
+    *("--set", "share.coordinator.state.topic.num.partitions=2"),
     *("--set", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
     *("--set", "super.users=User:ANONYMOUS"),
 ]
+SHARERS, NO_ID = "sharers", "AAAAAAAAAAAAAAAAAAAAAA"
 BAD = re.compile(r"corrupt|mismatch|invalid|misordered|not found|Found timestamp|could not|Exception", re.IGNORECASE)
 
 
@@ -39,6 +43,7 @@ def data(request, tmp_path_factory) -> Path:
     server.start()
     try:
         history.happen_to_ours(server.bootstrap, int(time.time() * 1000), TOPICS, records_a_codec=80)
+        have_share_states(server.bootstrap)
         if request.param == "killed":
             server.kill()
             server.start()
@@ -47,6 +52,30 @@ def data(request, tmp_path_factory) -> Path:
         if server.is_running():
             server.kill()
     return server.data
+
+
+def have_share_states(address: str) -> None:
+    """Have a share coordinator keep a state, as the leader of a partition does for a share group."""
+    with Asker(address) as asker:
+        metadata = asker.ask_json("Metadata", 12, {"topics": [{"name": "orders", "topicId": NO_ID}]})
+        topic_id = metadata["topics"][0]["topicId"]
+        keys = [f"{SHARERS}:{topic_id}:0"]
+
+        def asked(api: str, version: int, **fields: object) -> int:
+            partitions = [{"partition": 0, **fields}]
+            request = {"groupId": SHARERS, "topics": [{"topicId": topic_id, "partitions": partitions}]}
+            answer = asker.ask_json(api, version, request)
+            return int(answer["results"][0]["partitions"][0]["errorCode"])
+
+        def found() -> bool:
+            answer = asker.ask_json("FindCoordinator", 6, {"keyType": 2, "coordinatorKeys": keys})
+            return answer["coordinators"][0]["errorCode"] == 0
+
+        wait_until(found, "the share coordinator")
+        assert asked("InitializeShareGroupState", 0, stateEpoch=1, startOffset=2) == 0
+        batches = [{"firstOffset": 2, "lastOffset": 4, "deliveryState": 0, "deliveryCount": 7}]
+        state = {"stateEpoch": 1, "leaderEpoch": 0, "startOffset": 2, "deliveryCompleteCount": 0}
+        assert asked("WriteShareGroupState", 1, **state, stateBatches=batches) == 0
 
 
 def files(data: Path, pattern: str, *suffixes: str) -> str:
@@ -107,6 +136,12 @@ def test_it_reads_committed_offsets_and_groups(data):
 def test_it_reads_the_states_of_transactions(data):
     printed = dumped(data, "__transaction_state-*", ".log", "--transaction-log-decoder")
     assert '"transactionalId":"cashier"' in printed or "transactionalId=cashier" in printed
+
+
+def test_it_reads_the_states_of_share_partitions(data):
+    printed = dumped(data, "__share_group_state-*", ".log", "--share-group-state-decoder")
+    assert f'"groupId":"{SHARERS}"' in printed
+    assert '"firstOffset":2,"lastOffset":4,"deliveryState":0,"deliveryCount":7' in printed
 
 
 def test_it_reads_the_metadata_log(data):
