@@ -16,6 +16,7 @@ from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Conne
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import JOINED_BYTES, LENGTH, MIN_REQUEST_BYTES
 from mockbroker.core.proxy.login import LoginFollower
+from mockbroker.core.proxy.login_identity import Claim, LoginIdentity
 from protocol.errors import FrameError
 from protocol.framing import FrameReader
 
@@ -30,7 +31,12 @@ MAX_WAITING_BYTES = 1 << 20  # of answers behind one that a fault holds back, be
 
 
 class BareToken:
-    """A step of a login that travels without a header, as after SaslHandshake version 0."""
+    """A step of a login that travels without a header, as after SaslHandshake version 0; of it the name is kept."""
+
+    __slots__ = ("claim",)
+
+    def __init__(self, claim: Claim | None) -> None:
+        self.claim = claim
 
 
 class ProxyConnection(Connection):
@@ -44,6 +50,7 @@ class ProxyConnection(Connection):
     """
 
     __slots__ = (
+        "identity",
         "login",
         "on_upstream",
         "_answers",
@@ -72,6 +79,8 @@ class ProxyConnection(Connection):
         self._proxy_path, self.on_upstream = path, on_upstream
         session.link = self
         self.login = LoginFollower()
+        self.identity: LoginIdentity | None = None
+        """Who logs in, once somebody has begun to."""
         self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
         """What was sent on or answered here, in the order of the answers; None while there is none."""
         self._unanswered: deque[Call | BareToken] = deque()
@@ -226,6 +235,7 @@ class ProxyConnection(Connection):
             if isinstance(asked, BareToken):
                 self._unanswered.popleft()
                 self.login.token_answered(frame)
+                self.token_answered(asked.claim, frame)
                 self._order[asked] = LENGTH.pack(len(frame)) + frame
                 self._waiting_bytes += 4 + len(frame)
                 self._give_answers()
@@ -259,10 +269,16 @@ class ProxyConnection(Connection):
         if not self._order and self.closed is None:
             self.end(reason)
 
+    def token_answered(self, claim: Claim | None, token: bytes) -> None:
+        """The real broker has taken a token of a login: take down who has logged in, once that is so."""
+        found = self.identity.answered(claim, token) if self.identity is not None else None
+        if found is not None:
+            self.session.authenticated(found.principal, by_token=found.by_token)
+
     def _send_token(self, frame: bytes) -> None:
         """Have a step of a login go on that has no header."""
         if self.login.token_sent():
-            token = BareToken()
+            token = BareToken(self.identity.claim_in(frame) if self.identity is not None else None)
             self._order[token] = None
             self._unanswered.append(token)
         self._to_upstream += (LENGTH.pack(len(frame)), frame)
@@ -303,10 +319,13 @@ class ProxyConnection(Connection):
                         self.owes_since_ms = self.now_ms
                     return
                 self.owes_since_ms = None
-                if is_request:
-                    self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
-                else:
+                if not is_request:
                     self._send_token(frame)
+                elif self.identity is not None and (reason := self._proxy_path.refusal_of(frame)) is not None:
+                    # not a request, but perhaps a token: nobody is to write it down
+                    self._call = self.path.refuse_frame(self.session, reason, self.now_ms, self._finish)
+                else:
+                    self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
         finally:
             self._is_running = False
             if self._to_upstream:

@@ -17,6 +17,7 @@ from mockbroker.core.proxy.addresses import may_carry_addresses, rewrite_address
 from mockbroker.core.proxy.api_versions import clamp
 from mockbroker.core.proxy.faults import sending_of
 from mockbroker.core.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
+from mockbroker.core.proxy.login_identity import LoginIdentity
 from mockbroker.core.proxy.parts import APIS_WITH_PARTS, PRODUCE, note_parts, sent_parts
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from mockbroker.core.proxy.mending import Mending
     from mockbroker.core.proxy.mirror import Mirror
 
-METADATA, SASL_HANDSHAKE, DELETE_TOPICS = 3, 17, 20
-NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS)
-"""APIs whose answers say what there is, or what comes next."""
+METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
+NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
+"""APIs whose answers say what there is, who somebody is, or what comes next."""
 UNSUPPORTED_VERSION = 35
 SOFTWARE_VERSION = 3
 NO_ACKS = 0
@@ -70,19 +71,29 @@ class ProxyPath(CallPath):
         start = call.frame[:4]
         if start in self._served:
             return None
-        try:
-            versions = message_class(call.api_key, "request").valid_versions
-        except ProtocolError:
-            return Close(refusal_of_first_frame(call.frame) or f"API key {call.api_key} is not known to the proxy")
-        if call.version not in versions:
-            if call.api_key == API_VERSIONS:  # its answer might be of a form that we cannot read
-                from mockbroker.handlers.api_versions import refuse_version
+        reason = self.refusal_of(call.frame)
+        if reason is not None:
+            return Close(reason)
+        if call.version not in message_class(call.api_key, "request").valid_versions:
+            # of ApiVersions, whose answer might be of a form that we cannot read
+            from mockbroker.handlers.api_versions import refuse_version
 
-                return Respond(refuse_version(None), version=0)
-            name = message_class(call.api_key, "request").name
-            return Close(f"expected {name} version {versions}, got {call.version}")
+            return Respond(refuse_version(None), version=0)
         self._served.add(start)
         return None
+
+    def refusal_of(self, frame: bytes) -> str | None:
+        """Why a frame is no request that can go on; None where it is one, or is answered here."""
+        if frame[:4] in self._served:
+            return None
+        api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
+        try:
+            request = message_class(api_key, "request")
+        except ProtocolError:
+            return refusal_of_first_frame(frame) or f"API key {api_key} is not known to the proxy"
+        if version in request.valid_versions or api_key == API_VERSIONS:
+            return None
+        return f"expected {request.name} version {request.valid_versions}, got {version}"
 
     def open_session(self, call: Call) -> Verdict | None:
         """Read the rest of the header, and what the request says of who sent it."""
@@ -123,6 +134,7 @@ class ProxyPath(CallPath):
             return Close(str(error))
         if call.api_key == SASL_HANDSHAKE:
             link.login.handshake_sent(call.version)
+            link.identity = link.identity or LoginIdentity()
         link.forward(call, frame, is_answered=is_answered)
         if is_answered:
             return FORWARDED  # type: ignore[no-any-return]
@@ -189,6 +201,12 @@ class ProxyPath(CallPath):
         elif api_key == SASL_HANDSHAKE:
             login: LoginFollower = call.session.link.login  # type: ignore[attr-defined]
             login.handshake_answered(version, call.request.mechanism, response.error_code)
+            if not response.error_code:
+                call.session.link.identity.begin(call.request.mechanism)  # type: ignore[attr-defined]
+        elif api_key == SASL_AUTHENTICATE:
+            link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
+            if not response.error_code and link.identity is not None:
+                link.token_answered(link.identity.claim_in(call.request.auth_bytes), response.auth_bytes)
         elif api_key == DELETE_TOPICS:
             self._topics_deleted(call, response)
         is_changed = is_amended

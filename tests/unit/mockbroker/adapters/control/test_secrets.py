@@ -10,6 +10,8 @@ import pytest
 
 from mockbroker import MockCluster
 from mockbroker.adapters.control import ControlServer
+from mockbroker.adapters.proxy.server import KafkaProxy
+from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
@@ -35,28 +37,43 @@ def address(cluster, name):
     return f"{listener.host}:{listener.port}"
 
 
-async def use_secrets(cluster):
+class OwnLogin:
+    """That of a proxy."""
+
+    mechanism = "PLAIN"
+
+    def exchange(self):
+        yield f"\0alice\0{ALICE}".encode()
+
+
+def where(cluster, name):
+    host, port = address(cluster, name).split(":")
+    return host, int(port)
+
+
+async def use_secrets(cluster, addresses=None):
     """Log in, rightly and wrongly and in each way, and set what is secret; gives what was sent and kept."""
+    addresses = addresses or {name: address(cluster, name) for name in ("INSIDE", "OUTSIDE")}
     setting = IncrementalAlterConfigsRequest.Resource.Config(name="ssl.keystore.password", value=STORE)
     broker = IncrementalAlterConfigsRequest.Resource(resource_type=4, resource_name="0", configs=[setting])
     upsertion = AlterUserScramCredentialsRequest.Upsertion(
         name="carol", mechanism=1, iterations=4096, salt=b"the-salt-of-carol", salted_password=CAROL.encode()
     )
-    async with WireClient(address(cluster, "INSIDE")) as client:
+    async with WireClient(addresses["INSIDE"]) as client:
         await client.ask(IncrementalAlterConfigsRequest(resources=[broker]), 1)
         answer = await client.ask(AlterUserScramCredentialsRequest(upsertions=[upsertion]), 0)
         assert answer.results[0].error_code == 0
     for version in (0, 1):
         for user, password in (("alice", ALICE), ("bob", BOB), ("alice", GUESS)):
             token = f"\0{user}\0{password}".encode()
-            async with WireClient(address(cluster, "OUTSIDE")) as client:
+            async with WireClient(addresses["OUTSIDE"]) as client:
                 await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), version)
                 if version:
                     await client.ask(SaslAuthenticateRequest(auth_bytes=token), 2)
                 else:
                     client.writer.write(len(token).to_bytes(4, "big") + token)
                     await client.reader.read(4)
-    async with WireClient(address(cluster, "OUTSIDE")) as client:
+    async with WireClient(addresses["OUTSIDE"]) as client:
         await client.ask(SaslHandshakeRequest(mechanism="SCRAM-SHA-512"), 1)
         first = await client.ask(SaslAuthenticateRequest(auth_bytes=first_token("alice")), 2)
         token = final_token("alice", ALICE, first.auth_bytes, "sha512")
@@ -78,7 +95,10 @@ def forms_of(secret):
     return [secret, base64.b64encode(secret), secret.hex().encode(), repr(secret)[2:-1].encode()]
 
 
-@pytest.mark.parametrize("filled", [{"id": "0", "rack": "a", "topic": "orders", "group": "g", "fault": "fault-1"}])
+FILLED = {"id": "0", "rack": "a", "topic": "orders", "group": "g", "fault": "fault-1"}
+
+
+@pytest.mark.parametrize("filled", [FILLED])
 async def test_no_answer_to_a_get_holds_a_secret(filled):
     async with (
         MockCluster(1, ("a",), topics={"orders": 1}, settings=SETTINGS, users={"alice": ALICE}) as cluster,
@@ -88,26 +108,48 @@ async def test_no_answer_to_a_get_holds_a_secret(filled):
         cluster.faults.add({"id": "fault-1", "effect": {"delay_ms": 1}, "match": {"api": "Fetch"}})
         secrets = await use_secrets(cluster)
         assert len(secrets) == 7 + 4 + 2 * (2 + 1)
-        paths = [
-            path for path, methods in (await http.get("/openapi.json")).json()["paths"].items() if "get" in methods
-        ]
-        assert {"/cluster", "/requests", "/events", "/metrics", "/topics/{topic}"} <= {*paths}
-        said = {}
-        for path in ["/", *paths]:
-            where = re.sub(r"{(\w+)}", lambda found: filled[found[1]], path)
-            async with while_it_works(path), http.stream("GET", where, params={}) as response:
-                assert response.status_code in (200, 404), path
-                lines = bytearray()
-                async for line in response.aiter_lines():
-                    lines += line.encode() + b"\n"
-                    if path in STREAMED and lines.count(b"\ndata: ") == STREAMED[path]:
-                        break
-                said[path] = bytes(lines)
+        said = await said_to_gets(http, filled)
+        assert {"/cluster", "/requests", "/events", "/metrics", "/topics/{topic}"} <= {*said}
         assert b"User:alice" in said["/requests"]
-        told = [
-            (path, secret)
-            for path, text in said.items()
-            for secret in secrets
-            if any(f in text for f in forms_of(secret))
-        ]
-        assert told == []
+        assert told(said, secrets) == []
+
+
+async def test_no_answer_of_a_proxy_to_a_get_holds_a_secret():
+    async with (
+        MockCluster(1, ("a",), topics={"orders": 1}, settings=SETTINGS, users={"alice": ALICE}) as cluster,
+        KafkaProxy(address(cluster, "INSIDE")) as inside,
+        KafkaProxy(UpstreamSettings([where(cluster, "OUTSIDE")], login=OwnLogin())) as outside,
+    ):
+        secrets = await use_secrets(cluster, {"INSIDE": inside.bootstrap_servers, "OUTSIDE": outside.bootstrap_servers})
+        for proxy in (inside, outside):
+            async with (
+                ControlServer(proxy) as control,
+                httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False) as http,
+            ):
+                said = await said_to_gets(http, FILLED)
+                assert (b"User:alice" in said["/requests"]) is (proxy is outside)
+                assert told(said, secrets) == []
+
+
+async def said_to_gets(http, filled):
+    """What each GET is answered, by its path."""
+    described = (await http.get("/openapi.json")).json()["paths"]
+    said = {}
+    for path in ["/", *(path for path, methods in described.items() if "get" in methods)]:
+        where = re.sub(r"{(\w+)}", lambda found: filled[found[1]], path)
+        async with while_it_works(path), http.stream("GET", where, params={}) as response:
+            assert response.status_code in (200, 404, 409), path
+            lines = bytearray()
+            async for line in response.aiter_lines():
+                lines += line.encode() + b"\n"
+                if path in STREAMED and lines.count(b"\ndata: ") == STREAMED[path]:
+                    break
+            said[path] = bytes(lines)
+    return said
+
+
+def told(said, secrets):
+    """The secrets that answers hold, and where."""
+    return [
+        (path, secret) for path, text in said.items() for secret in secrets if any(f in text for f in forms_of(secret))
+    ]

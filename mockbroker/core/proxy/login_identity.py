@@ -1,0 +1,111 @@
+"""Who a client is that logs in to the real broker, as its tokens say once the broker has taken them.
+
+Of a token only the name is kept, and that counts when the broker has let it in: PLAIN has it beside the password, SCRAM
+in the first of its two tokens, OAUTHBEARER in the claim ``sub`` of a JSON web token. Whoever logs in by a delegation
+token is known by its id: whose it is the broker alone knows. GSSAPI does not tell a name that can be read.
+
+>>> login = LoginIdentity()
+>>> login.begin("PLAIN")
+>>> login.answered(login.claim_in(b"\\0alice\\0secret"), b"")
+Claim(principal='User:alice', by_token=False)
+
+Source: RFC 4616, RFC 5802, RFC 7628; KIP-48, KIP-255; ScramSaslServer and OAuthBearerSaslServer, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import NamedTuple
+
+from mockbroker.state.security.mechanisms import (
+    CLIENT_FIRST,
+    PLAIN,
+    SCRAM_MECHANISMS,
+    BrokenTokenError,
+    InvalidTokenError,
+    names_token,
+)
+from mockbroker.state.security.oauthbearer import OAUTHBEARER, token_in
+
+USER, DELEGATION_TOKEN = "User:", "DelegationToken:"
+PLAIN_PARTS = 3
+SUBJECT = "sub"
+SERVER_SIGNATURE = b"v="
+
+
+class Claim(NamedTuple):
+    """Who somebody says to be, and whether a delegation token is to show it."""
+
+    principal: str
+    by_token: bool = False
+
+
+class LoginIdentity:
+    """Follows the logins of one connection. Answers come in the order of the tokens."""
+
+    __slots__ = ("_claim", "_mechanism")
+
+    def __init__(self) -> None:
+        self._mechanism: str | None = None
+        self._claim: Claim | None = None
+
+    def begin(self, mechanism: str) -> None:
+        """The broker goes on with a login by this mechanism."""
+        self._mechanism, self._claim = mechanism, None
+
+    def claim_in(self, token: bytes) -> Claim | None:
+        """What a client's token says of who it is; None where it says nothing."""
+        text = token.decode("utf-8", "replace")
+        if self._mechanism == PLAIN:
+            parts = text.split("\0")
+            return Claim(USER + parts[1]) if len(parts) == PLAIN_PARTS and parts[1] else None
+        if self._mechanism in SCRAM_MECHANISMS:
+            found = CLIENT_FIRST.fullmatch(text)
+            if found is None:
+                return None
+            name = found["name"].replace("=2C", ",").replace("=3D", "=")
+            by_token = names_token(found["extensions"])
+            return Claim((DELEGATION_TOKEN if by_token else USER) + name, by_token)
+        if self._mechanism == OAUTHBEARER:
+            try:
+                authorization, shown = token_in(token)
+            except (InvalidTokenError, BrokenTokenError):
+                return None
+            name = authorization or subject_of(shown)
+            return Claim(USER + name) if name else None
+        return None
+
+    def answered(self, claim: Claim | None, token: bytes) -> Claim | None:
+        """The broker has answered a token by one of its own, without an error; who has logged in by that, if anybody.
+
+        Args:
+            claim: what the client's token said.
+        """
+        if claim is not None:
+            self._claim = claim
+        if self._mechanism in SCRAM_MECHANISMS:
+            is_over = token.startswith(SERVER_SIGNATURE)
+        else:
+            is_over = not token or self._mechanism == PLAIN
+        if not is_over:
+            return None
+        found, self._claim = self._claim, None
+        return found
+
+
+def subject_of(token: str) -> str | None:
+    """The claim ``sub`` of a JSON web token; None where there is none.
+
+    >>> subject_of("e30.eyJzdWIiOiAiYWxpY2UifQ.")
+    'alice'
+    """
+    parts = token.split(".")
+    if len(parts) != PLAIN_PARTS:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    subject = claims.get(SUBJECT) if isinstance(claims, dict) else None
+    return subject if isinstance(subject, str) and subject else None
