@@ -19,6 +19,7 @@ BENCHMARKS = {
     "pipeline": "captures to tables through Spark, beside the bare codec and tshark",
     "cluster": "the mock cluster: start, Metadata rate, produce and consume",
     "overhead": "journal, traffic and faults (none set): what they take of produce and of Metadata requests",
+    "proxy": "produce, consume and small requests through the proxy, beside direct ones",
     "fork": "a cluster for each test: forks, resets, the pytest plugin",
     "scale": "100,000 partitions and 1,000 connections at work: memory",
     "idle": "ten thousand connections that say nothing: memory, and whether others notice",
