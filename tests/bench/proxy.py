@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -73,12 +73,14 @@ def ping_us(sock: socket.socket) -> list[float]:
 def latencies_us() -> tuple[list[float], list[float]]:
     """The median of each block of small requests, direct and proxied; blocks take turns."""
     direct, proxied = [], []
-    with serving("--topic", f"{TOPIC}:{PARTITIONS}:3") as (addresses, _), proxying(addresses) as through:
-        with connected(addresses[0]) as near, connected(through[0]) as far:
-            ping_us(near), ping_us(far)
-            for _ in range(BLOCKS):
-                direct.append(statistics.median(ping_us(near)))
-                proxied.append(statistics.median(ping_us(far)))
+    with ExitStack() as stack:
+        addresses, _ = stack.enter_context(serving("--topic", f"{TOPIC}:{PARTITIONS}:3"))
+        through = stack.enter_context(proxying(addresses))
+        near, far = (stack.enter_context(connected(one[0])) for one in (addresses, through))
+        ping_us(near), ping_us(far)
+        for _ in range(BLOCKS):
+            direct.append(statistics.median(ping_us(near)))
+            proxied.append(statistics.median(ping_us(far)))
     return direct, proxied
 
 

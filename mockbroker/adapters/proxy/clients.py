@@ -38,6 +38,8 @@ class ProxyNode(Node):
     ) -> None:
         super().__init__(cluster, broker, tls)
         self.upstream, self.mirror = upstream, mirror
+        self.on_unreachable: Callable[[], None] = lambda: None
+        """Called when a client's connection to the real broker failed: it may be somewhere else now."""
         self.adrift: dict[ProxiedClient, None] = {}
         """Clients that have gone, and whose last requests go on."""
         self.problem: str | None = None
@@ -58,6 +60,7 @@ class ProxyNode(Node):
 
     def unreachable(self, reason: str) -> None:
         """A client's connection to the real broker failed; it is told of once until one succeeds."""
+        self.on_unreachable()
         if self.problem != reason:
             self.problem = reason
             log.warning("broker %d cannot be reached: %s", self.broker.id, reason)

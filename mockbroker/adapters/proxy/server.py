@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -128,6 +129,7 @@ class KafkaProxy(ServedCluster):
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
         self._accepting: set[asyncio.Task[None]] = set()
+        self._has_moved = asyncio.Event()
         self.kept: str | None = None
         self._blocking: BlockingKafkaProxy | None = None
 
@@ -223,6 +225,7 @@ class KafkaProxy(ServedCluster):
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
         tls = {} if self._client_tls is None else self._client_tls.listeners_of(self.state, broker)
         node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, tls)
+        node.on_unreachable = self._has_moved.set
         node.bind()
         return node
 
@@ -232,10 +235,17 @@ class KafkaProxy(ServedCluster):
         return Listener(name, self._advertised_host, port, rack, self._host, port, protocol)
 
     async def _look_again(self) -> None:
-        """Look at the whole real cluster every now and then, for as long as the proxy runs."""
+        """Look at the whole real cluster every now and then, for as long as the proxy runs.
+
+        It does so soon where a client's connection shows that a broker may be somewhere else now.
+        """
         problem: str | None = None
         while True:
-            await asyncio.sleep(LOOK_S if problem is None else AGAIN_S)
+            await asyncio.sleep(AGAIN_S)
+            if problem is None:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._has_moved.wait(), LOOK_S)
+            self._has_moved.clear()
             try:
                 await self.look()
             except UpstreamError as error:

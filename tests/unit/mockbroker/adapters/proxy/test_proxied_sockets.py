@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from mockbroker import MockCluster
+from mockbroker.adapters.proxy import server
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from protocol.apis.api_versions import ApiVersionsRequest
@@ -162,6 +163,20 @@ async def test_a_broker_that_moves_is_found_by_what_metadata_tells_and_keeps_its
                     told = await client.ask(ALL, 12)
                     assert [f"{one.host}:{one.port}" for one in told.brokers] == proxy.bootstrap_servers.split(",")
             assert [entry.broker for entry in moved.journal if entry.client_id == "test"] == [0, 0, 1, 2]
+
+
+async def test_a_cluster_that_has_moved_as_a_whole_is_looked_for_as_soon_as_a_client_misses_it(monkeypatch):
+    monkeypatch.setattr(server, "LOOK_S", 1e6)
+    async with MockCluster(brokers=1) as first, MockCluster(brokers=1) as moved:
+        places = [*settings_for(first).servers, *settings_for(moved).servers]
+        async with KafkaProxy(UpstreamSettings(places, timeout_s=5.0)) as proxy:
+            await first.close()
+            async with WireClient(address(proxy)) as client:
+                client.send(ALL, 12)
+                assert await client.is_hung_up()
+            await until(lambda: settings_for(moved).servers == [proxy.mirror.upstream[0]], "the new address")
+            async with WireClient(address(proxy)) as client:
+                assert len((await client.ask(ALL, 12)).brokers) == 1
 
 
 async def metadata_of(cluster: MockCluster) -> Any:
