@@ -2,7 +2,7 @@
 #
 #   make demo      three racks, real clients, an outage, and who was served by which rack
 #   make test      all tests, on all cores (interop ones skip, with the reason, where a client is not installed)
-#   make check     within a minute: format, lint, types, import directions, fast tests, doctests
+#   make check     within minutes: format, lint, types, import directions, fast tests, doctests
 #   make interop   only the tests that run real clients; TARGET=kafka: the matrix of clients beside real Kafka
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
