@@ -78,10 +78,12 @@ AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 NO_API = -1
 TURN_ITEMS = 2500
 """How many things one call deals with before it is another's turn: some ms of work."""
-QUICK_ITEMS = 10_000
+LATER_TURN_ITEMS = 500
+"""The same in its later turns, which large requests alone have: a ms or two, so that nobody waits for long."""
+QUICK_ITEMS = 5_000
 """The same of things that are only put into a dict or a list."""
 TURN_MS = 1
-CREATED_ITEMS = 100
+CREATED_ITEMS = 50
 """What making or deleting a topic counts for."""
 LOOKED_UP_ITEMS = 3
 """What a group counts for that is looked up among its coordinators."""
@@ -204,7 +206,7 @@ class Call:
     def has_had_its_turn(self, items: int = 1) -> bool:
         """Whether a handler that has dealt with so many things more is to yield."""
         self._items += items
-        if self._items < TURN_ITEMS:
+        if self._items < (LATER_TURN_ITEMS if self.took_turns else TURN_ITEMS):
             return False
         self._items = 0
         self.took_turns = True

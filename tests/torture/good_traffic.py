@@ -21,6 +21,14 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PAUSE_S = 0.01
+NO_PAUSES = {
+    "retry.backoff.ms": 1,
+    "retry.backoff.max.ms": 10,
+    "reconnect.backoff.ms": 1,
+    "reconnect.backoff.max.ms": 10,
+    "topic.metadata.refresh.fast.interval.ms": 1,
+}
+"""What librdkafka waits by itself after an error, as from a broker that has stopped, is no figure of the server's."""
 FLUSH_S = 120.0
 QUIET_S = 30.0
 """Without a record for so long there are no more to read."""
@@ -58,6 +66,7 @@ class Writer(threading.Thread):
                 "client.id": "good",
                 "enable.idempotence": True,
                 "linger.ms": 0,
+                **NO_PAUSES,
                 "log_level": 0,
             }
         )

@@ -149,7 +149,7 @@ def sim() -> Simulation:
 
 def answered(sim: Simulation, ticket: int) -> Any:
     """The answer to a call that takes turns, each of them a millisecond."""
-    for _ in range(100 * TURNS):
+    for _ in range(1000 * TURNS):
         if ticket in sim.replies:
             return sim.replies[ticket]
         sim.advance(ms=1)
