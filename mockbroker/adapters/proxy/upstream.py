@@ -318,7 +318,11 @@ class UpstreamLink:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why, in the system's own words and without its number."""
+    """Why, in the system's own words and without its number; of TLS, which setting is about it."""
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        from mockbroker.adapters.tls.troubles import tls_trouble
+
+        return tls_trouble(error)
     number = getattr(error, "errno", None)
     if isinstance(error, ConnectionError) and number:  # asyncio's own words are others
         return os.strerror(number)

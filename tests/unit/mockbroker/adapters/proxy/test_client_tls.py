@@ -11,6 +11,7 @@ import pytest
 from kafka_rack.cli import main
 from kafka_rack.cli.client_settings import client_settings_of
 from mockbroker import MockCluster
+from mockbroker.adapters.proxy.clients import ProxyNode
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.adapters.tls.certificates import CertificateAuthority
@@ -101,6 +102,21 @@ async def test_keys_of_ones_own_and_an_authority_that_clients_have_to_be_known_t
         async with WireClient(first(proxy), tls=client_context(AUTHORITY)) as client:
             with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):
                 await client.ask(ALL, 12)
+
+
+async def test_the_log_says_what_is_wrong_with_a_certificate_that_the_real_broker_shows_clients(caplog):
+    stranger = client_settings_of({**properties_of("proxy"), "ssl.truststore.certificates": CertificateAuthority().pem})
+    async with (
+        MockCluster(1, ("a",), settings=UPSTREAM) as real,
+        proxy_before(real, properties_of("proxy")) as proxy,
+    ):
+        node = proxy._nodes[0]
+        assert isinstance(node, ProxyNode)
+        node.upstream = UpstreamSettings([], stranger.tls)
+        async with WireClient(first(proxy)) as client:
+            assert await client.is_hung_up()
+    assert "broker 0 cannot be reached" in caplog.text
+    assert "its certificate is not trusted: self-signed certificate in certificate chain" in caplog.text
 
 
 def test_the_command_leaves_what_clients_need_for_as_long_as_it_runs(tmp_path):
