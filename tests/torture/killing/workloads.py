@@ -120,10 +120,10 @@ class Writer(Workload):
                 self._refused.append(f"{message.value()!r}: {error}")
             return
         partition, offset, value = message.partition(), message.offset(), message.value()
-        assert partition is not None
-        assert offset is not None
         assert isinstance(value, bytes)
-        assert (partition, offset) not in self.acknowledged
+        if partition is None or offset is None or (partition, offset) in self.acknowledged:
+            self._refused.append(f"{value!r} is delivered to offset {offset} of partition {partition}, of all places")
+            return
         self.acknowledged[partition, offset] = value
         self.progress += 1
 
