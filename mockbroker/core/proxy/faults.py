@@ -11,14 +11,19 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from mockbroker.call import Call, InjectedFaults
-from mockbroker.core.subjects import topic_name
+from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
+from protocol.apis.fetch import FetchRequest
 from protocol.error_codes import ErrorCode, error_name
+from protocol.registry import message_class
 
 PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
 NO_ACKS = 0
+TOPIC_ID_VERSION = 13
 READS = (FETCH, SHARE_FETCH)
+BY_ID = (FETCH, SHARE_FETCH, 79)
+NO_OFFSET = -1
 
 
 class Shape(NamedTuple):
@@ -86,6 +91,8 @@ def sending_of_read(
     whole = call.request
     epoch = whole.session_epoch if call.api_key == FETCH else whole.share_session_epoch
     is_alone = call.api_key == FETCH and epoch <= 0 and not rest
+    if call.api_key == FETCH and epoch > 0:
+        failed = failed_in_session(call, injected)
     answer = failed_answer(call, shape, failed)
     if failed and is_alone:
         return Sending(None, answer)
@@ -121,6 +128,26 @@ def split(call: Call, injected: InjectedFaults, shape: Shape) -> tuple[dict[int,
     return failed, rest
 
 
+def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[Any]]:
+    """The topics with the partitions that are meant, by error, out of all that a fetch's session has."""
+    failed: dict[int, list[Any]] = {}
+    for name, indexes in subjects_of(call).topics.items():
+        known = call.cluster.topics.get(name)
+        by_error: dict[int, list[Any]] = {}
+        for index in indexes:
+            code = injected.error_of(name, index)
+            if code is not None:
+                by_error.setdefault(code, []).append(FetchRequest.Topic.Partition(partition=index))
+        for code, partitions in by_error.items():
+            topic = FetchRequest.Topic(partitions=partitions)
+            if call.version < TOPIC_ID_VERSION:
+                topic.topic = name
+            elif known is not None:
+                topic.topic_id = known.id
+            failed.setdefault(code, []).append(topic)
+    return failed
+
+
 def known_name(call: Call, topic: Any) -> str | None:
     """The name of a topic that has an id alone."""
     known = call.cluster.topic_by_id.get(topic.topic_id)
@@ -138,7 +165,10 @@ def failed_answer(call: Call, shape: Shape, failed: dict[int, list[Any]]) -> Any
     """An answer with an error for each partition that is meant; None where none is."""
     whole = None
     for code, topics in sorted(failed.items()):
-        answer = error_response(with_topics(call.request, shape, topics), call.version, ApiError(ErrorCode(code)))
+        if call.api_key in BY_ID:
+            answer = answer_by_id(call, topics, code)
+        else:
+            answer = error_response(with_topics(call.request, shape, topics), call.version, ApiError(ErrorCode(code)))
         if hasattr(answer, "error_code"):
             answer.error_code = 0
         if whole is None:
@@ -146,6 +176,28 @@ def failed_answer(call: Call, shape: Shape, failed: dict[int, list[Any]]) -> Any
         else:
             merge(whole, answer, shape)
     return whole
+
+
+def answer_by_id(call: Call, topics: list[Any], code: int) -> Any:
+    """An answer with an error for each partition, of the APIs whose refusals name no partitions that go by topic id."""
+    response = message_class(call.api_key, "response")
+    answer = response()
+    for topic in topics:
+        refused = answer_topic(response, topic)
+        for one in topic.partitions:
+            index = one.partition if call.api_key == FETCH else one.partition_index
+            entry = response.Topic.Partition(partition_index=index, error_code=code)
+            if call.api_key == FETCH:
+                entry.high_watermark, entry.records = NO_OFFSET, b""
+            refused.partitions.append(entry)
+        answer.responses.append(refused)
+    return answer
+
+
+def answer_topic(response: Any, topic: Any) -> Any:
+    """A topic of an answer, by the name or the id by which the request has it."""
+    names = {"topic": topic.topic} if hasattr(topic, "topic") else {}
+    return response.Topic(topic_id=topic.topic_id, partitions=[], **names)
 
 
 def merge(answer: Any, other: Any, shape: Shape) -> None:

@@ -88,7 +88,7 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
 def fetched_parts(call: Call, response: Any) -> list[Part]:
     """A part for each partition that was answered."""
     is_share = call.api_key == SHARE_FETCH
-    asked = {} if is_share else offsets_asked(call.request)
+    asked = {one.key: one.fetch_offset for one in call.wanted}
     found: list[Part] = []
     for topic in response.responses:
         given = None if is_share else topic.topic
@@ -115,15 +115,6 @@ def fetched_parts(call: Call, response: Any) -> list[Part]:
                 )
             )
     return found
-
-
-def offsets_asked(request: Any) -> dict[tuple[Any, int], int]:
-    """The offset that a Fetch names of each partition; an incremental one names what has changed."""
-    return {
-        (topic.topic or topic.topic_id, one.partition): one.fetch_offset
-        for topic in request.topics
-        for one in topic.partitions
-    }
 
 
 def topic_of(cluster: Cluster, name: str | None, topic_id: bytes) -> Topic | None:

@@ -18,7 +18,8 @@ from mockbroker.core.proxy.api_versions import clamp
 from mockbroker.core.proxy.faults import sending_of
 from mockbroker.core.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.core.proxy.login_identity import LoginIdentity
-from mockbroker.core.proxy.parts import APIS_WITH_PARTS, PRODUCE, note_parts, sent_parts
+from mockbroker.core.proxy.parts import APIS_WITH_PARTS, FETCH, PRODUCE, note_parts, sent_parts
+from mockbroker.core.proxy.sessions import FollowedSessions
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
 from protocol.headers import read_response, request_frame
@@ -60,8 +61,11 @@ class ProxyPath(CallPath):
     mirror: Mirror = field(kw_only=True)
     mending: Mending | None = field(default=None, kw_only=True)
 
+    fetches: FollowedSessions = field(init=False)
+
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
+        self.fetches = FollowedSessions(self.cluster)
         self.stages = (self.read_header, self.gate_version, self.open_session, self.inject_faults, self.forward)
 
     # the stages
@@ -130,6 +134,8 @@ class ProxyPath(CallPath):
                     (LENGTH.pack(len(call.frame)), call.frame) if changed is None else (encoded_request(call, changed),)
                 )
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
+            if call.api_key == FETCH:
+                self.fetches.forwarded(call)
         except ProtocolError as error:
             return Close(str(error))
         if call.api_key == SASL_HANDSHAKE:
@@ -150,6 +156,8 @@ class ProxyPath(CallPath):
         is_amended = injected is not None and bool(injected.amend)
         try:
             response, is_changed = self._read(call, frame, is_amended=is_amended)
+            if call.api_key == FETCH:
+                self.fetches.answered(call, response)
             if is_changed and response is not None:
                 for amend in injected.amend if injected is not None else ():
                     amend(response)

@@ -28,6 +28,8 @@ from protocol.apis.reassignments import AlterPartitionReassignmentsRequest, List
 from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import Client
+from tests.unit.mockbroker.core.conftest import Outcomes
+from tests.unit.mockbroker.core.proxy.proxied_simulation import ProxiedSimulation
 from tests.unit.mockbroker.handlers.records import batch
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -36,10 +38,10 @@ NO_OFFSET = -1
 VERSION = {8: 9, 9: 9, 20: 6, 0: 12, 1: 12, 3: 12}
 
 
-@pytest.fixture
-def sim() -> Simulation:
-    """Topics orders and events of two partitions, all led by broker 0."""
-    sim = Simulation(racks="a,b,c")
+@pytest.fixture(params=[Simulation, ProxiedSimulation], ids=["ours", "proxied"])
+def sim(request) -> Simulation:
+    """Topics orders and events of two partitions, all led by broker 0; reached directly, and by a proxy."""
+    sim: Simulation = request.param(racks="a,b,c")
     for name in (ORDERS, OTHER):
         sim.cluster.create_topic(name, 2, assignment=[[0, 1, 2], [0, 1, 2]])
     return sim
@@ -280,11 +282,13 @@ def test_an_offset_that_is_refused_is_not_committed_and_the_rest_is(sim):
 
 
 def test_an_observer_sees_the_whole_request_that_was_answered_in_parts(sim):
+    calls = Outcomes()
+    (sim.proxy.path if isinstance(sim, ProxiedSimulation) else sim.engine.path).observers.append(calls)
     for index in (0, 1):
         match = {"api": "OffsetCommit", "topic": ORDERS, "partition": index}
         sim.faults.add(match=match, effect={"error": "UNSTABLE_OFFSET_COMMIT"})
     ticket = sim.send(commit_request(), version=9, broker=coordinator(sim))
-    assert sim.calls[ticket].request == commit_request()
+    assert calls[0].call.request == commit_request()
     failed = only((ORDERS, 0), (ORDERS, 1), code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
     assert codes(sim.replies[ticket]) == failed
 
@@ -424,10 +428,13 @@ def test_an_api_with_one_error_for_all_has_it_there(sim, request_, version):
 def test_api_versions_refuses_a_version_in_its_oldest_form(sim):
     sim.faults.add(match={"api": "ApiVersions"}, effect={"error": "UNSUPPORTED_VERSION"})
     request = ApiVersionsRequest(client_software_name="a", client_software_version="1")
-    client = Client(sim)
-    client.write(client.frame(request, 3))
-    (frame,) = client.frames()
-    _, response = protocol.read_response(frame, 18, 0)
+    if isinstance(sim, ProxiedSimulation):
+        response = sim.replies[sim.send(request, version=3)]
+    else:
+        client = Client(sim)
+        client.write(client.frame(request, 3))
+        (frame,) = client.frames()
+        _, response = protocol.read_response(frame, 18, 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert response.api_keys
 

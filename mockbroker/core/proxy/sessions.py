@@ -1,0 +1,103 @@
+"""Clients' fetch sessions at the real brokers, as far as requests and answers tell of them (KIP-227).
+
+A request in a session names only what has changed, so that faults by topic, the journal and its claims need what was
+named before. Sessions stand where our own brokers keep theirs, for ``core/subjects.py`` to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mockbroker.call import Call
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.sessions.fetch_sessions import (
+    FINAL_EPOCH,
+    FIRST_EPOCH,
+    NO_SESSION,
+    FetchPartition,
+    FetchSession,
+    PartitionKey,
+    next_epoch,
+)
+
+SESSION_VERSION, TOPIC_ID_VERSION = 7, 13
+MAX_FOLLOWED_BYTES = 64 << 20
+SESSION_BYTES, PARTITION_BYTES = 600, 400  # what they take here, generously
+
+
+@dataclass(slots=True)
+class FollowedSessions:
+    """The sessions of all brokers, in about so many bytes: where there is no room, the longest unused goes."""
+
+    cluster: Cluster
+    max_bytes: int = MAX_FOLLOWED_BYTES
+    size_bytes: int = 0
+    _sizes: dict[tuple[int, int], int] = field(default_factory=dict)  # by broker and session, the longest unused first
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def forwarded(self, call: Call) -> None:
+        """A Fetch goes on to its broker: note all that it asks for. Raises ProtocolError."""
+        request, broker_id = call.request, call.broker.id
+        by_topic_id = call.version >= TOPIC_ID_VERSION
+        named = {one.key: one for one in named_partitions(request, by_topic_id)}
+        call.wanted = list(named.values())
+        if call.version < SESSION_VERSION or request.session_id == NO_SESSION:
+            return
+        if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
+            self._forget(broker_id, request.session_id)
+            return
+        sessions = self.cluster.fetch_sessions.get(broker_id)
+        session = sessions.by_id.get(request.session_id) if sessions is not None else None
+        if session is None:
+            return
+        session.update(named.values(), forgotten(request, by_topic_id))
+        call.wanted, call.in_session = list(session.partitions.values()), True
+        self._keep(broker_id, session)
+
+    def answered(self, call: Call, response: Any) -> None:
+        """A broker has answered a Fetch: a session may have begun, or have ended."""
+        if call.version < SESSION_VERSION:
+            return
+        request, broker_id = call.request, call.broker.id
+        if response.error_code or response.session_id == NO_SESSION:
+            self._forget(broker_id, request.session_id)
+        elif request.session_epoch == FIRST_EPOCH:
+            partitions = {one.key: one for one in call.wanted}
+            is_by_id = call.version >= TOPIC_ID_VERSION
+            self._keep(broker_id, FetchSession(response.session_id, next_epoch(FIRST_EPOCH), is_by_id, partitions))
+
+    def _keep(self, broker_id: int, session: FetchSession) -> None:
+        self._forget(broker_id, session.id)
+        size = SESSION_BYTES + PARTITION_BYTES * len(session.partitions)
+        while self._sizes and self.size_bytes + size > self.max_bytes:
+            self._forget(*next(iter(self._sizes)))
+        if size > self.max_bytes:
+            return
+        self.cluster.fetch_sessions_of(broker_id).by_id[session.id] = session
+        self._sizes[broker_id, session.id] = size
+        self.size_bytes += size
+
+    def _forget(self, broker_id: int, session_id: int) -> None:
+        size = self._sizes.pop((broker_id, session_id), None)
+        if size is not None:
+            self.size_bytes -= size
+            self.cluster.fetch_sessions_of(broker_id).by_id.pop(session_id, None)
+
+
+def named_partitions(request: Any, by_topic_id: bool) -> Iterator[FetchPartition]:
+    """What a Fetch names."""
+    for topic in request.topics:
+        key = topic.topic_id if by_topic_id else topic.topic
+        for one in topic.partitions:
+            yield FetchPartition(key, one.partition, one.fetch_offset, one.partition_max_bytes)
+
+
+def forgotten(request: Any, by_topic_id: bool) -> Iterator[PartitionKey]:
+    """What it takes out of its session."""
+    for topic in request.forgotten_topics_data:
+        for index in topic.partitions:
+            yield (topic.topic_id if by_topic_id else topic.topic, index)
