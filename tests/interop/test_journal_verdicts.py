@@ -16,7 +16,8 @@ from kafka_rack.pipeline.locality_facts import facts
 from kafka_rack.pipeline.locality_files import captures_in
 from kafka_rack.pipeline.locality_told import told_by
 from kafka_rack.pipeline.locality_verdicts import Judge
-from mockbroker import MockCluster
+from mockbroker import KafkaProxy, MockCluster
+from mockbroker.adapters.served_cluster import ServedCluster
 from tests.pipeline.plain import plain_tables
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")
@@ -69,7 +70,7 @@ def consume_with_librdkafka(servers: str, rack: str) -> None:
     consumer.close()
 
 
-async def work(cluster: MockCluster) -> None:
+async def work(cluster: ServedCluster) -> None:
     servers = cluster.bootstrap_servers
     await produce(servers, "billing,diskless_az=az-a", keyed=True)
     await produce(servers, "audit,diskless_az=az-b", keyed=False)
@@ -108,7 +109,7 @@ def by_pipeline(folder: Path, out: Path, rules: RackRules | None) -> tuple[Sums,
     return sums, details
 
 
-def by_journal(cluster: MockCluster) -> tuple[Sums, Counter[str]]:
+def by_journal(cluster: ServedCluster) -> tuple[Sums, Counter[str]]:
     sums: Sums = {}
     details: Counter[str] = Counter()
     for entry in cluster.journal:
@@ -142,3 +143,43 @@ async def test_the_journal_sums_up_to_what_the_pipeline_says_of_the_capture(tmp_
     assert any("AZ-C is almost az-c" in detail for detail in details)
     assert ("racks_file" in {entry.client_rack_source for entry in cluster.journal}) == (rules is not None)
     assert any("it says az-b, the racks file az-a" in detail for detail in details) == (rules is not None)
+
+
+@pytest.mark.parametrize(("file", "racks_file"), [("trace.jsonl", None), ("trace.pcapng", RACKS_FILE)])
+async def test_a_capture_of_a_proxy_tells_what_its_live_traffic_and_the_brokers_own_capture_tell(
+    tmp_path, file, racks_file
+):
+    rules = None if racks_file is None else RackRules.read(racks_file, "racks")
+    at_the_proxy, at_the_brokers = tmp_path / "proxy", tmp_path / "brokers"
+    async with (
+        MockCluster(
+            racks=("az-a", "az-b", "az-c"),
+            topics={"orders": (6, 2)},
+            settings={"replica.selector.class": "rack-aware"},
+            capture=at_the_brokers / file,
+        ) as real,
+        KafkaProxy(real.bootstrap_servers, capture=at_the_proxy / file, client_racks=rules) as proxy,
+    ):
+        await work(proxy)
+    found, details = by_pipeline(at_the_proxy, tmp_path / "tables of the proxy", rules)
+    live, live_details = by_journal(proxy)
+    assert live_details == details
+    assert with_one_reason_to_produce(live) == with_one_reason_to_produce(found)
+    brokers, _ = by_pipeline(at_the_brokers, tmp_path / "tables of the brokers", rules)
+    assert of_records(found) == of_records(brokers)
+    assert {reason for _, _, reason, _ in of_records(found)} >= {"keyed_produce", "no_client_rack", "redirect"}
+
+
+def of_records(sums: Sums) -> Sums:
+    """Those of what carries records; of the rest the proxy asks some itself, and Metadata tells other addresses."""
+    return {key: found for key, found in sums.items() if key[0] != "other"}
+
+
+def with_one_reason_to_produce(sums: Sums) -> Sums:
+    """Sums without what only records say, which a proxy does not open: whether they have keys."""
+    found: Sums = {}
+    for (category, locality, reason, avoidable), amounts in sums.items():
+        is_keyed_or_not = reason in ("keyed_produce", "unkeyed_produce", "produce_not_read")
+        key = (category, locality, "produce", "") if is_keyed_or_not else (category, locality, reason, avoidable)
+        found[key] = [one + other for one, other in zip(found.get(key, [0, 0]), amounts, strict=True)]
+    return found

@@ -147,3 +147,11 @@ async def test_the_calls_that_came_by_are_asked_for_and_claimed_as_of_any_cluste
     assert (fetch["rack"], fetch["client_rack"], fetch["locality"]) == ("a", "b", "cross")
     claim = await http.post("/assertions", json={"assert": "rack_local", "topic": TOPIC, "api": "Fetch"})
     assert claim.status_code == 417
+
+
+async def test_what_was_acknowledged_is_not_missed_in_logs_that_nobody_looks_into(proxy, http):
+    async with WireClient(proxy.bootstrap_servers.split(",")[0]) as client:
+        await client.ask(produce_request(batch(b"a")), 12)
+        await client.ask(fetch_request(), 12)
+    claim = await http.post("/assertions", json={"assert": "consistent"})
+    assert claim.status_code == 200, claim.text
