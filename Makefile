@@ -3,7 +3,7 @@
 #   make demo      three racks, real clients, an outage, and who was served by which rack
 #   make test      all tests, on all cores (interop ones skip, with the reason, where a client is not installed)
 #   make check     within minutes: format, lint, types, import directions, fast tests, doctests
-#   make interop   only the tests that run real clients; TARGET=kafka: the matrix of clients beside real Kafka
+#   make interop   only the tests that run real clients; TARGET=kafka: the matrix of clients beside real Kafka; TARGET=proxy: through ours before it
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
 #   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and keeps what they answer
@@ -90,8 +90,8 @@ fast-tests: $(DEV_READY)
 	@$(BIN)/python -m pytest --quiet $(SHARED_OUT) --hypothesis-profile=quick -m "not interop and not slow and not spark and not browser" $(PYTEST_ARGS)
 
 interop: $(DEV_READY) clients
-ifeq ($(TARGET),kafka)
-	@$(BIN)/python -m tests.interop.matrix --target kafka
+ifneq ($(filter kafka proxy,$(TARGET)),)
+	@$(BIN)/python -m tests.interop.matrix --target $(TARGET)
 else
 	@$(BIN)/python -m pytest $(SHARED_OUT) -m interop tests/interop $(PYTEST_ARGS)
 endif

@@ -8,7 +8,7 @@ from tests.interop.matrix import page
 from tests.interop.matrix.clients import CLIENTS
 
 
-@pytest.mark.parametrize("target", ["kafka-rack", "kafka"])
+@pytest.mark.parametrize("target", ["kafka-rack", "kafka", "proxy"])
 def test_the_tables_have_each_client_and_all_that_it_can_do(target):
     all_held = {name: dict.fromkeys(client.scenarios, "") for name, client in CLIENTS.items()}
     assert page.between(target) == page.table(all_held, target)

@@ -1,4 +1,4 @@
-"""Runs the matrix and says what holds: ``python -m tests.interop.matrix [--target kafka] [--write] [CLIENT ...]``.
+"""Runs the matrix, says what holds: ``python -m tests.interop.matrix [--target kafka|proxy] [--write] [CLIENT ...]``.
 
 With ``--write`` the table of docs/compatibility.md is what the run has found.
 """
@@ -11,19 +11,22 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from tests.interop.matrix import page
 from tests.interop.matrix.clients import CLIENTS
 from tests.interop.matrix.running import outcomes
-from tests.interop.matrix.target import Target, our_cluster, real_kafka
+from tests.interop.matrix.target import Target, our_cluster, proxy_before, real_kafka
+
+TARGETS = ("kafka-rack", "kafka", "proxy")
 
 
-async def run(names: list[str], *, beside_kafka: bool, quiet: bool) -> dict[str, dict[str, str]]:
+async def run(names: list[str], target: str, *, quiet: bool) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         running: dict[str, Target] = {}
+        proxies: dict[str, Target] = {}
 
         @asynccontextmanager
         async def kafka(release: str) -> AsyncIterator[Target]:
@@ -32,11 +35,18 @@ async def run(names: list[str], *, beside_kafka: bool, quiet: bool) -> dict[str,
                 running[release] = await asyncio.to_thread(stack.enter_context, real_kafka(release, folder))
             yield running[release]
 
+        @asynccontextmanager
+        async def proxy(release: str) -> AsyncIterator[Target]:
+            if release not in proxies:
+                async with kafka(release) as real:
+                    proxies[release] = await stack.enter_async_context(proxy_before(real))
+            yield proxies[release]
+
+        placed = {"kafka-rack": our_cluster, "kafka": kafka, "proxy": proxy}[target]
         for name in names:
             found[name] = {}
             began = time.monotonic()
-            placed = kafka if beside_kafka else our_cluster
-            async for scenario, wrong in outcomes(CLIENTS[name], placed, diskless=not beside_kafka):
+            async for scenario, wrong in outcomes(CLIENTS[name], placed, diskless=target == "kafka-rack"):
                 found[name][scenario] = wrong
                 took, began = time.monotonic() - began, time.monotonic()
                 print(f"{name:16} {scenario:18} {'FAILED' if wrong else 'ok':7} {took:5.1f} s", flush=True)
@@ -47,12 +57,12 @@ async def run(names: list[str], *, beside_kafka: bool, quiet: bool) -> dict[str,
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.interop.matrix")
-    parser.add_argument("--target", choices=["kafka-rack", "kafka"], default="kafka-rack")
+    parser.add_argument("--target", choices=TARGETS, default="kafka-rack")
     parser.add_argument("--quiet", action="store_true", help="do not say why something failed")
     parser.add_argument("--write", action="store_true", help="write the table of docs/compatibility.md")
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help=", ".join(CLIENTS))
     given = parser.parse_args()
-    found = asyncio.run(run(given.clients or list(CLIENTS), beside_kafka=given.target == "kafka", quiet=given.quiet))
+    found = asyncio.run(run(given.clients or list(CLIENTS), given.target, quiet=given.quiet))
     if given.write:
         if given.clients:
             parser.error("--write takes all clients")

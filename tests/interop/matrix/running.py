@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from itertools import count
 
@@ -20,7 +20,9 @@ Placed = Callable[[str], AbstractAsyncContextManager[Target]]
 """A cluster of a release."""
 
 
-async def outcomes(client: Client, placed: Placed, *, diskless: bool = True) -> AsyncIterator[tuple[str, str]]:
+async def outcomes(
+    client: Client, placed: Placed, *, diskless: bool = True, only: Collection[str] = tuple(SCENARIOS)
+) -> AsyncIterator[tuple[str, str]]:
     """Scenario and what was wrong, "" for nothing, of all that a client can do. Raises ToolMissingError.
 
     What one scenario leaves behind is nothing to the next: it has new topics and groups, and where one fails, new
@@ -30,7 +32,7 @@ async def outcomes(client: Client, placed: Placed, *, diskless: bool = True) -> 
     async with AsyncExitStack() as stack:
         actors: list[Actor] = []
         for name in client.scenarios:
-            if name == "diskless" and not diskless:
+            if name not in only or (name == "diskless" and not diskless):
                 continue
             if not actors:
                 actors = [await stack.enter_async_context(actor(command)) for _ in range(2)]

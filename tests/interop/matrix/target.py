@@ -1,19 +1,28 @@
-"""What the scenarios run against: our cluster, or real Kafka on loopback. Both are looked at by raw requests."""
+"""What the scenarios run against: our cluster, real Kafka on loopback, or our proxy before real Kafka.
+
+All are looked at by raw requests, those of the proxy through it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from kafka_rack.cli.wire_client import Connection
 from mockbroker import MockCluster
+from mockbroker.adapters.proxy.server import KafkaProxy
+from mockbroker.adapters.proxy.upstream import UpstreamSettings
+from mockbroker.adapters.served_cluster import ServedCluster
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import ListGroupsRequest
+from protocol.apis.leadership import ElectLeadersRequest
+from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
+from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
 from protocol.apis.topics import CreateTopicsRequest
 from protocol.records import Codec, iter_batches
 from protocol.records.compression import codec_of
@@ -47,14 +56,20 @@ KAFKAS_OWN = {
 
 
 class Target:
-    """A running cluster of three brokers, one in each rack. ``cluster`` is ours, None for real Kafka."""
+    """A running cluster of three brokers, one in each rack.
 
-    def __init__(self, servers: str, cluster: MockCluster | None = None) -> None:
+    ``cluster`` is ours or our proxy, whose journal has seen the clients; None for real Kafka alone.
+    """
+
+    def __init__(self, servers: str, cluster: ServedCluster | None = None) -> None:
         self.servers, self.cluster = servers, cluster
         self._addresses: dict[int, tuple[str, int]] = {}
 
     async def create_topic(self, name: str, assignment: list[list[int]]) -> None:
-        """A topic whose partitions have these replicas, the first one leading; waits until it is led."""
+        """A topic whose partitions have these replicas, the first one leading; waits until each leads.
+
+        A real broker may tell of a topic before it or another one leads it.
+        """
         topic = CreateTopicsRequest.Topic(name=name, num_partitions=-1, replication_factor=-1)
         topic.assignments = [
             CreateTopicsRequest.Topic.Assignment(partition_index=index, broker_ids=brokers)
@@ -64,10 +79,27 @@ class Target:
         assert answer.topics[0].error_code == 0, answer
 
         async def led() -> bool:
-            shape = await self.topic(name)
-            return [one and one[:1] for one in shape] == [brokers[:1] for brokers in assignment]
+            leaders = {brokers[0] for brokers in assignment}
+            told = [one[:1] for one in await self.topic(name)]
+            return told == [brokers[:1] for brokers in assignment] and all(
+                [await self._leads(name, one) for one in leaders]
+            )
 
-        await self._until(led, f"the leaders of {name}")
+        await self.until(led, f"the leaders of {name}")
+
+    async def lead(self, name: str, brokers: list[int]) -> None:
+        """Have the first partition's leader be another of its replicas, the first of these; waits until it is."""
+        topic = AlterPartitionReassignmentsRequest.Topic(name=name)
+        topic.partitions = [topic.Partition(partition_index=0, replicas=brokers)]
+        answer = await self._ask(AlterPartitionReassignmentsRequest(topics=[topic]), 0)
+        assert answer.responses[0].partitions[0].error_code == 0, answer
+        which = ElectLeadersRequest.TopicPartitions(topic=name, partitions=[0])
+
+        async def led() -> bool:
+            await self._ask(ElectLeadersRequest(election_type=0, topic_partitions=[which]), 2)
+            return (await self.topic(name))[0][:1] == brokers[:1]
+
+        await self.until(led, f"broker {brokers[0]} as the leader of {name}")
 
     async def topic(self, name: str) -> list[list[int]]:
         """Leader and replicas of each partition; nothing for a topic that is not there."""
@@ -81,7 +113,7 @@ class Target:
         async def gone() -> bool:
             return not await self.topic(name)
 
-        await self._until(gone, f"the end of {name}")
+        await self.until(gone, f"the end of {name}")
 
     async def kind_of_group(self, group: str) -> str | None:
         """``classic``, ``consumer``, ``share``; None for a group that no broker coordinates."""
@@ -111,19 +143,8 @@ class Target:
         assert found.error_code == 0, found
         return {codec_of(batch.attributes) for batch in iter_batches(found.records)}
 
-    async def _ask(self, request: Any, version: int, broker: int = 0) -> Any:
-        def asked() -> Any:
-            if broker not in self._addresses:
-                host, _, port = self.servers.split(",")[0].rpartition(":")
-                with Connection((host, int(port)), timeout_s=60) as first:
-                    brokers = first.ask(MetadataRequest(topics=[]), 8).brokers
-                self._addresses = {one.node_id: (one.host, one.port) for one in brokers}
-            with Connection(self._addresses[broker], timeout_s=60) as connection:
-                return connection.ask(request, version)
-
-        return await asyncio.to_thread(asked)
-
-    async def _until(self, done: Any, what: str) -> None:
+    async def until(self, done: Callable[[], Awaitable[bool]], what: str) -> None:
+        """Wait until something that is asked again and again is so."""
         there = [False]
 
         async def look() -> None:
@@ -137,6 +158,26 @@ class Target:
             await looking
         finally:
             looking.cancel()
+
+    async def _leads(self, name: str, broker: int) -> bool:
+        """Whether a broker serves what a topic's Metadata says that it leads."""
+        indices = [index for index, one in enumerate(await self.topic(name)) if one[:1] == [broker]]
+        topic = ListOffsetsRequest.Topic(name=name)
+        topic.partitions = [topic.Partition(partition_index=index, timestamp=-1) for index in indices]
+        answer = await self._ask(ListOffsetsRequest(replica_id=-1, topics=[topic]), 2, broker)
+        return not any(one.error_code for one in answer.topics[0].partitions)
+
+    async def _ask(self, request: Any, version: int, broker: int = 0) -> Any:
+        def asked() -> Any:
+            if broker not in self._addresses:
+                host, _, port = self.servers.split(",")[0].rpartition(":")
+                with Connection((host, int(port)), timeout_s=60) as first:
+                    brokers = first.ask(MetadataRequest(topics=[]), 8).brokers
+                self._addresses = {one.node_id: (one.host, one.port) for one in brokers}
+            with Connection(self._addresses[broker], timeout_s=60) as connection:
+                return connection.ask(request, version)
+
+        return await asyncio.to_thread(asked)
 
 
 @asynccontextmanager
@@ -152,3 +193,11 @@ def real_kafka(release: str, folder: Path) -> Iterator[Target]:
     """Real brokers. Raises ToolMissingError."""
     with kafka_brokers(RACKS, folder, {**SETTINGS, **KAFKAS_OWN}, PATCHES[release]) as running:
         yield Target(",".join(running.addresses))
+
+
+@asynccontextmanager
+async def proxy_before(real: Target) -> AsyncIterator[Target]:
+    """Our proxy before real brokers."""
+    servers = [(host, int(port)) for host, _, port in (one.rpartition(":") for one in real.servers.split(","))]
+    async with KafkaProxy(UpstreamSettings(servers)) as proxy:
+        yield Target(proxy.bootstrap_servers, proxy)

@@ -16,6 +16,8 @@ ASSIGNED = re.compile(r"assigned: (.*)")
 PIPE = subprocess.PIPE
 MOST_S = "60"
 """For metadata and offsets; it has 5 seconds else, and a busy machine may take them."""
+LINGER_MS = "200"
+"""librdkafka leaves a batch as it is that compression would make larger, as it does with a single record."""
 
 
 class KcatConsumer:
@@ -97,7 +99,7 @@ class Kcat(Actor):
             words = ["-P", "-t", topic, "-p", str(partition), "-K", "=", "-z", compression]
             words += [word for name, value in headers for word in ("-H", f"{name}={value.decode()}")]
             text = "".join(f"{record.key.decode()}={record.value.decode()}\n" for _, record in batch)
-            self.run(self.command(*words), text)
+            self.run(self.command(*words, linger_ms=LINGER_MS), text)
             assert self.end(topic, partition) == first + len(batch)
             places |= {index: f"{partition}/{first + number}" for number, (index, _) in enumerate(batch)}
         return " ".join(places[index] for index in range(len(records)))
