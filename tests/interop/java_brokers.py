@@ -81,11 +81,13 @@ def kafka_brokers(
     settings: Mapping[str, str] | None = None,
     version: str = VERSION,
     listeners: Mapping[str, str] | None = None,
+    advertised: Mapping[str, Sequence[int]] | None = None,
 ) -> Iterator[RunningKafka]:
     """The same, with more settings of each broker, and with brokers that can be stopped and started.
 
     Args:
         listeners: more of each broker, name -> security protocol.
+        advertised: for some of them, the port of each broker that clients are told of in place of its own.
 
     Raises: ToolMissingError: Java, Maven or the jars are not there.
     """
@@ -95,15 +97,16 @@ def kafka_brokers(
     others = {name: ports[(place + 1) * len(racks) :][: len(racks)] for place, name in enumerate(more)}
     del ports[len(racks) :]
     for node, (rack, port) in enumerate(zip(racks, ports, strict=True)):
-        told = ",".join([f"PLAINTEXT://127.0.0.1:{port}", *(f"{one}://127.0.0.1:{others[one][node]}" for one in more)])
-        bound = told + (f",CONTROLLER://127.0.0.1:{controller_port}" if node == 0 else "")
+        own = {"PLAINTEXT": port, **{name: found[node] for name, found in others.items()}}
+        told = own | {name: found[node] for name, found in (advertised or {}).items()}
+        bound = written(own) + (f",CONTROLLER://127.0.0.1:{controller_port}" if node == 0 else "")
         text = PROPERTIES.format(
             roles="broker" if node else "broker,controller",
             node=node,
             rack=rack,
             controller_port=controller_port,
             listeners=bound,
-            advertised=told,
+            advertised=written(told),
             protocols="".join(f",{name}:{protocol}" for name, protocol in more.items()),
             folder=folder,
         )
@@ -120,6 +123,11 @@ def kafka_brokers(
             yield RunningKafka([f"127.0.0.1:{port}" for port in ports], process, addresses)
         finally:
             process.kill()
+
+
+def written(listeners: Mapping[str, int]) -> str:
+    """Listeners on loopback as Kafka's properties have them."""
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
 
 
 def kafka_tool(name: str, *arguments: str) -> str:
