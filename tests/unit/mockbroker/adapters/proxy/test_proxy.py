@@ -199,3 +199,30 @@ async def test_the_proxy_waits_for_a_cluster_that_comes_later():
         async with WireClient(address(proxy)) as client:
             assert [one.node_id for one in (await client.ask(ALL, 12)).brokers] == [0]
         await proxy.close()
+
+
+async def test_a_cut_link_ends_the_connections_of_its_clients_and_of_nobody_else():
+    async with proxied({"listener_per_rack": True}) as (real, proxy):
+        across, near = proxy.bootstrap_servers_for("b").split(",")[:2]
+        async with WireClient(across) as cut, WireClient(near) as kept:
+            await cut.ask(ALL, 12)
+            await kept.ask(ALL, 12)
+            fault = proxy.faults.add(link={"between": ["a", "b"]}, effect={"cut": True})
+            assert await cut.is_hung_up()
+            assert len((await kept.ask(ALL, 12)).brokers) == 3
+            fault.remove()
+        async with WireClient(across) as client:
+            assert len((await client.ask(ALL, 12)).brokers) == 3
+        assert all(broker.is_running for broker in real.state.brokers.values())
+
+
+async def test_a_fault_ends_the_call_whose_turn_it_is_and_the_real_broker_hears_nothing_of_it():
+    async with proxied(topics={TOPIC: 1}) as (real, proxy):
+        proxy.faults.add(match={"api": "Produce"}, effect={"disconnect": True}, when={"on_call": 2})
+        proxy.faults.add(match={"api": "Fetch"}, effect={"throttle_ms": 40}, when={"every": 2})
+        async with WireClient(address(proxy)) as client:
+            assert [(await client.ask(fetch_request(), 12)).throttle_time_ms for _ in range(4)] == [0, 40, 0, 40]
+            await client.ask(produce_request(batch(b"a")), 12)
+            client.send(produce_request(batch(b"b")), 12)
+            assert await client.is_hung_up()
+        assert real.state.topics[TOPIC].partitions[0].log.end_offset == 1
