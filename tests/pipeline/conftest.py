@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ from tests.interop.fetched import FOLDER, PAUSES_S, one_at_a_time
 HERE = Path(__file__).parent
 JARS = FOLDER / "ivy"
 """Where Spark keeps the jars that it has fetched once; with them it asks no network."""
+
+# Jobs as small as these are over before Java's second compiler has done any good: it took half of the processor time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
