@@ -150,21 +150,7 @@ class Connection:
     def take_output(self) -> list[bytes]:
         """All that is to be sent, in few pieces: small ones are joined, large ones stay as they are."""
         output, self._output, self._output_bytes = self._output, [], 0
-        if len(output) < 2:
-            return output
-        pieces: list[bytes] = []
-        small: list[bytes] = []
-        for piece in output:
-            if len(piece) < JOINED_BYTES:
-                small.append(piece)
-                continue
-            if small:
-                pieces.append(b"".join(small))
-                small = []
-            pieces.append(piece)
-        if small:
-            pieces.append(b"".join(small))
-        return pieces
+        return joined(output)
 
     def _run(self) -> None:
         """Run the frames that are complete, until one waits, too much is to be sent or none is left."""
@@ -221,3 +207,26 @@ class Connection:
             self.now_ms = max(self.now_ms, outcome.at_ms)
             self._run()
             self.on_output()
+
+
+def joined(output: list[bytes]) -> list[bytes]:
+    """What is to be sent in few pieces: small ones are joined, large ones stay as they are.
+
+    >>> [len(piece) for piece in joined([b"a", b"bc", bytes(JOINED_BYTES), b"d"])]
+    [3, 65536, 1]
+    """
+    if len(output) < 2:
+        return output
+    pieces: list[bytes] = []
+    small: list[bytes] = []
+    for piece in output:
+        if len(piece) < JOINED_BYTES:
+            small.append(piece)
+            continue
+        if small:
+            pieces.append(b"".join(small))
+            small = []
+        pieces.append(piece)
+    if small:
+        pieces.append(b"".join(small))
+    return pieces

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call
-from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection, joined
 from mockbroker.core.outcome import Ending, Outcome
-from mockbroker.core.path import JOINED_BYTES, LENGTH, MIN_REQUEST_BYTES
+from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.core.proxy.login import LoginFollower
 from mockbroker.core.proxy.login_identity import Claim, LoginIdentity
 from protocol.errors import FrameError
@@ -174,21 +174,7 @@ class ProxyConnection(Connection):
     def take_upstream(self) -> list[bytes]:
         """All that is to be sent to the real broker, small pieces joined."""
         sent, self._to_upstream, self._to_upstream_bytes = self._to_upstream, [], 0
-        if len(sent) < 2:
-            return sent
-        pieces: list[bytes] = []
-        small: list[bytes] = []
-        for piece in sent:
-            if len(piece) < JOINED_BYTES:
-                small.append(piece)
-                continue
-            if small:
-                pieces.append(b"".join(small))
-                small = []
-            pieces.append(piece)
-        if small:
-            pieces.append(b"".join(small))
-        return pieces
+        return joined(sent)
 
     def receive_upstream(self, data: bytes, now_ms: int) -> None:
         """Take bytes of the real broker, in any cut."""
