@@ -44,7 +44,7 @@ def produced_parts(call: Call, response: Any) -> list[Part]:
     found: list[Part] = []
     for topic in response.responses:
         known = topic_of(call.cluster, topic.name, topic.topic_id)
-        name, topic_id, isr = facts_of(known, topic.name, topic.topic_id, ())
+        name, topic_id, isr = facts_of(known, topic.name, topic.topic_id)
         for one in topic.partition_responses:
             records = sent.get((topic.name or topic.topic_id, one.index), b"")
             end_offset = NO_OFFSET
@@ -65,7 +65,7 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
     found: list[Part] = []
     for topic in call.request.topic_data:
         known = topic_of(call.cluster, topic.name, topic.topic_id)
-        name, topic_id, isr = facts_of(known, topic.name, topic.topic_id, ())
+        name, topic_id, isr = facts_of(known, topic.name, topic.topic_id)
         for one in topic.partition_data:
             records = one.records or b""
             part_isr = isr if known is None or isr is None else isr_of(known, one.index)
@@ -93,7 +93,7 @@ def fetched_parts(call: Call, response: Any) -> list[Part]:
     for topic in response.responses:
         given = None if is_share else topic.topic
         known = topic_of(call.cluster, given, topic.topic_id)
-        name, topic_id, isr = facts_of(known, given, topic.topic_id, ())
+        name, topic_id, isr = facts_of(known, given, topic.topic_id)
         for one in topic.partitions:
             index = one.partition_index
             records = one.records or b""
@@ -123,12 +123,12 @@ def topic_of(cluster: Cluster, name: str | None, topic_id: bytes) -> Topic | Non
 
 
 def facts_of(
-    known: Topic | None, name: str | None, topic_id: bytes, nobody: tuple[int, ...]
+    known: Topic | None, name: str | None, topic_id: bytes
 ) -> tuple[str | None, bytes, tuple[int, ...] | None]:
     """Name, id and replicas in sync, None of a diskless topic, as far as a topic is known."""
     if known is None:
-        return name, topic_id, nobody
-    return known.name, known.id, None if known.diskless else nobody
+        return name, topic_id, ()
+    return known.name, known.id, None if known.diskless else ()
 
 
 def isr_of(topic: Topic, index: int) -> tuple[int, ...]:
