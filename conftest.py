@@ -18,7 +18,9 @@ import pytest
 
 SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
 
-collect_ignore = ["tests/interop/transactors", *(["kafka_rack/pipeline"] if SPARK_MISSING else [])]
+NEEDING_SPARK = ["kafka_rack/pipeline", "kafka_rack/wire_tables/arrow.py"]
+
+collect_ignore = ["tests/interop/transactors", *(NEEDING_SPARK if SPARK_MISSING else [])]
 """Programs that tests run, and what cannot be imported."""
 
 ON_SPARKS_SESSION = ("tests/pipeline/", "kafka_rack/pipeline/")

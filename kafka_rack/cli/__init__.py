@@ -18,8 +18,8 @@ from kafka_rack.printable import PrintableOutput, printable
 
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 
-# Subcommand -> what it does, in the words of the help. Its module has this name, with `_` for `-`, and gives
-# ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
+# Subcommand -> what it does, in the words of the help. Its module in ``commands`` has this name, with `_` for `-`, and
+# gives ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
 COMMANDS = {
     "serve": "run a cluster with racks, for any Kafka client",
     "proxy": "the same laboratory before a real cluster",
@@ -149,7 +149,7 @@ def available(name: str) -> bool:
 
 
 def module_name(name: str) -> str:
-    return f"{__name__}.{name.replace('-', '_')}"
+    return f"{__name__}.commands.{name.replace('-', '_')}"
 
 
 def version() -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from kafka_rack.assignment import ASSIGNORS, PROPOSED, Topology, assign, assign_members
 from kafka_rack.assignment.members import members_from_plain
-from kafka_rack.cli.tables import table
+from kafka_rack.cli.output.tables import table
 from tests.interop.fetched import ToolMissingError
 from tests.interop.java_assignors import java_times
 

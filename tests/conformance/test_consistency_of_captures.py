@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from kafka_rack.consistency import Send, check
+from kafka_rack.consistency.captures import CaptureReading
 from kafka_rack.consistency.wire import FETCH, WIRE_SETTINGS
-from kafka_rack.pipeline.captures import Options
-from kafka_rack.pipeline.consistency import CaptureReading
-from kafka_rack.pipeline.files import look_at
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import look_at
 from protocol.records import iter_batches
 from tests.fixture_data import CAPTURES, capture_names
 

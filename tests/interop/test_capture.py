@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline.files import find_files
-from kafka_rack.pipeline.reading import decode_paths
+from kafka_rack.wire_capture.files import find_files
+from kafka_rack.wire_tables.reading import decode_paths
 from mockbroker import MockCluster
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline.reading import decode_paths
-from kafka_rack.pipeline.tables import TABLES
+from kafka_rack.wire_tables.reading import decode_paths
+from kafka_rack.wire_tables.tables import TABLES
 from mockbroker import MockCluster
 from mockbroker.adapters.capture import Capture
 from tests.interop.test_capture import work

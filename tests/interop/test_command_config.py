@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live_cluster import LiveCluster, addresses_of
-from kafka_rack.cli.wire_client import Connection
+from kafka_rack.cli.live.cluster import LiveCluster, addresses_of
+from kafka_rack.cli.live.wire_client import Connection
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from mockbroker.state.security.mechanisms import salted_password
 from protocol.apis.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest

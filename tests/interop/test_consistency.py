@@ -8,10 +8,10 @@ import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.consistency import HistorySettings, Poll, Read, Send, check
+from kafka_rack.consistency.captures import check_capture, recordings
 from kafka_rack.consistency.wire import WIRE_SETTINGS
-from kafka_rack.pipeline.captures import Options
-from kafka_rack.pipeline.consistency import check_capture, recordings
-from kafka_rack.pipeline.files import find_files
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import find_files
 from mockbroker import MockCluster
 from tests.interop.client_process import ClientProcess, acknowledged_in, records_in
 from tests.progress import until

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kafka_rack.cli.serving import LOOPS
+from kafka_rack.cli.serving.running import LOOPS
 from tests.interop.client_process import LIBRARIES, consume, produce, values
 from tests.interop.serving import serving
 

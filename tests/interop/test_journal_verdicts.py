@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kafka_rack.locality import RackRules
-from kafka_rack.pipeline.locality_facts import facts
-from kafka_rack.pipeline.locality_files import captures_in
-from kafka_rack.pipeline.locality_told import told_by
-from kafka_rack.pipeline.locality_verdicts import Judge
+from kafka_rack.pipeline.locality.facts import facts
+from kafka_rack.pipeline.locality.files import captures_in
+from kafka_rack.pipeline.locality.told import told_by
+from kafka_rack.pipeline.locality.verdicts import Judge
 from mockbroker import KafkaProxy, MockCluster
 from mockbroker.adapters.served_cluster import ServedCluster
 from tests.pipeline.plain import plain_tables

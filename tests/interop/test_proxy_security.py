@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from kafka_rack.cli.client_settings import client_settings_of
+from kafka_rack.cli.live.client_settings import client_settings_of
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.adapters.tls.certificates import CertificateAuthority

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pytest
 
 from kafka_rack.assignment import assign
-from kafka_rack.cli.live_cluster import LiveCluster
-from kafka_rack.cli.live_group import coordinator
+from kafka_rack.cli.live.cluster import LiveCluster
+from kafka_rack.cli.live.group import coordinator
 from protocol.apis.groups import DescribeGroupsRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned

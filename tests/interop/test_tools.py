@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live_cluster import TOPIC_RESOURCE, LiveCluster
-from kafka_rack.cli.wire_client import Connection
+from kafka_rack.cli.live.cluster import TOPIC_RESOURCE, LiveCluster
+from kafka_rack.cli.live.wire_client import Connection
 from kafka_rack.placement import UsableBroker, place
 from mockbroker import MockCluster
 from protocol.apis.produce import ProduceRequest

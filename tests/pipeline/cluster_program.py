@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 MODULES = (
-    *("kafka_rack", "kafka_rack.pipeline.writing", "protocol", "protocol.compiler"),
+    *("kafka_rack", "kafka_rack.pipeline.output.writing", "protocol", "protocol.compiler"),
     *("construct", "cramjam", "google_crc32c", "lz4", "msgspec", "numpy", "pyarrow", "zstandard"),
 )
 STOP = "spark.stop()\n"

@@ -48,7 +48,7 @@ def collected() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session on two cores, with Spark's Kafka connector; without it where it cannot be fetched."""
-    from kafka_rack.pipeline.session import KAFKA_CONNECTOR, SparkMissing, spark_session
+    from kafka_rack.pipeline.spark.session import KAFKA_CONNECTOR, SparkMissing, spark_session
 
     settings = {"spark.jars.ivy": str(JARS)}
     with one_at_a_time(JARS):  # two that fetch into one folder disturb each other

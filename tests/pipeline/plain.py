@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka_rack.pipeline.blocks import plan
-from kafka_rack.pipeline.captures import Options
-from kafka_rack.pipeline.files import find_files
-from kafka_rack.pipeline.tables import TABLES
-from kafka_rack.pipeline.writing import prepare, put_in_place, read_table, write_block
+from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import find_files
+from kafka_rack.wire_capture.splits import plan
+from kafka_rack.wire_tables.tables import TABLES
 
 
 def tables_of(out: Path, folder: Path) -> dict[str, list[str]]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from kafka_rack.pipeline.tables import TABLES
-from kafka_rack.pipeline.writing import read_table
+from kafka_rack.pipeline.output.writing import read_table
+from kafka_rack.wire_tables.tables import TABLES
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

@@ -15,9 +15,9 @@ import pytest
 from kafka_rack.audit import KINDS, audit
 from kafka_rack.cli import main
 from kafka_rack.cluster_layout import layout_of_json
-from kafka_rack.pipeline.fleet.job import NothingToAudit, audit_fleet
-from kafka_rack.pipeline.fleet.rows import SCHEMAS, AuditQuestion
-from kafka_rack.pipeline.staging import NotOurs
+from kafka_rack.pipeline.audit.job import NothingToAudit, audit_fleet
+from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion
+from kafka_rack.pipeline.output.staging import NotOurs
 
 THREE_RACKS = [[0, "a"], [1, "a"], [2, "b"], [3, "b"], [4, "c"], [5, "c"]]
 GOOD_ROWS = [[0, 2, 4], [2, 4, 1], [4, 1, 3], [1, 3, 5], [3, 5, 0], [5, 0, 2]]
@@ -207,7 +207,7 @@ def test_what_is_asked_reaches_the_tasks(spark: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def one_session(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command uses the session of all tests, and leaves it open."""
-    monkeypatch.setattr("kafka_rack.cli.pipeline_audit.spark_for", lambda _: Lent(spark))
+    monkeypatch.setattr("kafka_rack.cli.pipeline.audit.spark_for", lambda _: Lent(spark))
 
 
 class Lent:

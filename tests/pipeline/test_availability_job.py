@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_rack.availability import availability_row, chances, pieces_of
-from kafka_rack.cli import main, pipeline_availability
+from kafka_rack.cli import main
+from kafka_rack.cli.pipeline import availability as pipeline_availability
 from kafka_rack.errors import ReplicaPlacementError
-from kafka_rack.pipeline.availability import spread
+from kafka_rack.pipeline.availability import job as spread
 from kafka_rack.pipeline.availability.grid import KAFKA_1736_GRID, Skipped, points_of
-from kafka_rack.pipeline.availability.spread import answer_points
+from kafka_rack.pipeline.availability.job import answer_points
 
 TRIALS = 20_000
 SMALL = {

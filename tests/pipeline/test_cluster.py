@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kafka_rack.pipeline.session import find_java
-from kafka_rack.pipeline.shipping import DEPENDENCIES, PACKAGE_ZIP
+from kafka_rack.pipeline.spark.session import find_java
+from kafka_rack.pipeline.spark.shipping import DEPENDENCIES, PACKAGE_ZIP
 from tests.pipeline.cluster import QUICK_JAVA, bare_python, cluster
 from tests.pipeline.plain import plain_tables, tables_of
 

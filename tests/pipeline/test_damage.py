@@ -12,8 +12,8 @@ from contextlib import nullcontext
 import pytest
 
 from kafka_rack import cli
-from kafka_rack.cli import pipeline_decode
-from kafka_rack.pipeline.writing import read_table
+from kafka_rack.cli.pipeline import decode as pipeline_decode
+from kafka_rack.pipeline.output.writing import read_table
 from tests.fixture_data import CAPTURES
 from tests.pipeline.plain import plain_tables, tables_of
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline import job
-from kafka_rack.pipeline.reading import decode_paths
-from kafka_rack.pipeline.tables import TABLES
-from kafka_rack.pipeline.writing import SchemaMismatch
+from kafka_rack.pipeline.decode import job
+from kafka_rack.pipeline.output.writing import SchemaMismatch
+from kafka_rack.wire_tables.reading import decode_paths
+from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 from tests.pipeline.plain import plain_tables, tables_of
 

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import protocol
-from kafka_rack.cli import main, pipeline_fuzz
+from kafka_rack.cli import main
+from kafka_rack.cli.pipeline import fuzz as pipeline_fuzz
 from kafka_rack.pipeline.fuzz.job import fuzz
 from kafka_rack.pipeline.fuzz.plan import Plan, chosen
 from kafka_rack.pipeline.fuzz.results import coverage_rows, never_exercised

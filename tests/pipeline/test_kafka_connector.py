@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from kafka_rack.pipeline.messages import as_messages, from_messages
-from kafka_rack.pipeline.reading import decode_paths
+from kafka_rack.pipeline.spark.kafka_messages import as_messages, from_messages
+from kafka_rack.wire_tables.reading import decode_paths
 from tests.fixture_data import CAPTURES, capture_summary
 from tests.pipeline.serving import kafka_rack_serve
 

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_rack.locality import Prices, RackRules
-from kafka_rack.pipeline import job, locality
-from kafka_rack.pipeline.locality import GROUPINGS, RESULT, NothingToMeasure, Settings, follow, measure
-from kafka_rack.pipeline.writing import SchemaMismatch
+from kafka_rack.pipeline.decode import job
+from kafka_rack.pipeline.locality import job as locality
+from kafka_rack.pipeline.locality.job import GROUPINGS, RESULT, NothingToMeasure, Settings, follow, measure
+from kafka_rack.pipeline.output.writing import SchemaMismatch
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 
 NAMES = tuple(sorted(path.name.removesuffix(".summary.json") for path in CAPTURES.glob("*.summary.json")))

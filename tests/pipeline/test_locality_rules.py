@@ -10,10 +10,10 @@ import pytest
 
 from kafka_rack.locality import Prices, RackRules
 from kafka_rack.locality.prices import Rate
-from kafka_rack.pipeline.blocks import plan
-from kafka_rack.pipeline.captures import Options
-from kafka_rack.pipeline.files import find_files
-from kafka_rack.pipeline.writing import prepare, put_in_place, write_block
+from kafka_rack.pipeline.output.writing import prepare, put_in_place, write_block
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import find_files
+from kafka_rack.wire_capture.splits import plan
 from tests.fixture_data import CAPTURES
 from tests.pipeline.written_capture import RACKS, SECOND, Written, batch_of, traffic, traffic_of_tables
 

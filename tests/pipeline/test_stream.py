@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline.writing import read_table
+from kafka_rack.pipeline.output.writing import read_table
 from tests.fixture_data import CAPTURES
 from tests.pipeline.plain import plain_tables, tables_of
 from tests.progress import end_of, wait_until

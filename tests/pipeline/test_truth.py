@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from kafka_rack.pipeline import job
+from kafka_rack.pipeline.decode import job
 from tests.fixture_data import CAPTURES, capture_names, capture_summary
 from tests.pipeline.plain import plain_tables, tables_of
 from tests.pipeline.summaries import COUNTED, TOLD, tables_by_capture

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_rack.locality import Prices, RackRules
-from kafka_rack.pipeline.locality_facts import facts
-from kafka_rack.pipeline.locality_files import captures_of
-from kafka_rack.pipeline.locality_told import told_by
-from kafka_rack.pipeline.locality_verdicts import Judge, Priced
+from kafka_rack.pipeline.locality.facts import facts
+from kafka_rack.pipeline.locality.files import captures_of
+from kafka_rack.pipeline.locality.told import told_by
+from kafka_rack.pipeline.locality.verdicts import Judge, Priced
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.apis.produce import ProduceRequest, ProduceResponse

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from kafka_rack.pipeline.reading import decode_paths
+from kafka_rack.wire_tables.reading import decode_paths
 from tests.bench import cluster, kfake
 from tests.bench.pipeline import bare, inputs, packets, processes
 from tests.fixture_data import CAPTURES, capture_names, capture_summary

@@ -7,8 +7,9 @@ import re
 import shlex
 from pathlib import Path
 
-from kafka_rack.cli import Parser, environment
-from kafka_rack.cli import serve as serve_command
+from kafka_rack.cli import Parser
+from kafka_rack.cli.commands import serve as serve_command
+from kafka_rack.cli.options import environment
 from mockbroker.adapters.control import app  # noqa: F401 - declares the operations
 from mockbroker.adapters.control.operations import operation
 

@@ -73,8 +73,9 @@ def test_the_table_has_each_operation_and_no_other():
 
 
 def test_the_variables_that_the_page_names_are_options():
-    from kafka_rack.cli import Parser, environment
-    from kafka_rack.cli import serve as serve_command
+    from kafka_rack.cli import Parser
+    from kafka_rack.cli.commands import serve as serve_command
+    from kafka_rack.cli.options import environment
 
     parser = Parser()
     serve_command.add_arguments(parser)

@@ -180,7 +180,7 @@ def test_importing_a_package_loads_no_more_than_it_must(package, unwanted):
 STARTED_CLUSTER = """
 import asyncio, sys
 from kafka_rack import cli
-from kafka_rack.cli import serve
+from kafka_rack.cli.commands import serve
 from mockbroker.adapters.server import MockCluster
 
 serve.add_arguments(cli.Parser(formatter_class=cli.HelpFormatter))

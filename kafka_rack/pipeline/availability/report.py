@@ -16,7 +16,7 @@ from kafka_rack.availability import EXACT, Row
 from kafka_rack.availability.kafka_1736 import NOTE, ComparisonRow, compared
 from kafka_rack.pipeline.availability.grid import Point, Skipped
 from kafka_rack.pipeline.availability.plots import sheets
-from kafka_rack.pipeline.staging import check_ours, staged, write_table
+from kafka_rack.pipeline.output.staging import check_ours, staged, write_table
 
 SCHEMA_VERSION = "1"
 POINT_FIELDS = [

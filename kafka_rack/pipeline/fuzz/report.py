@@ -17,7 +17,7 @@ from kafka_rack.pipeline.fuzz.checks import CHECKS
 from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.job import Run
 from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
-from kafka_rack.pipeline.staging import NotOurs, staged
+from kafka_rack.pipeline.output.staging import NotOurs, staged
 from protocol.fuzz.generation import MARKS
 
 FAILURES, COVERAGE, SUMMARY = "failures", "coverage.parquet", "summary.json"

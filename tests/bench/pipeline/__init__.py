@@ -38,7 +38,7 @@ def main(
     *, large: bool = False, size_mb: float = SIZE_MB, runs: int = RUNS, sizes_mb: Sequence[float] = LARGE_MB
 ) -> None:
     """Print the figures; without Java, one line and the exit code 1."""
-    from kafka_rack.pipeline.session import SparkMissing, find_java
+    from kafka_rack.pipeline.spark.session import SparkMissing, find_java
 
     try:
         find_java()
@@ -112,7 +112,7 @@ class Comparison:
 
     def spark(self, cores: int, codec: Rates) -> None:
         """The job through Spark, beside the bare codec; on one core, the source alone and a UDF of rows too."""
-        from kafka_rack.pipeline.session import spark_session
+        from kafka_rack.pipeline.spark.session import spark_session
 
         path, frames = self.capture.path, self.capture.frames
         master = f"local[{cores}]"
@@ -143,7 +143,7 @@ class Comparison:
 
     def tshark(self) -> None:
         """tshark and ours on one pcap, on one core."""
-        from kafka_rack.pipeline.session import spark_session
+        from kafka_rack.pipeline.spark.session import spark_session
 
         capture: Input = packets_of(self.folder / "capture.pcap", self.packets_mb)
         path = capture.path

@@ -11,12 +11,12 @@ TABLE = "frames"
 
 def to_arrow(path: Path) -> int:
     """A capture's rows of all tables as Arrow batches, in this process; gives the rows."""
-    from kafka_rack.pipeline.arrow import record_batch
-    from kafka_rack.pipeline.captures import Options
-    from kafka_rack.pipeline.files import find_files
-    from kafka_rack.pipeline.reading import decode_into
-    from kafka_rack.pipeline.rows import Rows
-    from kafka_rack.pipeline.tables import TABLES
+    from kafka_rack.wire_capture.captures import Options
+    from kafka_rack.wire_capture.files import find_files
+    from kafka_rack.wire_tables.arrow import record_batch
+    from kafka_rack.wire_tables.reading import decode_into
+    from kafka_rack.wire_tables.rows import Rows
+    from kafka_rack.wire_tables.tables import TABLES
 
     rows = Rows()
     count = 0
@@ -31,10 +31,10 @@ def to_arrow(path: Path) -> int:
 
 def to_parquet(path: Path, out: Path) -> int:
     """A capture's tables as Parquet files, in this process; gives its frames."""
-    from kafka_rack.pipeline.blocks import Block
-    from kafka_rack.pipeline.captures import Options
-    from kafka_rack.pipeline.files import find_files
-    from kafka_rack.pipeline.writing import write_block
+    from kafka_rack.pipeline.output.writing import write_block
+    from kafka_rack.wire_capture.captures import Options
+    from kafka_rack.wire_capture.files import find_files
+    from kafka_rack.wire_capture.splits import Block
 
     file = find_files([str(path)])[0][0]
     written = write_block(Block(file, 0, file.size), Options(), out)
@@ -45,7 +45,7 @@ def to_parquet(path: Path, out: Path) -> int:
 
 def through_spark(spark: Any, path: Path, out: Path, partitions: int | None = None) -> int:
     """The job ``decode``: all tables as Parquet files; gives the frames."""
-    from kafka_rack.pipeline.job import decode
+    from kafka_rack.pipeline.decode.job import decode
 
     summary = decode(spark, [str(path)], out, partitions=partitions)
     shutil.rmtree(out)

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_rack.cli.wire_client import Connection
+from kafka_rack.cli.live.wire_client import Connection
 from mockbroker import MockCluster
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.cli.tables import table
+from kafka_rack.cli.output.tables import table
 from kafka_rack.printable import PrintableOutput, printable, printable_lines
 
 EVIL = "a\x1b[2J\x1b]0;title\x07\r\nb\x9b1m\u202ec\u2028d"

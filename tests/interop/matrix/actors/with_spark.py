@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from kafka_rack.pipeline.session import KAFKA_CONNECTOR, spark_session
+from kafka_rack.pipeline.spark.session import KAFKA_CONNECTOR, spark_session
 from tests.interop.fetched import FOLDER, one_at_a_time
 from tests.interop.matrix.actors.orders import Actor, given, serve, told
 

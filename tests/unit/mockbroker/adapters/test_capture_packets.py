@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 import protocol
-from kafka_rack.pipeline.reading import decode_paths
+from kafka_rack.wire_tables.reading import decode_paths
 from mockbroker.adapters.capture import Capture
 from mockbroker.adapters.capture_packets import SEGMENT_BYTES, checksum
 from protocol.apis.metadata import MetadataRequest, MetadataResponse

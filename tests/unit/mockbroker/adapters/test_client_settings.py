@@ -7,8 +7,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
-from kafka_rack.cli.client_settings import client_settings_of
-from kafka_rack.cli.live_cluster import LiveCluster
+from kafka_rack.cli.live.client_settings import client_settings_of
+from kafka_rack.cli.live.cluster import LiveCluster
 from mockbroker import MockCluster
 
 USERS = {"alice": 'a"\\;b=,c', "bob": "builder"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline.reading import decode_paths
+from kafka_rack.wire_tables.reading import decode_paths
 from mockbroker import MockCluster
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.controller import UpdateMetadataRequest

@@ -24,7 +24,7 @@ from kafka_rack.pipeline.availability.plots import (
     sheet,
     sheets,
 )
-from kafka_rack.pipeline.staging import NotOurs
+from kafka_rack.pipeline.output.staging import NotOurs
 
 SVG = "{http://www.w3.org/2000/svg}"
 GRID = {

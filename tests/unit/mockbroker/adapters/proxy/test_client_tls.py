@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.client_settings import client_settings_of
+from kafka_rack.cli.live.client_settings import client_settings_of
 from mockbroker import MockCluster
 from mockbroker.adapters.proxy.clients import ProxyNode
 from mockbroker.adapters.proxy.server import KafkaProxy

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kafka_rack.cli.ctl import views
+from kafka_rack.cli.commands.ctl import views
 from mockbroker import KafkaProxy, MockCluster
 from mockbroker.adapters.control import ControlServer, app
 from mockbroker.adapters.control.operations import operation

@@ -1,0 +1,117 @@
+"""Find what is wrong with a cluster's racks, live or in a file; exit code 1 when there is anything.
+
+Copies that share a rack while another has none, more replicas than racks, partitions that one failed rack makes
+unwritable or takes altogether, uneven racks and skew, missing racks, and rack names that almost match.
+
+Examples:
+  kafka-rack audit --bootstrap-server localhost:9092
+  kafka-rack audit --layout cluster.json --format json
+  kafka-rack audit --layout plan.json --brokers 0:a,1:a,2:b --min-insync-replicas 2 --plot layout.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding, audit
+from kafka_rack.cli import DONE, FAILED, UsageError
+from kafka_rack.cli.options.layout import (
+    add_layout_arguments,
+    add_output_arguments,
+    check_outputs,
+    layout_given,
+    plan_in_file,
+    plot,
+    told,
+    wanted_topics,
+)
+from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, whole_number
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cluster_layout import after_plan
+from kafka_rack.reassignment import current_plan_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_layout_arguments(parser)
+    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
+    parser.add_argument("--plan", metavar="FILE", help="look at the cluster as it will be once this plan is done")
+    add_judging_arguments(parser)
+    add_output_arguments(parser)
+
+
+def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is a finding, for one cluster or a fleet."""
+    parser.add_argument(
+        "--min-insync-replicas",
+        type=whole_number(HIGHEST_ID),
+        metavar="N",
+        help="of topics whose own is not known; 1, as Kafka's default",
+    )
+    parser.add_argument(
+        "--skew",
+        type=float,
+        default=DEFAULT_SKEW,
+        metavar="TIMES",
+        help=f"how many times its even share of leaders or replicas a broker may hold; {DEFAULT_SKEW:g}",
+    )
+    parser.add_argument(
+        "--ignore", action="append", default=[], choices=sorted(KINDS), metavar="KIND", help="findings to leave out"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    check_outputs(arguments)
+    if arguments.min_insync_replicas is not None and arguments.min_insync_replicas < 1:
+        raise UsageError(f"--min-insync-replicas {arguments.min_insync_replicas}, but it must be at least 1")
+    if not arguments.skew >= 1:
+        raise UsageError(f"--skew {arguments.skew:g}, but it must be at least 1")
+    layout = layout_given(arguments)
+    if arguments.plan:
+        entries = plan_in_file(arguments.plan)
+        told(arguments.plan, lambda: current_plan_of(layout, entries))
+        layout = after_plan(layout, entries)
+    layout = wanted_topics(arguments, layout)
+    found = audit(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
+    findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
+    if arguments.plot:
+        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, f"{found.partitions} partitions by rack")
+    print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
+    return FAILED if findings else DONE
+
+
+def audit_json(found: Audit, findings: Sequence[Finding]) -> str:
+    return json.dumps(
+        {
+            "partitions": found.partitions,
+            "findings": [
+                {
+                    **asdict(finding),
+                    "partitions": [{"topic": name, "partition": number} for name, number in finding.partitions],
+                }
+                for finding in findings
+            ],
+            "racks": [asdict(rack) for rack in found.racks],
+            "brokers": [asdict(broker) for broker in found.brokers],
+        },
+        indent=2,
+    )
+
+
+def audit_tables(found: Audit, findings: Sequence[Finding]) -> str:
+    racks = table(
+        ["rack", "brokers", "leaders", "replicas", "unwritable without it", "lost with it"],
+        [[rack.rack, rack.brokers, rack.leaders, rack.replicas, rack.unwritable, rack.lost] for rack in found.racks],
+    )
+    brokers = table(
+        ["broker", "rack", "leaders", "replicas", ""],
+        [[one.broker, one.rack, one.leaders, one.replicas, "down" if one.fenced else ""] for one in found.brokers],
+    )
+    if findings:
+        lines = [[finding.kind, finding.where, finding.text] for finding in findings]
+        said = table(["finding", "where", "what"], lines)
+    else:
+        said = f"Nothing found in {found.partitions} partitions."
+    return f"{said}\n\n{racks}\n\n{brokers}"

@@ -1,0 +1,237 @@
+"""Run a program against a cluster of several racks, one process a rack, and grade what the wire shows of it.
+
+    kafka-rack certify --racks a,b,c -- ./your-worker --brokers {bootstrap} --rack {rack} --topic {topic}
+
+{bootstrap}, {rack}, {topic} and {group} are filled in, and in the environment of each process there are
+KAFKA_BOOTSTRAP_SERVERS, KAFKA_CLIENT_RACK, KAFKA_TOPIC and KAFKA_GROUP_ID. What the program only reads is fed from
+here. With --command-config brokers ask for TLS or a login, and {config} and KAFKA_COMMAND_CONFIG say where the
+properties are that meet this.
+A follower lags, leaders and a replica move, a rack stops and comes back. docs/certify.md says what is checked.
+
+Exit codes: 0 done, 3 a grade below --at-least, 1 the program could not be judged, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.cli import DONE, CommandError, UsageError
+
+if TYPE_CHECKING:
+    from kafka_rack.locality import Prices
+    from mockbroker.testing.certify.certificate import Certificate
+    from mockbroker.testing.certify.course import CertifyPlan, CertifySecurity
+
+BELOW = 3
+PLAIN_WIDTH = 120  # of output that goes into a file
+LEAST_SECONDS = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--racks", default="a,b,c", metavar="A,B,...", help="one broker in each; default: a,b,c")
+    parser.add_argument("--topic", default="orders", help="the topic that is there from the start; default: orders")
+    parser.add_argument("--partitions", type=int, default=12, metavar="N", help="of that topic; default: 12")
+    parser.add_argument(
+        "--for", type=float, default=120.0, metavar="SECONDS", dest="seconds", help="at most so long; default: 120"
+    )
+    parser.add_argument("--at-least", metavar="GRADE", help="A to F, or a percentage; exit code 3 for a grade below")
+    parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
+    parser.add_argument("--junit", metavar="FILE", help="write the checks as test cases in JUnit's XML")
+    parser.add_argument(
+        "--prices", metavar="FILE", help="what crossing costs (docs/locality.md); default: AWS's prices"
+    )
+    parser.add_argument("--capture", metavar="FILE", help="write every frame here, for `kafka-rack pipeline`")
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="Kafka's client properties: brokers ask for what they give, and programs find a file of them\n"
+        "by {config} and KAFKA_COMMAND_CONFIG",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- PROGRAM [ARGUMENT ...]", help="what is certified"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    check(arguments, command)
+    prices = prices_from(arguments.prices)
+    from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
+    from mockbroker.testing.certify.course import CertifyPlan
+
+    started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
+    with TemporaryDirectory(prefix="kafka-rack-certify-") as folder:
+        plan = CertifyPlan(
+            command,
+            racks_from(arguments.racks),
+            topic=arguments.topic,
+            partitions=arguments.partitions,
+            budget_s=arguments.seconds,
+            capture=Path(arguments.capture) if arguments.capture else None,
+            security=security_of(arguments, Path(folder)),
+        )
+        certificate = certificate_of(command, facts_of(plan, quiet=arguments.quiet), prices)
+    if arguments.junit:
+        from kafka_rack.cli.output.tables import write_whole
+
+        seconds = time.monotonic() - before_s
+        write_whole(arguments.junit, to_junit(certificate, socket.gethostname(), started, seconds))
+    if arguments.format == "json":
+        print(json.dumps(to_json(certificate), indent=2))
+    else:
+        show(certificate)
+    if arguments.at_least and not certificate.reaches(arguments.at_least):
+        sys.stderr.write(
+            f"kafka-rack certify: expected grade {arguments.at_least} or better, "
+            f"got {certificate.grade} ({certificate.percent} %)\n"
+        )
+        return BELOW
+    return DONE
+
+
+def security_of(arguments: argparse.Namespace, folder: Path) -> CertifySecurity:
+    """What the cluster asks for: nothing, or what ``--command-config`` meets. Raises UsageError."""
+    from mockbroker.testing.certify.course import NO_SECURITY
+
+    if not arguments.command_config:
+        return NO_SECURITY
+    from kafka_rack.cli.commands.certify.security import security_from
+
+    return security_from(arguments.command_config, folder)
+
+
+def check(arguments: argparse.Namespace, command: list[str]) -> None:
+    """Refuse what cannot be run. Raises UsageError."""
+    from mockbroker.testing.certify.certificate import GRADES
+
+    if not command:
+        raise UsageError("expected a program behind --, as in: kafka-rack certify -- ./worker --brokers {bootstrap}")
+    racks = racks_from(arguments.racks)
+    if len(racks) < 2 or len(set(racks)) != len(racks) or not all(racks):
+        raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {arguments.racks!r}")
+    if arguments.partitions < 1:
+        raise UsageError(f"--partitions: expected 1 or more, got {arguments.partitions}")
+    if arguments.seconds < LEAST_SECONDS:
+        raise UsageError(f"--for: expected {LEAST_SECONDS} seconds or more, got {arguments.seconds:g}")
+    wanted = arguments.at_least
+    grades = [grade for grade, _ in GRADES]
+    if wanted is not None and wanted.upper() not in grades:
+        number = wanted.removesuffix("%")
+        if not (number.isdecimal() and int(number[:4]) <= 100):
+            raise UsageError(f"--at-least: expected one of {', '.join(grades)} or 0 to 100, got {wanted!r}")
+    if arguments.capture is not None and arguments.capture.endswith(".gz"):
+        raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
+
+
+def racks_from(text: str) -> list[str]:
+    return [rack.strip() for rack in text.split(",")]
+
+
+def prices_from(name: str | None) -> Prices:
+    """The prices of a file, or the default. Raises UsageError: it cannot be read."""
+    from kafka_rack.errors import InputError
+    from kafka_rack.locality import Prices, read_prices
+
+    if name is None:
+        return Prices()
+    try:
+        return read_prices(Path(name).read_text(encoding="utf-8"), name)
+    except OSError as error:
+        raise UsageError(f"--prices {name}: cannot be read: {error.strerror}") from None
+    except InputError as error:
+        raise UsageError(f"--prices: {error}") from None
+
+
+def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
+    """Run the program; SIGTERM ends it as Ctrl-C does. Raises CommandError."""
+    from mockbroker.state.errors import ApiError
+    from mockbroker.testing.certify.course import run
+    from mockbroker.testing.certify.programs import ProgramError
+
+    before_s = time.monotonic()
+
+    def say(line: str) -> None:
+        if not quiet:
+            sys.stderr.write(f"{time.monotonic() - before_s:5.1f} s  {line}\n")
+            sys.stderr.flush()
+
+    async def main() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await run(plan, say)
+
+    try:
+        return asyncio.run(main())
+    except ProgramError as error:
+        raise CommandError(str(error)) from None
+    except ApiError as error:
+        raise UsageError(error.message or str(error)) from None
+    except OSError as error:
+        raise CommandError(error.strerror or str(error)) from None
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def show(certificate: Certificate) -> None:
+    """One screen: the grade, the checks, what crossed."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from kafka_rack.locality.amounts import bytes_text, money_text
+    from mockbroker.testing.certify.certificate import crossings
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    colours = {"pass": "green", "fail": "red", "not seen": "dim"}
+    console.print(f"[bold]{escape(' '.join(certificate.command))}[/]", soft_wrap=True)
+    console.print(f"grade [bold]{certificate.grade}[/], {certificate.percent} %: {escape(software(certificate))}\n")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("check")
+    table.add_column("", no_wrap=True)
+    table.add_column("what the wire shows")
+    for one in certificate.checks:
+        verdict = f"[{colours[one.verdict]}]{one.verdict}[/]"
+        table.add_row(f"{one.question}?", verdict, escape(one.evidence))
+    console.print(table)
+    console.print()
+    currency = certificate.prices.currency
+    bytes_table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("bytes", "all", "across racks", "avoidable", "perhaps", "a TB costs", "avoidable"):
+        bytes_table.add_column(name, justify="left" if name == "bytes" else "right")
+    for row in crossings(certificate):
+        bytes_table.add_row(
+            row.category,
+            bytes_text(row.total),
+            f"{bytes_text(row.crossed)} ({100 * row.crossed // row.total} %)",
+            bytes_text(row.avoidable),
+            bytes_text(row.perhaps),
+            money_text(row.a_terabyte, currency),
+            money_text(row.avoidable_a_terabyte, currency),
+        )
+    console.print(bytes_table)
+    if certificate.facts.cut_short is not None:
+        console.print(f"cut short in step {certificate.facts.cut_short}: time was over, or every process had ended")
+    for step, what in certificate.facts.unfinished.items():
+        console.print(f"waited in vain, {step}: {escape(what)}", soft_wrap=True)
+
+
+def software(certificate: Certificate) -> str:
+    """Who the clients say they are."""
+    facts = certificate.facts
+    names = sorted({client.software for client in facts.clients.values() if client.software})
+    return f"{', '.join(names) or 'clients of unknown make'} in the racks {', '.join(facts.racks)}"

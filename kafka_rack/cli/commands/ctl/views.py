@@ -1,0 +1,269 @@
+"""What the control API answers, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_rack.cli.output.tables import table
+from kafka_rack.printable import printable
+
+ANONYMOUS = "User:ANONYMOUS"
+REQUEST_WIDTHS = (12, 22, 6, 20, 7, 8, 24)
+
+
+def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dict[str, Any]) -> str:
+    """Brokers by rack, and below whatever is not as it should be, and how much has crossed racks."""
+    rows = [
+        [one["id"], one["rack"], state_of(one), address_of(one), led(cluster, one["id"]), one["follower_lag"] or None]
+        for one in cluster["brokers"]
+    ]
+    partitions = [(topic, one) for topic in cluster["topics"] for one in topic["partitions"]]
+    classic = [(topic, one) for topic, one in partitions if not topic["diskless"]]
+    short = [one for _, one in classic if len(one["isr"]) < len(one["replicas"])]
+    orphans = [one for _, one in classic if one["leader"] == -1]
+    partitions_line = (
+        f"{len(cluster['topics'])} topics, {len(partitions)} partitions: "
+        f"{len(orphans)} without leader, {len(short)} with replicas out of sync"
+    )
+    lines = [
+        f"cluster {cluster['cluster_id']}, {mode_of(cluster)}",
+        "",
+        table(["broker", "rack", "state", "address", "leads", "lag"], rows),
+        "",
+        partitions_line,
+    ]
+    if cluster["cut_links"]:
+        lines.append(f"cut links: {', '.join(f'{a} to {b}' for a, b in cluster['cut_links'])}")
+    if cluster["clock_ms"]:
+        lines.append(f"the wall clock is {cluster['clock_ms']} ms ahead")
+    if faults:
+        lines.append(f"faults: {', '.join(printable(one['id']) for one in faults)}")
+    if moved["calls"]:
+        lines.append(
+            f"{moved['calls']} calls: {moved['local_bytes']} bytes in their rack, {moved['cross_bytes']} across racks, "
+            f"{moved['unknown_bytes']} of clients whose rack is not known"
+        )
+    return "\n".join(lines)
+
+
+def mode_of(cluster: dict[str, Any]) -> str:
+    """Whether it is ours, or a proxy before a real one."""
+    if cluster["mode"] == "proxy":
+        return "a real one behind a proxy"
+    return f"{cluster['mode']} mode, controller {cluster['controller']}"
+
+
+def state_of(broker: dict[str, Any]) -> str:
+    """In a word: up, down, fenced, cut off."""
+    if not broker["running"]:
+        return "down"
+    words = "fenced" if broker["fenced"] else "up" if broker["online"] else "cut off"
+    return f"{words}, disk full" if broker["disk_full"] else words
+
+
+def address_of(broker: dict[str, Any]) -> str:
+    first = broker["listeners"][0]
+    return f"{first['host']}:{first['port']}"
+
+
+def led(cluster: dict[str, Any], broker_id: int) -> int:
+    return sum(one["leader"] == broker_id for topic in cluster["topics"] for one in topic["partitions"])
+
+
+def topics(found: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [
+            one["name"],
+            len(one["partitions"]),
+            "diskless" if one["diskless"] else len(one["partitions"][0]["replicas"]),
+            summed(
+                None if partition["end_offset"] is None else partition["end_offset"] - partition["start_offset"]
+                for partition in one["partitions"]
+            ),
+            summed(partition["size_bytes"] for partition in one["partitions"]),
+            sum(len(partition["isr"]) < len(partition["replicas"]) for partition in one["partitions"]),
+        ]
+        for one in found
+    ]
+    return table(["topic", "partitions", "replicas", "records", "bytes", "out of sync"], rows) if rows else "no topics"
+
+
+def topic(found: dict[str, Any]) -> str:
+    settings = "".join(f", {name}={printable(str(value))}" for name, value in (found["configs"] or {}).items())
+    kind = ", diskless" if found["diskless"] else ""
+    return f"{found['name']}, id {found['id']}{kind}{settings}\n\n{partitions(found['partitions'])}"
+
+
+def partitions(found: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [
+            one["partition"],
+            one["leader"],
+            one["leader_epoch"],
+            joined(one["replicas"]),
+            joined(one["isr"]),
+            one["start_offset"],
+            one["high_watermark"],
+            one["end_offset"],
+        ]
+        for one in found
+    ]
+    columns = ["partition", "leader", "epoch", "replicas", "in sync", "start", "high watermark", "end"]
+    return table(columns, rows)
+
+
+def summed(values: Iterable[int | None]) -> int | None:
+    """A sum; None where a proxy is not told what there is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def joined(values: Sequence[object]) -> str | None:
+    return ",".join(map(str, values)) or None
+
+
+def groups(found: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [one["id"], one["type"], one["state"], one["coordinator"], len(one["members"]), one["lag"]] for one in found
+    ]
+    return table(["group", "type", "state", "coordinator", "members", "lag"], rows) if rows else "no groups"
+
+
+def group(found: dict[str, Any]) -> str:
+    first = (
+        f"{printable(found['id'])}, {found['type']}, {found['state']}, generation {found['generation']}, "
+        f"coordinator {found['coordinator']}, lag {found['lag']}"
+    )
+    lines = [first]
+    if found["members"]:
+        rows = [
+            [one["id"], one["client_id"], one["client_host"], one["rack"], assigned(one["assignment"])]
+            for one in found["members"]
+        ]
+        lines += ["", table(["member", "client", "host", "rack", "reads"], rows)]
+    if found["offsets"]:
+        rows = [[one["topic"], one["partition"], one["offset"], one["lag"]] for one in found["offsets"]]
+        lines += ["", table(["topic", "partition", "committed", "lag"], rows)]
+    return "\n".join(lines)
+
+
+def assigned(assignment: dict[str, list[int]]) -> str | None:
+    return " ".join(f"{name}:{joined(numbers)}" for name, numbers in assignment.items()) or None
+
+
+def brokers(ids: Sequence[int]) -> str:
+    """Brokers in a sentence.
+
+    >>> brokers([1]), brokers([0, 3])
+    ('broker 1', 'brokers 0, 3')
+    """
+    return f"broker{'s' if len(ids) != 1 else ''} {', '.join(map(str, ids))}"
+
+
+def faults(found: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [one["id"], short(one.get("link") or one.get("match")), short(one["effect"]), short(one.get("when")),
+         one["matched"], one["fired"]]
+        for one in found
+    ]  # fmt: skip
+    return table(["fault", "meets", "effect", "when", "matched", "fired"], rows) if rows else "no faults"
+
+
+def fault(found: dict[str, Any]) -> str:
+    lines = [faults([found])]
+    if "explanation" in found:
+        lines += ["", found["explanation"]]
+    return "\n".join(lines)
+
+
+def short(value: dict[str, Any] | None) -> str | None:
+    """A small object in words.
+
+    >>> short({"api": ["Fetch", "Produce"], "rack": "a"})
+    'api=Fetch|Produce rack=a'
+    """
+    if not value:
+        return None
+    shown = {
+        name: "|".join(map(str, one)) if isinstance(one, list) else str(one).lower() if one is True else one
+        for name, one in value.items()
+    }
+    return " ".join(f"{name}={one}" for name, one in shown.items())
+
+
+class RequestLines:
+    """Calls one by one, under a head that is printed with the first."""
+
+    def __init__(self) -> None:
+        self._has_head = False
+
+    def line(self, entry: dict[str, Any]) -> str:
+        verdict = entry["locality"]
+        if entry["locality_reason"]:
+            verdict += f": {entry['locality_reason']}"
+        cells = (
+            f"{datetime.fromtimestamp(entry['at_ms'] / 1000, UTC):%H:%M:%S.%f}"[:-3],
+            caller(entry),
+            entry["client_rack"] or "-",
+            entry["api"] or f"key {entry['api_key']}",
+            f"{entry['broker']}/{entry['rack'] or '-'}",
+            str(entry["request_bytes"] + entry["response_bytes"]),
+            ",".join(entry["topics"]) or ",".join(entry["groups"]) or "-",
+        )
+        head = ("time", "client", "rack", "API", "broker", "bytes", "about")
+        shown = row(cells, verdict + "".join(f" {one}" for one in (*entry["errors"], *entry["faults"])))
+        if self._has_head:
+            return shown
+        self._has_head = True
+        return f"{row(head, 'verdict')}\n{shown}"
+
+
+def caller(entry: dict[str, Any]) -> str:
+    """Who called, and as whom it has logged in."""
+    name, principal = entry["client_id"] or entry["client_address"], entry.get("principal", ANONYMOUS)
+    return f"{name}" if principal == ANONYMOUS else f"{name} as {principal.removeprefix('User:')}"
+
+
+def row(cells: Sequence[str], last: str) -> str:
+    shown = (printable(cell).ljust(width) for cell, width in zip(cells, REQUEST_WIDTHS, strict=True))
+    return "  ".join([*shown, printable(last)]).rstrip()
+
+
+def traffic(found: dict[str, Any]) -> str:
+    """Bytes from rack to rack, and of each client how much stayed."""
+    rows = [
+        [
+            one["client_rack"] or None,
+            one["broker_rack"] or None,
+            one["category"],
+            one["locality"],
+            one["avoidable"] or None,
+            one["calls"],
+            one["bytes"],
+            money(one["month"]),
+        ]
+        for one in found["rack_pairs"]
+    ]
+    clients = [
+        ["(others)" if one["is_other"] else one["client_id"], one["client_rack"], one["local_bytes"],
+         one["cross_bytes"], one["unknown_bytes"], one["reason"]]
+        for one in found["clients"]
+    ]  # fmt: skip
+    if not rows:
+        return "no calls yet"
+    month = f", {money(found['month'])} {found['currency']} a month at this pace" if found["month"] is not None else ""
+    return "\n".join(
+        [
+            f"{found['calls']} calls, {found['cross_bytes']} bytes across racks{month}",
+            "",
+            table(["from", "to", "category", "locality", "avoidable", "calls", "bytes", "a month"], rows),
+            "",
+            table(["client", "rack", "local", "cross", "unknown", "last reason"], clients),
+        ]
+    )
+
+
+def money(amount: float | None) -> str | None:
+    return None if amount is None else f"{amount:,.2f}"

@@ -1,0 +1,74 @@
+"""Watch real clients in three racks while one rack goes down and comes back.
+
+Starts a cluster and, in each rack, a producer and a consumer of each client library; stops one rack's brokers, starts
+them again, and shows who served whom. Exits 1 if a client of a diskless topic was served by another rack while its own
+was up, or if an acknowledged record is missing or came twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from importlib.util import find_spec
+
+from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.commands.demo.plan import LIBRARIES
+
+PLAIN_WIDTH = 120  # of output that goes into a file
+MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--brokers", type=int, default=6, help="how many; broker i is in rack i modulo the list (6)")
+    parser.add_argument("--racks", default="a,b,c", help="names of the racks (a,b,c)")
+    parser.add_argument("--stop", metavar="RACK", help="the rack that goes down (the first)")
+    parser.add_argument("--libraries", default=",".join(LIBRARIES), help=f"some of {', '.join(LIBRARIES)} (all)")
+    parser.add_argument(
+        "--phase-seconds", type=float, default=6.0, help="before, during and after each take so long (6)"
+    )
+    parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    racks = arguments.racks.split(",")
+    libraries = arguments.libraries.split(",")
+    stopped = racks[0] if arguments.stop is None else arguments.stop
+    check(racks, stopped, libraries, arguments)
+
+    from rich.console import Console
+
+    from kafka_rack.cli.commands.demo.report import as_json, show
+    from kafka_rack.cli.commands.demo.scenario import play
+    from kafka_rack.cli.commands.demo.verdict import judge
+
+    console = Console(stderr=arguments.format == "json", highlight=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    outcome = asyncio.run(play(libraries, racks, arguments.brokers, stopped, arguments.phase_seconds, console.print))
+    verdict = judge(outcome)
+    if arguments.format == "json":
+        print(json.dumps(as_json(outcome, verdict), indent=2))
+    else:
+        show(console, outcome, verdict)
+    return 0 if verdict.holds else 1
+
+
+def check(racks: list[str], stopped: str, libraries: list[str], arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be run. Raises: UsageError, CommandError."""
+    if len(set(racks)) != len(racks) or len(racks) < 2 or not all(racks):
+        raise UsageError(f"--racks {arguments.racks}: two or more different names are wanted, as a,b,c")
+    if stopped not in racks:
+        raise UsageError(f"--stop {stopped}: the racks are {', '.join(racks)}")
+    if arguments.brokers < len(racks):
+        raise UsageError(f"--brokers {arguments.brokers}: each of the {len(racks)} racks needs one at least")
+    if arguments.phase_seconds < 1:
+        raise UsageError(f"--phase-seconds {arguments.phase_seconds}: at least 1, or there is nothing to see")
+    for library in libraries:
+        if library not in LIBRARIES:
+            raise UsageError(f"--libraries: {library!r} is none of {', '.join(LIBRARIES)}")
+    missing = [library for library in libraries if find_spec(MODULES[library]) is None]
+    if missing:
+        raise CommandError(
+            f"{', '.join(missing)} missing; pip install 'kafka-rack[clients]' brings the client libraries"
+        )

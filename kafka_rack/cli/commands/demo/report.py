@@ -1,0 +1,144 @@
+"""The demo's outcome for people, as tables, and for programs, as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS
+from kafka_rack.cli.commands.demo.scenario import Outcome
+from kafka_rack.cli.commands.demo.verdict import APIS, PHASES, TITLES, Verdict, crossed_share
+
+MOST_EXAMPLES = 3
+
+
+def show(console: Console, outcome: Outcome, verdict: Verdict) -> None:
+    """Print the tables and the conclusion."""
+    for topic in (DISKLESS, CLASSIC):
+        console.print(f"\n[bold]{topic} ({TITLES[topic]})[/]: rack and brokers that served each client")
+        console.print(served_table(outcome, verdict, topic))
+    console.print()
+    for topic in (DISKLESS, CLASSIC):
+        moved, outage = verdict.moved[topic], verdict.moved_in_outage[topic]
+        console.print(f"[bold]{topic} ({TITLES[topic]})[/]: KiB of records, clients' racks down, brokers' across")
+        console.print(matrix(outcome.racks, moved))
+        console.print(
+            f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
+            f" {crossed_share(outage, moved.total()):.1%} while rack {outcome.stopped_rack} was down or just back\n"
+        )
+    for line in conclusion(outcome, verdict):
+        console.print(line, soft_wrap=True)  # a line each, however narrow the terminal
+
+
+def plain_table() -> Table:
+    """A table without a frame."""
+    return Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+
+
+def served_table(outcome: Outcome, verdict: Verdict, topic: str) -> Table:
+    """Who served whom: each client by rack, in each phase the racks and, behind each, its brokers."""
+    stopped = outcome.stopped_rack
+    table = plain_table()
+    for heading in ("client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"):
+        table.add_column(heading, no_wrap=True)
+    for library in dict.fromkeys(plan.library for plan in outcome.plans):
+        for rack in outcome.racks:
+            for api in APIS.values():
+                by_phase = verdict.served[library, rack, api, topic]
+                cells = [brokers_cell(by_phase[phase], rack, topic) for phase in PHASES]
+                table.add_row(library, rack, api, *cells)
+    return table
+
+
+def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> str:
+    """``a:0,3  b:1``: the racks and their brokers; another rack than the client's stands out for a diskless topic."""
+    racks = sorted({broker_rack for broker_rack, _ in served})
+    cells = []
+    for broker_rack in racks:
+        brokers = ",".join(str(broker) for served_by, broker in sorted(served) if served_by == broker_rack)
+        cell = f"{broker_rack}:{brokers}"
+        cells.append(f"[yellow]{cell}[/]" if topic == DISKLESS and broker_rack != rack else cell)
+    return "  ".join(cells) or "-"
+
+
+def matrix(racks: list[str], moved: Counter[tuple[str, str]]) -> Table:
+    """Record bytes by the client's rack and the broker's."""
+    table = plain_table()
+    table.add_column("rack")
+    for rack in racks:
+        table.add_column(rack, justify="right")
+    table.add_column("crossed", justify="right")
+    for client in racks:
+        row = [moved[client, broker] for broker in racks]
+        crossed = sum(row) - moved[client, client]
+        table.add_row(client, *(f"{size / 1024:,.0f}" for size in row), f"{crossed / max(1, sum(row)):.1%}")
+    return table
+
+
+def conclusion(outcome: Outcome, verdict: Verdict) -> list[str]:
+    """The verdict in a few lines."""
+    groups = len({plan.group for plan in outcome.plans})
+    lines = [
+        line(
+            verdict.crossings,
+            f"every diskless request stayed in its client's rack while that was up"
+            f" ({verdict.returning} crossed until clients heard that rack {outcome.stopped_rack} was back)",
+            "diskless requests left a rack that was up",
+        ),
+        line(
+            verdict.missing,
+            f"all {verdict.acknowledged:,} acknowledged records reached each of {groups} groups",
+            "acknowledged records are missing",
+        ),
+        line(verdict.doubled, "none came twice", "records came twice"),
+    ]
+    if verdict.failed:
+        lines.append(f"[yellow]note[/] {verdict.failed} records were given up by their producers")
+    if outcome.unfinished:
+        lines.append(f"[yellow]note[/] not read to the end: {', '.join(outcome.unfinished)}")
+    return lines
+
+
+def line(faults: list[str], good: str, bad: str) -> str:
+    """One promise, kept or broken."""
+    if not faults:
+        return f"[green]ok[/] {good}"
+    return f"[red]broken[/] {len(faults)} {bad}: {'; '.join(faults[:MOST_EXAMPLES])}"
+
+
+def as_json(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "holds": verdict.holds,
+        "acknowledged": verdict.acknowledged,
+        "failed": verdict.failed,
+        "missing": verdict.missing,
+        "doubled": verdict.doubled,
+        "crossings": verdict.crossings,
+        "crossings_while_returning": verdict.returning,
+        "stopped_rack": outcome.stopped_rack,
+        "served": [
+            {
+                "client": library,
+                "rack": rack,
+                "request": api,
+                "topic": topic,
+                "phase": phase,
+                "broker": broker,
+                "broker_rack": broker_rack,
+                "requests": requests,
+            }
+            for (library, rack, api, topic), phases in sorted(verdict.served.items())
+            for phase, served in phases.items()
+            for (broker_rack, broker), requests in sorted(served.items())
+        ],
+        "record_bytes": [
+            {"topic": topic, "client_rack": client, "broker_rack": broker, "bytes": size}
+            for topic, moved in sorted(verdict.moved.items())
+            for (client, broker), size in sorted(moved.items())
+        ],
+    }

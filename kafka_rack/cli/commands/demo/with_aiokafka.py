@@ -1,0 +1,64 @@
+"""aiokafka in the demo."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, PAUSE_S, TOPICS, Plan
+from kafka_rack.cli.commands.demo.worker import Ledger
+
+
+def run(plan: Plan, ledger: Ledger) -> None:
+    """Produce and consume in one event loop."""
+    asyncio.run(both(plan, ledger))
+
+
+async def both(plan: Plan, ledger: Ledger) -> None:
+    common = {"bootstrap_servers": plan.bootstrap_servers, "metadata_max_age_ms": METADATA_MAX_AGE_MS}
+    producer = AIOKafkaProducer(**common, client_id=plan.client_id("producer"), enable_idempotence=True, linger_ms=5)
+    consumer = AIOKafkaConsumer(
+        *TOPICS,
+        **common,
+        client_id=plan.client_id("consumer"),
+        client_rack=plan.rack,
+        group_id=plan.group,
+        auto_offset_reset="earliest",
+    )
+    async with producer, consumer:
+        await asyncio.gather(produce(producer, ledger), consume(consumer, ledger))
+
+
+async def produce(producer: AIOKafkaProducer, ledger: Ledger) -> None:
+    """Send records at an even pace from ``go`` to ``drain``."""
+    await asyncio.to_thread(ledger.go.wait)
+    sending = set()
+    while not ledger.drain.is_set():
+        for topic, value in ledger.next_records():
+            task = asyncio.create_task(send(producer, ledger, topic, value))
+            sending.add(task)
+            task.add_done_callback(sending.discard)
+        await asyncio.sleep(PAUSE_S)
+    await asyncio.gather(*sending)
+    ledger.drained = True
+
+
+async def send(producer: AIOKafkaProducer, ledger: Ledger, topic: str, value: bytes) -> None:
+    """Send one record and wait for its acknowledgement."""
+    try:
+        await producer.send_and_wait(topic, value)
+    except KafkaError as error:
+        ledger.fail(error)
+    else:
+        ledger.acknowledge(value)
+
+
+async def consume(consumer: AIOKafkaConsumer, ledger: Ledger) -> None:
+    """Take what comes until ``finish``."""
+    while not ledger.finish.is_set():
+        for records in (await consumer.getmany(timeout_ms=100)).values():
+            for record in records:
+                ledger.see(record.value)
+        ledger.assigned = ledger.assigned or bool(consumer.assignment())

@@ -1,0 +1,103 @@
+"""Replay KIP-36's rolling upgrade, broker by broker, on a live cluster of the ZooKeeper era.
+
+  1  brokers of 0.9.0.0 get 0.9.0.1, which reads registrations of any version
+  2  brokers get the new code, one by one, and keep to the old inter.broker.protocol.version
+  3  inter.broker.protocol.version is raised in their files
+  4  brokers restart, one by one, and the new protocol takes effect
+
+Clients of Kafka 0.9 and 0.10 (kafka-python) produce and consume all the while; that of 0.10 as soon as every broker
+runs code that it can talk to. After each restart it notes what brokers wrote into ZooKeeper and who can read it, what
+the controller sent, how a topic created now is placed and what clients are told of racks. Exits 1 unless all held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+
+INTERRUPTED = 130
+MOST_BROKERS = 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--brokers", type=int, default=6, metavar="N", help="how many; broker i is in rack i modulo the list (6)"
+    )
+    parser.add_argument("--racks", default="a,b,c", metavar="A,B,...", help="names of the racks (a,b,c)")
+    parser.add_argument(
+        "--from", dest="old", default="0.9.0.1", metavar="RELEASE", help="what the brokers run before (0.9.0.1)"
+    )
+    parser.add_argument(
+        "--to", dest="new", default="0.10.0.0", metavar="RELEASE", help="and after, up to 3.9 (0.10.0.0)"
+    )
+    parser.add_argument("--no-clients", action="store_true", help="without kafka-python")
+    parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    racks = arguments.racks.split(",")
+    check_layout(arguments.brokers, racks, arguments.racks)
+
+    from kafka_rack.cli.commands.rolling_upgrade.plan import upgrade_of
+
+    try:
+        upgrade = upgrade_of(range(arguments.brokers), arguments.old, arguments.new)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if not arguments.no_clients and find_spec("kafka") is None:
+        raise CommandError(
+            "kafka-python missing; pip install 'kafka-rack[clients]' brings it, --no-clients does without"
+        )
+
+    from kafka_rack.cli.commands.rolling_upgrade.replay import replay
+    from kafka_rack.cli.commands.rolling_upgrade.report import as_json, as_text
+    from kafka_rack.cli.commands.rolling_upgrade.verdict import judge
+
+    try:
+        with quiet_brokers():
+            outcome = asyncio.run(replay(upgrade, racks, not arguments.no_clients, say))
+    except KeyboardInterrupt:
+        say("kafka-rack rolling-upgrade: interrupted")
+        return INTERRUPTED
+    verdicts = judge(outcome)
+    if arguments.format == "json":
+        print(json.dumps(as_json(outcome, verdicts), indent=2))
+    else:
+        print(as_text(outcome, verdicts))
+    return DONE if all(verdict.holds for verdict in verdicts) else FAILED
+
+
+def check_layout(brokers: int, racks: list[str], given: str) -> None:
+    """Refuse what cannot be run. Raises: UsageError."""
+    if len(set(racks)) != len(racks) or len(racks) < 2 or not all(racks):
+        raise UsageError(f"--racks {given}: two or more different names are wanted, as a,b,c")
+    if not len(racks) <= brokers <= MOST_BROKERS:
+        raise UsageError(
+            f"--brokers {brokers}: each of the {len(racks)} racks needs one at least, and {MOST_BROKERS} are the most"
+        )
+
+
+def say(line: str) -> None:
+    """Progress, which is no part of the result."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def quiet_brokers() -> Iterator[None]:
+    """Old brokers complain of each client that asks for what they do not serve; here that is part of the show."""
+    logger = logging.getLogger("mockbroker")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

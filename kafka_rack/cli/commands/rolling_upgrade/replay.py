@@ -1,0 +1,299 @@
+"""The upgrade itself: a cluster here, the clients as processes, each move made, and what is seen after it.
+
+All that is told of the cluster is asked over the wire, with our own codec, or read from the bytes that brokers wrote
+into ZooKeeper; who sent which UpdateMetadata is what the controller's connections delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_rack.broker_registration import read_broker
+from kafka_rack.cli import CommandError
+from kafka_rack.cli.commands.rolling_upgrade.clients import (
+    TOPIC,
+    VERSIONS,
+    Client,
+    Ledger,
+    Order,
+    all_on_their_way,
+    arrived,
+    can_talk,
+    finish,
+)
+from kafka_rack.cli.commands.rolling_upgrade.plan import BEFORE, NEW_SETTING, TITLES, Move, Upgrade
+from kafka_rack.cli.live.wire_client import Connection
+from kafka_rack.errors import UnreadableRegistrationError
+from mockbroker import MockCluster
+from mockbroker.state.releases import PROTOCOL_SETTING, Software
+from protocol.apis.metadata import MetadataRequest, MetadataResponse
+
+MOST_REPLICAS = 3
+DOWN_S = 0.2  # how long a broker stays down: its clients are to notice
+ANSWER_WITHIN_S = 10.0
+Say = Callable[[str], None]
+
+
+class Seen(NamedTuple):
+    """A broker after a move: what it runs, and what it wrote; ``unreadable`` names each reader that breaks on it."""
+
+    broker_id: int
+    release: str
+    protocol: str
+    json_version: int
+    json_rack: str | None
+    strict_error: str | None
+    lenient_error: str | None
+
+
+class Sent(NamedTuple):
+    """UpdateMetadata requests since the move before: who sent them, in which version, what came of them."""
+
+    controller_id: int
+    version: int
+    outcome: str
+    times: int
+
+
+class Placed(NamedTuple):
+    """A topic that a broker created on its own: in how many racks are each partition's replicas."""
+
+    name: str
+    asked: int
+    replicas: list[list[int]]
+    racks_used: list[int]
+    racks_possible: int
+
+    @property
+    def spanning(self) -> int:
+        """Partitions whose replicas are in as many racks as they can be."""
+        return sum(used == self.racks_possible for used in self.racks_used)
+
+
+class Told(NamedTuple):
+    """What a broker answers to Metadata v1: rack by broker. None where it does not serve it."""
+
+    asked: int
+    racks: dict[int, str | None] | None
+
+
+@dataclass(slots=True)
+class Observation:
+    """All that is seen after a move."""
+
+    step: int
+    restarted: int | None
+    controller_id: int
+    problem: str | None
+    brokers: list[Seen]
+    sent: list[Sent]
+    topic: Placed
+    told: list[Told]
+    clients: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Version -> records acknowledged and read until then."""
+
+
+class Outcome(NamedTuple):
+    """The whole replay."""
+
+    upgrade: Upgrade
+    racks: list[str]
+    observations: list[Observation]
+    ledgers: list[Ledger]
+    with_clients: bool
+
+
+async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Say) -> Outcome:
+    """Make every move; ``say`` gets a line for each.
+
+    Raises CommandError: a client could not start, or did not go on after a restart.
+    """
+    count = len(upgrade.broker_ids)
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-rack-upgrade-")))
+        cluster = await stack.enter_async_context(
+            MockCluster(
+                count,
+                racks,
+                topics={TOPIC: (count, min(MOST_REPLICAS, len(racks)))},
+                settings={
+                    PROTOCOL_SETTING: upgrade.old.protocol.text,
+                    "num.partitions": count * (count - 1),  # so that every distance between replicas comes up
+                    "default.replication.factor": min(MOST_REPLICAS, len(racks)),
+                    "group.initial.rebalance.delay.ms": 0,
+                },
+                emulate=upgrade.old.release.text,
+            )
+        )
+        say(f"{count} brokers of Kafka {upgrade.old.release} in racks {', '.join(racks)} are up")
+        clients: list[Client] = []
+        observations: list[Observation] = []
+        step = -1
+        for move in (Move(BEFORE, None, upgrade.old), *upgrade.moves):
+            if move.step != step:
+                step = move.step
+                say(f"step {step}: {TITLES[step]}" if step else TITLES[step])
+            await make(cluster, move)
+            if with_clients:
+                await join_clients(cluster, clients, stack, folder, say)
+                await all_on_their_way(clients, f"going on after {name_of(move)}")
+            observations.append(await observe(cluster, move, len(observations)))
+            note_clients(observations[-1], clients)
+            say(line_of(observations[-1]))
+        if clients:
+            say("producers stop, consumers read to the end")
+        ledgers = await finish(clients) if clients else []
+        return Outcome(upgrade, racks, observations, ledgers, with_clients)
+
+
+async def make(cluster: MockCluster, move: Move) -> None:
+    """Restart a broker with its new software, or have all brokers' files changed."""
+    release, protocol = move.software.release.text, move.software.protocol.text
+    if move.broker_id is not None:
+        cluster.configure_broker(move.broker_id, emulate=release, protocol=protocol)
+        await cluster.stop_broker(move.broker_id)
+        await asyncio.sleep(DOWN_S)
+        await cluster.start_broker(move.broker_id)
+    elif move.step == NEW_SETTING:
+        for broker_id in cluster.state.brokers:
+            cluster.configure_broker(broker_id, protocol=protocol)
+
+
+async def join_clients(
+    cluster: MockCluster, clients: list[Client], stack: AsyncExitStack, folder: Path, say: Say
+) -> None:
+    """Start each client that can talk to every broker by now, and see it produce and consume."""
+    running = running_software(cluster).values()
+    for version in VERSIONS:
+        if any(client.order.version == version for client in clients):
+            continue
+        if not all(can_talk(version, software) for software in running):
+            say(f"  the client of {version} waits: not every broker serves what it asks for")
+            continue
+        order = Order(version, cluster.bootstrap_servers, str(folder / f"{version}.json"))
+        client = await stack.enter_async_context(Client(order))
+        clients.append(client)
+        await arrived(client.is_assigned, clients, f"the start of the client of {version}")
+        await client.say("go")
+        say(f"  the client of {version} produces and consumes")
+
+
+def note_clients(observation: Observation, clients: list[Client]) -> None:
+    for client in clients:
+        observation.clients[client.order.version] = (client.progress["acknowledged"], client.progress["seen"])
+
+
+async def observe(cluster: MockCluster, move: Move, number: int) -> Observation:
+    """Look at everything; a topic is created by the broker that restarted, or by the controller."""
+    zookeeper = cluster.state.zookeeper
+    assert zookeeper is not None
+    await cluster.metadata_propagated()
+    sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
+    zookeeper.deliveries.clear()
+    told = [
+        Told(broker_id, await asyncio.to_thread(racks_told, address_of(cluster, broker_id)))
+        for broker_id in sorted(cluster.state.brokers)
+    ]
+    asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
+    topic = await create_topic(cluster, f"created-{number}", asked)
+    zookeeper.deliveries.clear()  # what that topic made necessary is none of the move's
+    brokers = [
+        seen(broker_id, software, zookeeper.registry.registration(broker_id))
+        for broker_id, software in sorted(running_software(cluster).items())
+    ]
+    return Observation(
+        step=move.step,
+        restarted=move.broker_id,
+        controller_id=zookeeper.controller_id,
+        problem=zookeeper.problem,
+        brokers=brokers,
+        sent=[Sent(*key, count) for key, count in sorted(sent.items())],
+        topic=topic,
+        told=told,
+    )
+
+
+def running_software(cluster: MockCluster) -> dict[int, Software]:
+    assert cluster.state.zookeeper is not None
+    return cluster.state.zookeeper.running
+
+
+def address_of(cluster: MockCluster, broker_id: int) -> tuple[str, int]:
+    broker = cluster.state.brokers[broker_id]
+    return (broker.host, broker.port)
+
+
+def seen(broker_id: int, software: Software, registration: bytes) -> Seen:
+    """A broker, and what each reader makes of the bytes that it wrote."""
+    return Seen(
+        broker_id,
+        software.release.text,
+        software.protocol.text,
+        int(json.loads(registration)["version"]),
+        json.loads(registration).get("rack"),
+        error_of(registration, strict=True),
+        error_of(registration, strict=False),
+    )
+
+
+def error_of(registration: bytes, *, strict: bool) -> str | None:
+    """Why a reader breaks on a registration, None where it reads it."""
+    try:
+        read_broker(registration, strict=strict)
+    except UnreadableRegistrationError as error:
+        return str(error)
+    return None
+
+
+async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
+    """Have a broker create a topic by asking it for one that is not there, as clients of that time did."""
+    address = address_of(cluster, asked)
+    await asyncio.to_thread(metadata_of, address, 0, [name])
+    await cluster.metadata_propagated()
+    answer = await asyncio.to_thread(metadata_of, address, 0, [name])
+    assert answer is not None
+    partitions = sorted(answer.topics[0].partitions, key=lambda one: one.partition_index)
+    if not partitions:
+        raise CommandError(f"broker {asked} did not create {name}: error code {answer.topics[0].error_code}")
+    replicas = [list(one.replica_nodes) for one in partitions]
+    racks = {broker.id: broker.rack for broker in cluster.state.brokers.values()}
+    used = [len({racks[replica] for replica in row}) for row in replicas]
+    return Placed(name, asked, replicas, used, min(len(replicas[0]), len(set(racks.values()))))
+
+
+def racks_told(address: tuple[str, int]) -> dict[int, str | None] | None:
+    """Rack by broker as Metadata v1 has it, None where the broker does not serve it."""
+    answer = metadata_of(address, 1, [])
+    return None if answer is None else {broker.node_id: broker.rack for broker in answer.brokers}
+
+
+def metadata_of(address: tuple[str, int], version: int, names: Sequence[str]) -> MetadataResponse | None:
+    """A broker's answer to Metadata in one version, None where it does not serve that."""
+    with Connection(address, ANSWER_WITHIN_S) as connection:
+        if connection.version_for(MetadataRequest, least=version, most=version) is None:
+            return None
+        request = MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in names])
+        answer: MetadataResponse = connection.ask(request, version)
+        return answer
+
+
+def name_of(move: Move) -> str:
+    return TITLES[move.step] if move.broker_id is None else f"the restart of broker {move.broker_id}"
+
+
+def line_of(observation: Observation) -> str:
+    """Progress: what happened, and how far the clients are."""
+    what = "seen" if observation.restarted is None else f"broker {observation.restarted} is back"
+    versions = "".join(str(broker.json_version) for broker in observation.brokers)
+    parts = [f"{what}; JSON versions {versions}, controller {observation.controller_id}"]
+    for version, (acknowledged, read) in observation.clients.items():
+        parts.append(f"client {version}: {acknowledged} acknowledged, {read} read")
+    return "  " + "; ".join(parts)

@@ -1,0 +1,1 @@
+"""What comes from the command line, the environment and files that it names."""

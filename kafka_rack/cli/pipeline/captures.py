@@ -1,0 +1,112 @@
+"""What the jobs that read captures share: how captures are named, and how a stream of them waits and ends."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from kafka_rack.cli import UsageError
+from kafka_rack.cli.pipeline.running import check_spark_arguments
+
+EVERY_SECONDS = 5.0
+MOST_SECONDS = 86_400
+LOOK_SECONDS = 1
+GRACE_SECONDS = 30
+
+
+def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; recognised if not given")
+    parser.add_argument(
+        "--brokers",
+        metavar="ID[@RACK]=[HOST]:PORT,...",
+        help="which broker listens where in packets;\nlearned from Metadata if not given",
+    )
+    parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; by the files' sizes if not given")
+    parser.add_argument(
+        "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
+    )
+    parser.add_argument("--once", action="store_true", help="a stream that takes what is new since the last, and ends")
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="how often a stream looks for more; 5 if not given"
+    )
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="where a stream keeps its place; OUT/_checkpoint if not given"
+    )
+
+
+def check_capture_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be meant, of Spark too. Raises UsageError."""
+    if arguments.partitions is not None and arguments.partitions < 1:
+        raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
+    check_stream_arguments(arguments)
+    check_spark_arguments(arguments)
+    for given in arguments.inputs:
+        if not Path(given).exists():
+            raise UsageError(f"{given}: no such file or folder")
+    from kafka_rack.wire_capture.captures import Options
+
+    try:
+        Options.parse(arguments.ports, arguments.brokers)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def check_stream_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse what only a stream has, or a stream has not. Raises UsageError."""
+    streams = arguments.stream or arguments.once
+    for name in ("checkpoint", "every"):
+        if getattr(arguments, name) is not None and not streams:
+            raise UsageError(f"--{name} is for a stream: --stream or --once is missing")
+    if streams and arguments.partitions is not None:
+        raise UsageError("--partitions is for a batch; a stream makes a task of each new piece of a file")
+    if arguments.stream and arguments.once:
+        raise UsageError("--stream goes on and --once ends: one of them")
+    if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MOST_SECONDS):
+        raise UsageError(f"--every {arguments.every:g}: with --stream, above 0 and up to {MOST_SECONDS} seconds")
+
+
+def source_options(arguments: argparse.Namespace) -> dict[str, str]:
+    """What the source is told about packets."""
+    return {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
+
+
+def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How a stream is to go on: its checkpoint, whether it ends by itself, how often it looks."""
+    return {
+        "checkpoint": Path(arguments.checkpoint or Path(arguments.out) / "_checkpoint"),
+        "source_options": source_options(arguments),
+        "available_now": arguments.once,
+        "every": f"{round((arguments.every or EVERY_SECONDS) * 1000)} milliseconds",
+    }
+
+
+def wait_for(query: Any, stopped: Event) -> None:
+    """Until a stream ends by itself, fails, or is told to end.
+
+    It ends between two batches; one that takes longer than GRACE_SECONDS is cut off, and read again next time.
+    """
+    while not query.awaitTermination(LOOK_SECONDS):
+        if stopped.is_set():
+            deadline = time.monotonic() + GRACE_SECONDS
+            while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+                time.sleep(LOOK_SECONDS)
+            query.stop()
+            return
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[Event]:
+    """An event that SIGINT and SIGTERM set, in place of what they did before."""
+    stopped = Event()
+    before = {one: signal.signal(one, lambda *_: stopped.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,129 @@
+"""Decode captures into tables: Parquet below --out, partitioned by API; docs/tables.md has the columns.
+
+IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng, plain or gzip.
+Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.cli import DONE, CommandError
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.pipeline.captures import (
+    add_capture_arguments,
+    check_capture_arguments,
+    source_options,
+    stopped_by_signals,
+    stream_options,
+    wait_for,
+)
+from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
+
+if TYPE_CHECKING:
+    from kafka_rack.pipeline.decode.job import Summary
+
+MOST_APIS = 12
+US = 1_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, or folders of them")
+    parser.add_argument("--out", required=True, metavar="DIR", help="where the tables are or shall be")
+    add_capture_arguments(parser)
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
+    add_spark_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    check_capture_arguments(arguments)
+    from kafka_rack.pipeline.spark.session import INSTALL_SPARK
+
+    try:
+        from kafka_rack.pipeline.decode import job
+        from kafka_rack.pipeline.output.writing import SchemaMismatch
+    except ImportError as error:
+        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
+    out = Path(arguments.out)
+
+    def work(spark: Any) -> Summary:
+        return job.decode(
+            spark, arguments.inputs, out, partitions=arguments.partitions, source_options=source_options(arguments)
+        )
+
+    with told_in_one_line(arguments.out):
+        try:
+            if arguments.stream or arguments.once:
+                with spark_for(arguments) as spark:
+                    follow(spark, arguments)
+                return DONE
+            summary = run_on_spark(spark_for, arguments, work, "decoding")
+        except SchemaMismatch as error:
+            raise CommandError(str(error)) from None
+    sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
+    return DONE
+
+
+def follow(spark: Any, arguments: argparse.Namespace) -> None:
+    """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with something new."""
+    from kafka_rack.pipeline.decode import job
+
+    def told(batch: int, summary: Summary) -> None:
+        if arguments.format == "json":
+            sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
+        else:
+            frames = summary.tables.get("frames", 0)
+            sys.stdout.write(f"batch {batch}: {frames} frames of {summary.files} files\n")
+        sys.stdout.flush()
+
+    with stopped_by_signals() as stopped:
+        how = stream_options(arguments)
+        wait_for(job.decode_stream(spark, arguments.inputs, Path(arguments.out), on_batch=told, **how), stopped)
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    return {
+        "out": summary.out,
+        "files": summary.files,
+        "blocks": summary.blocks,
+        "tables": dict(sorted(summary.tables.items())),
+        "apis": {api: {"frames": found[0], "bytes": found[1]} for api, found in sorted(summary.frames.items())},
+        "first_ts": summary.first_ts,
+        "last_ts": summary.last_ts,
+        "problems": summary.tables.get("problems", 0),
+    }
+
+
+def as_json(summary: Summary) -> str:
+    return json.dumps(summary_json(summary), indent=2) + "\n"
+
+
+def as_text(summary: Summary) -> str:
+    """One screen: what was read, the busiest APIs, the tables."""
+    frames = sum(found[0] for found in summary.frames.values())
+    size = sum(found[1] for found in summary.frames.values())
+    lines = [f"{frames} frames, {size} bytes of {summary.files} captures{span(summary)}", ""]
+    busiest = sorted(summary.frames.items(), key=lambda item: (-item[1][1], item[0]))
+    shown = [[api, *found] for api, found in busiest[:MOST_APIS]]
+    rest = busiest[MOST_APIS:]
+    if rest:
+        shown.append([f"{len(rest)} others", sum(one[0] for _, one in rest), sum(one[1] for _, one in rest)])
+    lines += [table(["API", "frames", "bytes"], shown), ""]
+    lines += [table(["table", "rows"], sorted([name, rows] for name, rows in summary.tables.items())), ""]
+    problems = summary.tables.get("problems", 0)
+    if problems:
+        lines.append(f"{problems} places could not be read: see the table problems")
+    lines.append(f"tables below {summary.out}")
+    return "\n".join(lines) + "\n"
+
+
+def span(summary: Summary) -> str:
+    if summary.first_ts is None or summary.last_ts is None:
+        return ""
+    first, last = (datetime.fromtimestamp(ts / US, UTC) for ts in (summary.first_ts, summary.last_ts))
+    return f", {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"

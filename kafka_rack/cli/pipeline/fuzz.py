@@ -1,0 +1,258 @@
+"""Try the codec, or one of your own, with messages by the million, on Spark.
+
+Messages are made from Kafka's declarations and put to checks: round-trip (what is written is read and written again),
+versions (fields survive, drop or are refused as declared), reference (the slow constructs agree), damage (broken bytes
+are refused cleanly), kio and kafka-python (they write the same bytes), java (Apache Kafka's own classes in Spark's JVM)
+and codec (yours). Each failure is made as small as can be and written with the command that replays it. Exit code 1
+when there are any. What is tried depends on --seed, not on how many tasks share it.
+
+Examples:
+  kafka-rack pipeline fuzz --examples 1000 --out fuzz/
+  kafka-rack pipeline fuzz --messages 'Metadata*' FetchRequest --versions 9+ --out fuzz/
+  kafka-rack pipeline fuzz --checks java --kafka-clients-jar kafka-clients-4.4.0.jar --out fuzz/
+  kafka-rack pipeline fuzz --codec my_codec.py:Codec --checks codec --out fuzz/
+  kafka-rack pipeline fuzz --replay fuzz/failures/MetadataRequest-v12-codec-0a1b2c3d.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.pipeline.running import (
+    add_spark_arguments,
+    check_spark_arguments,
+    run_on_spark,
+    spark_for,
+    told_in_one_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka_rack.pipeline.fuzz.checks import Check, Fault
+    from kafka_rack.pipeline.fuzz.codecs import CodecSource
+    from kafka_rack.pipeline.fuzz.report import Replay
+
+FAILED = 1
+MOST_EXAMPLES = 100_000_000
+MOST_SHOWN = 12  # failures, and fields never exercised, that a screen takes
+OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that are asked where their package is installed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--messages", nargs="+", default=[], metavar="NAME", help="names, or patterns with *; all unless given"
+    )
+    parser.add_argument("--versions", default="all", metavar="V", help="all, latest, 3, 0-14 or 9+; all")
+    parser.add_argument("--examples", type=int, default=250, metavar="N", help="of each message version; 250")
+    parser.add_argument(
+        "--checks",
+        metavar="NAME,...",
+        help="of round-trip, versions, reference, damage, kio, kafka-python, java,\ncodec; all that can be",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds try equal messages; 0")
+    parser.add_argument("--codec", metavar="MODULE:NAME", help="a codec of yours, or FILE.py:NAME; docs/fuzzing.md")
+    parser.add_argument(
+        "--kafka-clients-jar", metavar="PATH", help="the jar, or a folder of jars, with Kafka's classes for check java"
+    )
+    parser.add_argument("--out", metavar="DIR", help="where failures, coverage.parquet and summary.json go")
+    parser.add_argument("--replay", metavar="FILE", help="ask again what a failure's file holds, and nothing else")
+    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; 8 a core. Nothing found depends on it")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
+    add_spark_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    check_spark_arguments(arguments)
+    from kafka_rack.pipeline.spark.session import INSTALL_SPARK
+
+    try:
+        from kafka_rack.pipeline.fuzz.checks import CheckMissing
+        from kafka_rack.pipeline.fuzz.codecs import CodecError
+        from kafka_rack.pipeline.fuzz.java import KafkaMissing
+    except ImportError as error:
+        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
+    with told_in_one_line(arguments.out or arguments.replay or "--out"):
+        try:
+            return replay(arguments) if arguments.replay else tried(arguments)
+        except (CheckMissing, CodecError, KafkaMissing) as error:
+            raise CommandError(str(error)) from None
+
+
+def tried(arguments: argparse.Namespace) -> int:
+    """A run."""
+    if not arguments.out:
+        raise UsageError("--out DIR is wanted (or --replay FILE)")
+    for name, most in (("examples", MOST_EXAMPLES), ("tasks", 100_000)):
+        value = getattr(arguments, name)
+        if value is not None and not 1 <= value <= most:
+            raise UsageError(f"--{name} {value}, but it must be from 1 to {most}")
+    from kafka_rack.pipeline.fuzz import report
+    from kafka_rack.pipeline.fuzz.job import fuzz
+    from kafka_rack.pipeline.fuzz.plan import Plan, chosen
+
+    try:
+        plan = Plan(chosen(arguments.messages, arguments.versions), arguments.examples, arguments.seed)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    checks, codec = checks_given(arguments), codec_given(arguments.codec)
+    jars = jars_given(arguments)
+    out = Path(arguments.out)
+    report.check(out)
+    found = run_on_spark(
+        spark_for,
+        arguments,
+        lambda spark: fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks),
+        "fuzzing",
+    )
+    summary = report.summary_of(found)
+    jar = str(Path(arguments.kafka_clients_jar).resolve()) if arguments.kafka_clients_jar else None
+    report.write(found, summary, out, codec=codec, kafka_clients=jar)
+    text = json.dumps(summary, indent=2) + "\n" if arguments.format == "json" else as_text(summary, arguments.out)
+    sys.stdout.write(text)
+    return FAILED if summary["failures"] else DONE
+
+
+def checks_given(arguments: argparse.Namespace) -> list[str]:
+    """The names of --checks, or of all that can be asked with what is given and installed."""
+    from kafka_rack.pipeline.fuzz.checks import CHECKS
+
+    if arguments.checks is None:
+        wanted = set(CHECKS) - {name for name, package in OPTIONAL.items() if find_spec(package) is None}
+        wanted -= set() if arguments.kafka_clients_jar else {"java"}
+        wanted -= set() if arguments.codec else {"codec"}
+    else:
+        wanted = {name.strip() for name in arguments.checks.split(",")}
+        for name in sorted(wanted - set(CHECKS)):
+            raise UsageError(f"--checks: {name!r}, but {', '.join(CHECKS)} are wanted")
+        for check, option in (("codec", "codec"), ("java", "kafka_clients_jar")):
+            flag = f"--{option.replace('_', '-')}"
+            if getattr(arguments, option) and check not in wanted:
+                raise UsageError(f"{flag} is for the check {check}, but --checks is {arguments.checks}")
+        if "codec" in wanted and not arguments.codec:
+            raise UsageError("the check codec needs --codec MODULE:NAME or FILE.py:NAME")
+    return [name for name in CHECKS if name in wanted]
+
+
+def codec_given(spec: str | None) -> CodecSource | None:
+    from kafka_rack.pipeline.fuzz.codecs import CodecError, CodecSource
+
+    try:
+        return CodecSource.parse(spec, Path.cwd()) if spec else None
+    except CodecError as error:
+        raise UsageError(str(error)) from None
+
+
+def jars_given(arguments: argparse.Namespace) -> list[Path]:
+    from kafka_rack.pipeline.fuzz.java import KafkaMissing, jars_at
+
+    try:
+        return jars_at(Path(arguments.kafka_clients_jar)) if arguments.kafka_clients_jar else []
+    except KafkaMissing as error:
+        raise UsageError(str(error)) from None
+
+
+# -- one failure again -------------------------------------------------------------------------------------------------
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    """Ask again what a file holds; only Kafka's classes need Spark for it."""
+    import protocol
+    from kafka_rack.pipeline.fuzz import report
+    from kafka_rack.pipeline.fuzz.work import fault_of, value_of
+    from protocol.fuzz.oracles import Unfit
+
+    try:
+        known = report.read(Path(arguments.replay))
+        value = value_of(known.failure)
+    except (ValueError, TypeError, protocol.ProtocolError) as error:
+        raise UsageError(f"{arguments.replay}: {str(error).removeprefix(f'{arguments.replay}: ')}") from None
+    one = known.failure
+    message = protocol.named_class(one.message)
+    try:
+        if one.check == "java":
+            fault = asked_of_kafka(arguments, known, lambda check: fault_of(check, message, one.version, value))
+        else:
+            fault = fault_of(check_of(arguments, known), message, one.version, value)
+    except Unfit as reason:
+        raise CommandError(f"{one.check} cannot hold the values: {reason}") from None
+    sys.stdout.write(replay_json(known, fault) if arguments.format == "json" else replay_text(known, fault))
+    return DONE if fault is None else FAILED
+
+
+def asked_of_kafka(arguments: argparse.Namespace, known: Replay, ask: Callable[[Check], Fault | None]) -> Fault | None:
+    """What Kafka's classes say, from the jar that the file names unless another is given."""
+    from kafka_rack.pipeline.fuzz.java import JavaCheck, kafka_side
+
+    arguments.kafka_clients_jar = arguments.kafka_clients_jar or known.kafka_clients
+    jars = jars_given(arguments)
+
+    def work(spark: Any) -> Fault | None:
+        with kafka_side(spark, jars) as side:
+            return ask(JavaCheck(side))
+
+    return run_on_spark(spark_for, arguments, work, "asking Kafka")
+
+
+def check_of(arguments: argparse.Namespace, known: Replay) -> Check:
+    """The check of a failure that needs no Spark, with the codec that the file names unless another is given."""
+    from kafka_rack.pipeline.fuzz.checks import checks_for
+
+    name = known.failure.check
+    codec = codec_given(arguments.codec or known.codec)
+    if name == "codec" and codec is None:
+        raise UsageError(f"{arguments.replay} names no codec: give --codec MODULE:NAME or FILE.py:NAME")
+    return checks_for([name], codec.load() if codec is not None else None)[0]
+
+
+def replay_json(known: Replay, fault: Fault | None) -> str:
+    one = known.failure
+    tree: dict[str, Any] = {"message": one.message, "version": one.version, "check": one.check, "expected": one.kind}
+    tree |= {"reproduced": fault is not None, "kind": None, "ours": None, "theirs": None}
+    return json.dumps(tree | (fault._asdict() if fault is not None else {}), indent=2, ensure_ascii=False) + "\n"
+
+
+def replay_text(known: Replay, fault: Fault | None) -> str:
+    one = known.failure
+    head = f"{one.message} version {one.version}, check {one.check}: "
+    if fault is None:
+        return f"{head}nothing wrong any more (it was: {one.kind})\n"
+    other = "" if fault.kind == one.kind else f" (it was: {one.kind})"
+    example = json.dumps(one.value, ensure_ascii=False) if one.value is not None else f"bytes {one.hex or 'none'}"
+    return f"{head}{fault.kind}{other}\n  of     {example}\n  ours   {fault.ours}\n  theirs {fault.theirs}\n"
+
+
+# -- for people --------------------------------------------------------------------------------------------------------
+
+
+def as_text(summary: dict[str, Any], out: str) -> str:
+    """One screen: the checks, the first failures, what no example reached."""
+    versions, examples = summary["message_versions"], summary["examples"]
+    lines = [f"{examples} examples of {versions} message versions (seed {summary['seed']})", ""]
+    rows = [
+        [name, *(tally[column] for column in ("asked", "agreed", "unfit", "failed"))]
+        for name, tally in summary["checks"].items()
+    ]
+    lines += [table(["check", "asked", "agreed", "not for it", "failed"], rows), ""]
+    failures = summary["failures"]
+    if failures:
+        shown = [[one["message"], one["version"], one["check"], one["kind"], one["count"]] for one in failures]
+        lines.append(table(["message", "version", "check", "what is wrong", "times"], shown[:MOST_SHOWN]))
+        if len(shown) > MOST_SHOWN:
+            lines.append(f"and {len(shown) - MOST_SHOWN} more")
+        lines += ["", f"replay one: kafka-rack pipeline fuzz --replay {out.rstrip('/')}/{failures[0]['file']}", ""]
+    never = summary["never_exercised"]
+    reached = summary["fields"] - len(never)
+    lines.append(f"{reached} of {summary['fields']} fields had a value other than their default")
+    lines += [f"  never: {one}" for one in never[:MOST_SHOWN]]
+    if len(never) > MOST_SHOWN:
+        lines.append(f"  and {len(never) - MOST_SHOWN} more, in summary.json")
+    lines.append(f"{len(failures)} failures, coverage.parquet and summary.json below {out}")
+    return "\n".join(lines) + "\n"

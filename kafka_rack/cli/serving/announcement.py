@@ -1,0 +1,82 @@
+"""How `kafka-rack serve` tells where everything is: a page for people, one line of JSON for programs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Any
+
+from kafka_rack.cli import UsageError
+from kafka_rack.cli.serving.security_folder import SecurityFolder
+from kafka_rack.printable import printable
+
+STANDARD_STREAMS = STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = 0, 1, 2
+PROTOCOL_SETTING = "inter.broker.protocol.version"
+
+
+def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | None = None) -> str:
+    """What runs where, for people; with a token that nobody has yet the address that opens the dashboard."""
+    brokers = list(cluster.state.brokers.values())
+    width = max(len("rack"), *(len(broker.rack or "-") for broker in brokers))
+    lines = [f"{len(brokers)} broker{'s' if len(brokers) > 1 else ''} up, cluster id {cluster.state.id}", ""]
+    lines.append(f"  broker  {'rack':<{width}}  address")
+    for broker in brokers:
+        addresses = f"{broker.host}:{broker.port}"
+        for listener in broker.listeners[1:]:
+            for_whom = f"clients of rack {printable(listener.rack)}" if listener.rack is not None else listener.name
+            addresses += f", {listener.host}:{listener.port} for {for_whom}"
+        lines.append(f"  {broker.id:<6}  {printable(broker.rack or '-'):<{width}}  {addresses}")
+    if cluster.state.zookeeper is not None:
+        lines += ["", f"ZooKeeper mode, controller {cluster.state.controller_id()}"]
+        for broker_id, software in sorted(cluster.state.zookeeper.running.items()):
+            lines.append(f"  broker {broker_id}: Kafka {software.release}, {PROTOCOL_SETTING}={software.protocol}")
+    topics = [cluster.state.topics[name] for name in sorted(cluster.state.topics)]
+    if topics:
+        lines.append("")
+        name_width = max(len("topic"), *(len(topic.name) for topic in topics))
+        lines.append(f"  {'topic':<{name_width}}  partitions  replicas")
+        for topic in topics:
+            replicas = "diskless" if topic.diskless else topic.replication_factor
+            lines.append(f"  {topic.name:<{name_width}}  {len(topic.partitions):<10}  {replicas}")
+    if cluster.kept is not None:
+        lines += ["", cluster.kept]
+    lines += ["", f"bootstrap.servers={cluster.bootstrap_servers}"]
+    if folder.name is not None:
+        lines.append(f"TLS: clients find certificates and properties in {folder.name}")
+    if control is not None:
+        lines.append(f"control API: {control.url}/cluster")
+        if new_token is not None:
+            lines.append(f"dashboard: {control.url}/?token={new_token}")
+    return "\n".join(lines) + "\n"
+
+
+def check_ready_fd(number: int | None) -> None:
+    """Refuse a file descriptor that nobody has opened. Raises UsageError."""
+    if number is None:
+        return
+    try:
+        if number < 0:
+            raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}")
+        os.fstat(number)
+    except OSError as error:
+        raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}: {error.strerror}") from None
+
+
+def tell_ready(number: int, cluster: Any, control: Any, folder: SecurityFolder) -> None:
+    """Write where everything is, in one line of JSON, and close the descriptor unless it is a standard stream."""
+    import json
+
+    brokers = [
+        {"id": broker.id, "rack": broker.rack, "host": broker.host, "port": broker.port}
+        for broker in cluster.state.brokers.values()
+    ]
+    where = {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "control": control.url if control is not None else None,
+        "control_token": control.access.token if control is not None else None,
+        "pid": os.getpid(),
+        "brokers": brokers,
+        "security_dir": folder.name,
+    }
+    with suppress(OSError), os.fdopen(number, "w", closefd=number not in STANDARD_STREAMS) as ready:
+        ready.write(json.dumps(where) + "\n")

@@ -1,0 +1,153 @@
+"""The job ``audit`` on Spark: each task audits its clusters and writes their rows, the driver puts them in place.
+
+A task's clusters follow each other as files and lines do, and its tables are files numbered as the tasks are: read by
+name, tables give the same rows in the same order however many tasks there were. Folders must be shared by all workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_rack.pipeline.audit.reading import Piece, Problem, clusters_of, find_pieces
+from kafka_rack.pipeline.audit.report import FILES, JSON_NAME, Fleet, check, write
+from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, rows_of
+from kafka_rack.pipeline.output.staging import staged
+from kafka_rack.placement import UsableBroker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS_PER_CORE = 4
+WRITTEN_BY_TASKS = ("violations", "what_if", "repairs")
+GROUP_ROWS = 50_000
+"""Rows that a task holds before it writes them."""
+
+
+class Done(NamedTuple):
+    """What a task gives back: rows of the small tables, and how many it wrote of the large ones."""
+
+    clusters: list[Row]
+    problems: list[Problem]
+    written: dict[str, int]
+
+
+class NothingToAudit(Exception):
+    """No description of a cluster is there; the text says where it was looked for."""
+
+
+def audit_fleet(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: Path,
+    *,
+    asked: AuditQuestion = AuditQuestion(),  # noqa: B008 - it cannot change
+    brokers: Sequence[UsableBroker] | None = None,
+    partitions: int | None = None,
+) -> Fleet:
+    """Audit all clusters of these files and folders, and put the tables below ``out`` in the place of an earlier run's.
+
+    Args:
+        brokers: of descriptions that name none.
+        partitions: how many tasks; some a core unless given. Tables do not depend on it.
+
+    Raises:
+        FileNotFoundError: a path that is not there. NothingToAudit: paths without descriptions.
+        NotOurs: ``out`` holds what no job wrote. OSError.
+    """
+    pieces, problems = find_pieces(paths, leave_out=[out / JSON_NAME])
+    if not pieces and not problems:
+        raise NothingToAudit(f"{', '.join(paths)}: no descriptions of clusters there (.json, .jsonl, plain or gzip)")
+    check(out)
+    context = spark.sparkContext
+    tasks = dealt(pieces, partitions or TASKS_PER_CORE * context.defaultParallelism)
+    with staged(out, FILES) as folder:
+        for name in WRITTEN_BY_TASKS:
+            (folder / name).mkdir()
+        place = str(folder.resolve())
+        given = list(brokers) if brokers is not None else None
+        done: list[Done] = []
+        if tasks:
+            numbered = context.parallelize(list(enumerate(tasks)), len(tasks))
+            done = numbered.map(lambda task: audit_pieces(task[0], task[1], place, asked, given)).collect()
+        fleet = Fleet(
+            clusters=[row for one in done for row in one.clusters],
+            problems=[one._asdict() for one in [*problems, *(bad for one in done for bad in one.problems)]],
+            tables={name: sum(one.written.get(name, 0) for one in done) for name in WRITTEN_BY_TASKS},
+        )
+        write(fleet.in_order(), folder)
+    return fleet
+
+
+def dealt(pieces: Sequence[Piece], tasks: int) -> list[list[Piece]]:
+    """Pieces in runs of about one size in bytes, in order; none is empty."""
+    sizes = [(piece.end or Path(piece.path).stat().st_size) - piece.start + 1 for piece in pieces]
+    total = sum(sizes)
+    runs: list[list[Piece]] = [[] for _ in range(min(tasks, max(len(pieces), 1)))]
+    before = 0
+    for piece, size in zip(pieces, sizes, strict=True):
+        runs[(before + size // 2) * len(runs) // total].append(piece)
+        before += size
+    return [run for run in runs if run]
+
+
+def audit_pieces(
+    number: int, pieces: Iterable[Piece], folder: str, asked: AuditQuestion, brokers: Sequence[UsableBroker] | None
+) -> Done:
+    """One task's work."""
+    done = Done([], [], {})
+    with TaskTables(Path(folder), number) as tables:
+        for one in (found for piece in pieces for found in clusters_of(piece, brokers)):
+            if isinstance(one, Problem):
+                done.problems.append(one)
+                continue
+            rows = rows_of(one, asked)
+            done.clusters.append(rows.cluster)
+            for name, listed in rows.tables.items():
+                tables.add(name, listed)
+                done.written[name] = done.written.get(name, 0) + len(listed)
+    return done
+
+
+class TaskTables:
+    """One Parquet file a table with rows, written group by group; an attempt that fails is written over by the next."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.folder, self.number = folder, number
+        self.held: dict[str, list[Row]] = {name: [] for name in WRITTEN_BY_TASKS}
+        self.writers: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            for name in self.held:
+                self.flush(name)
+        for writer in self.writers.values():
+            writer.close()
+
+    def add(self, name: str, rows: Iterable[Row]) -> None:
+        self.held[name] += rows
+        if len(self.held[name]) >= GROUP_ROWS:
+            self.flush(name)
+
+    def flush(self, name: str) -> None:
+        rows, self.held[name] = self.held[name], []
+        if not rows:
+            return
+        if name not in self.writers:
+            path = self.folder / name / f"part-{self.number:05d}.parquet"
+            self.writers[name] = pq.ParquetWriter(path, SCHEMAS[name], compression="lz4")
+        for batch in batches_of(rows, name):
+            self.writers[name].write_batch(batch)
+
+
+def batches_of(rows: Sequence[Row], name: str) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow, in groups of a bounded size."""
+    for start in range(0, len(rows), GROUP_ROWS):
+        yield pa.RecordBatch.from_pylist(list(rows[start : start + GROUP_ROWS]), schema=SCHEMAS[name])

@@ -1,0 +1,244 @@
+"""A cluster's rows in the tables of a fleet's audit, and the order of clusters by how badly off they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from kafka_rack.audit import (
+    DEFAULT_SKEW,
+    KINDS,
+    LOST_WITH_RACK,
+    MISSING_RACKS,
+    RACK_NAMES,
+    REPLICATION_FACTOR,
+    SHARED_RACK,
+    SKEW,
+    UNEVEN_RACKS,
+    UNKNOWN_BROKERS,
+    UNWRITABLE_NOW,
+    UNWRITABLE_WITH_RACK,
+    Audit,
+    Finding,
+    audit,
+)
+from kafka_rack.cluster_layout import ClusterLayout
+from kafka_rack.errors import KafkaRackError
+from kafka_rack.pipeline.audit.reading import Described
+from kafka_rack.pipeline.audit.what_if import what_ifs
+from kafka_rack.placement import missing_racks
+from kafka_rack.rack_names import rack_hints
+from kafka_rack.reassignment import repair
+
+Row = dict[str, Any]
+
+SEVERITY = (
+    UNWRITABLE_NOW,
+    LOST_WITH_RACK,
+    UNWRITABLE_WITH_RACK,
+    UNKNOWN_BROKERS,
+    SHARED_RACK,
+    MISSING_RACKS,
+    RACK_NAMES,
+    REPLICATION_FACTOR,
+    SKEW,
+    UNEVEN_RACKS,
+)
+"""Kinds of findings, the worst first: what fails, what one failed rack takes, what it could take, what is untidy."""
+
+
+def column_of(kind: str) -> str:
+    """The column that counts findings of a kind.
+
+    >>> column_of("lost-with-rack")
+    'lost_with_rack'
+    """
+    return kind.replace("-", "_")
+
+
+METADATA = {b"kafka_rack.schema": b"1"}
+WHICH = [("cluster", pa.string()), ("file", pa.string()), ("line", pa.int32())]
+"""Which cluster a row is of: ``line`` where a file has one a line."""
+INTEGERS = pa.list_(pa.int32())
+SCHEMAS = {
+    "clusters": pa.schema(
+        [
+            *WHICH,
+            ("worst", pa.string()),
+            ("worst_partitions", pa.int32()),
+            ("findings", pa.int32()),
+            ("brokers", pa.int32()),
+            ("racks", pa.int32()),
+            ("topics", pa.int32()),
+            ("partitions", pa.int32()),
+            ("diskless_topics", pa.int32()),
+            *((column_of(kind), pa.int32()) for kind in KINDS),
+            ("brokers_without_rack", INTEGERS),
+            ("hints", pa.list_(pa.string())),
+            ("worst_rack", pa.string()),
+            ("worst_rack_unwritable", pa.int32()),
+            ("worst_rack_lost", pa.int32()),
+            ("repair_moves", pa.int32()),
+            ("repair_partitions", pa.int32()),
+            ("repair_left_alone", pa.int32()),
+            ("repair_note", pa.string()),
+        ],
+        metadata=METADATA,
+    ),
+    "violations": pa.schema(
+        [
+            *WHICH,
+            ("kind", pa.string()),
+            ("where", pa.string()),
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("replicas", INTEGERS),
+            ("rack", pa.string()),
+            ("brokers", INTEGERS),
+            ("detail", pa.string()),
+        ],
+        metadata=METADATA,
+    ),
+    "what_if": pa.schema(
+        [
+            *WHICH,
+            ("fails", pa.string()),
+            ("rack", pa.string()),
+            ("broker", pa.int32()),
+            ("unwritable", pa.int32()),
+            ("lost", pa.int32()),
+            ("busiest_broker", pa.int32()),
+            ("busiest_leaders", pa.int32()),
+        ],
+        metadata=METADATA,
+    ),
+    "repairs": pa.schema(
+        [
+            *WHICH,
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("source", pa.int32()),
+            ("target", pa.int32()),
+            ("source_rack", pa.string()),
+            ("target_rack", pa.string()),
+            ("takes_leader", pa.bool_()),
+            ("reason", pa.string()),
+        ],
+        metadata=METADATA,
+    ),
+    "problems": pa.schema([("file", pa.string()), ("line", pa.int32()), ("reason", pa.string())], metadata=METADATA),
+}
+
+
+class AuditQuestion(NamedTuple):
+    """What an audit is asked, as ``kafka-rack audit`` takes it; ``ignore`` are kinds of findings to leave out."""
+
+    min_insync_replicas: int | None = None
+    skew: float = DEFAULT_SKEW
+    ignore: tuple[str, ...] = ()
+
+
+class ClusterRows(NamedTuple):
+    """All rows of one cluster: that of the table ``clusters``, and those of the other tables."""
+
+    cluster: Row
+    tables: Mapping[str, Sequence[Row]]
+
+
+def rows_of(described: Described, asked: AuditQuestion = AuditQuestion()) -> ClusterRows:  # noqa: B008 - it cannot change
+    """Audit a cluster. Diskless topics are left out but for their number: they have no replicas to judge."""
+    layout = described.layout.without_diskless()
+    found = audit(layout, min_insync_replicas=asked.min_insync_replicas, skew=asked.skew)
+    findings = [one for one in found.findings if one.kind not in asked.ignore]
+    which = {"cluster": described.cluster, "file": described.file, "line": described.line}
+    moves, plan = repair_rows(layout)
+    what_if = [asdict(one) for one in what_ifs(layout, min_insync_replicas=asked.min_insync_replicas)]
+    cluster = {
+        **which,
+        **counts(findings),
+        "brokers": len(layout.brokers),
+        "racks": len(layout.racks),
+        "topics": len(layout.topics),
+        "partitions": found.partitions,
+        "diskless_topics": len(described.layout.topics) - len(layout.topics),
+        "brokers_without_rack": bare_brokers(layout),
+        "hints": rack_hints(broker.rack for broker in layout.brokers),
+        **worst_rack(found),
+        **plan,
+    }
+    tables = {"violations": violations(layout, findings), "what_if": what_if, "repairs": moves}
+    return ClusterRows(cluster, {name: [{**which, **row} for row in rows] for name, rows in tables.items()})
+
+
+def counts(findings: Iterable[Finding]) -> Row:
+    """Findings by kind, and the worst kind with the partitions that it touches; None where nothing was found."""
+    listed = list(findings)
+    kinds = Counter(one.kind for one in listed)
+    worst = next((kind for kind in SEVERITY if kinds[kind]), None)
+    touched = {partition for one in listed if one.kind == worst for partition in one.partitions}
+    return {
+        "worst": worst,
+        "worst_partitions": len(touched),
+        "findings": len(listed),
+        **{column_of(kind): kinds[kind] for kind in KINDS},
+    }
+
+
+def bare_brokers(layout: ClusterLayout) -> list[int]:
+    """Brokers without a rack: some of them, or all."""
+    return list(missing_racks(layout.brokers)) or [broker.id for broker in layout.brokers if broker.rack is None]
+
+
+def worst_rack(found: Audit) -> Row:
+    """The rack whose failure takes most: by partitions lost, then unwritable; the first by name among equals."""
+    racks = [load for load in found.racks if load.rack is not None]
+    if not racks:
+        return {"worst_rack": None, "worst_rack_unwritable": None, "worst_rack_lost": None}
+    worst = min(racks, key=lambda load: (-(load.lost or 0), -(load.unwritable or 0), load.rack or ""))
+    return {"worst_rack": worst.rack, "worst_rack_unwritable": worst.unwritable, "worst_rack_lost": worst.lost}
+
+
+def violations(layout: ClusterLayout, findings: Iterable[Finding]) -> list[Row]:
+    """A row for each partition of each finding; one for a finding about no partition."""
+    rows = []
+    for one in findings:
+        said: Row = {
+            "kind": one.kind,
+            "where": one.where,
+            "rack": one.rack,
+            "brokers": list(one.brokers),
+            "detail": one.text,
+        }
+        if not one.partitions:
+            rows.append({**said, "topic": None, "partition": None, "replicas": None})
+        for topic, number in one.partitions:
+            replicas = list(layout.topics[topic].partitions[number].replicas)
+            rows.append({**said, "topic": topic, "partition": number, "replicas": replicas})
+    return rows
+
+
+def repair_rows(layout: ClusterLayout) -> tuple[list[Row], Row]:
+    """The moves of the plan that mends rack violations, and its counts; no counts but a note where none can be made."""
+    try:
+        plan = repair(layout)
+    except KafkaRackError as error:
+        nothing = dict.fromkeys(("repair_moves", "repair_partitions", "repair_left_alone"))
+        return [], {**nothing, "repair_note": str(error)}
+    return [asdict(move) for move in plan.moves], {
+        "repair_moves": len(plan.moves),
+        "repair_partitions": len(plan.entries),
+        "repair_left_alone": len(plan.left_alone),
+        "repair_note": None,
+    }
+
+
+def severity(row: Mapping[str, Any]) -> tuple[int, int, int, str, str, int]:
+    """What clusters are sorted by, the worst first: the worst kind of finding, the partitions that it touches, all
+    findings, then the name and where it stands.
+    """
+    rank = len(SEVERITY) if row["worst"] is None else SEVERITY.index(row["worst"])
+    return rank, -row["worst_partitions"], -row["findings"], row["cluster"], row["file"], row["line"] or 0

@@ -1,0 +1,176 @@
+"""The job ``decode``: captures to tables, as a batch or as a stream."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from kafka_rack.pipeline.output.writing import (
+    EVERYTHING,
+    TEMPORARY,
+    Written,
+    clear_left_over,
+    drop,
+    prepare,
+    put_in_place,
+    run_name,
+    write_block,
+)
+from kafka_rack.pipeline.spark.source import BLOCKS, KafkaWire, Request, planned
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.splits import Block, packed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TASKS_PER_CORE = 3
+"""Of a stream's batch at most: many small files go together."""
+
+
+class Summary(msgspec.Struct):
+    """What a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970."""
+
+    out: str
+    files: int = 0
+    blocks: int = 0
+    tables: dict[str, int] = msgspec.field(default_factory=dict)
+    frames: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    first_ts: int | None = None
+    last_ts: int | None = None
+
+    def add(self, written: Sequence[Written]) -> None:
+        for one in written:
+            self.tables[one.table] = self.tables.get(one.table, 0) + one.rows
+            if one.table == "frames":
+                frames, size = self.frames.get(one.api, (0, 0))
+                self.frames[one.api] = (frames + one.rows, size + one.frame_bytes)
+            if one.first_ts is not None and one.last_ts is not None:
+                self.first_ts = one.first_ts if self.first_ts is None else min(self.first_ts, one.first_ts)
+                self.last_ts = one.last_ts if self.last_ts is None else max(self.last_ts, one.last_ts)
+
+
+def block_writer(out: str, run: str, options: Options) -> Callable[[Iterable[list[Block]]], Iterator[Written]]:
+    """What each task does with the blocks it is given: decode, write, say what was written."""
+    folder = Path(out) / TEMPORARY / run
+
+    def write(groups: Iterable[list[Block]]) -> Iterator[Written]:
+        for block in (block for group in groups for block in group):
+            yield from write_block(block, options, folder)
+            yield done(block)
+
+    return write
+
+
+def done(block: Block) -> Written:
+    """A block among what was written: its file and where it begins and ends.
+
+    Who reads a file from its beginning reads all of it anew, so what was there of any part of it goes.
+    """
+    return Written("", "", block.file.path, 0, 0, block.start, block.end if block.start else EVERYTHING)
+
+
+def write_blocks(
+    spark: SparkSession, groups: Sequence[list[Block]], out: Path, options: Options, summary: Summary, *, whole: bool
+) -> None:
+    """Decode blocks, a task for each group, and put their tables in place.
+
+    What tasks take and give is small, so it goes without data frames, whose set-up costs as much as ten megabytes.
+
+    Raises: PySparkException: a task failed, and its message says why.
+    """
+    clear_left_over(out)
+    run = run_name()
+    rows: list[Written] = []
+    try:
+        if groups:
+            tasks = spark.sparkContext.parallelize(groups, len(groups))
+            rows = tasks.mapPartitions(block_writer(str(out), run, options)).collect()
+    except Py4JJavaError as error:  # what data frames raise as the other by themselves
+        drop(out, run)
+        raise PySparkException(str(error)) from None
+    except BaseException:
+        drop(out, run)
+        raise
+    written = [row for row in rows if row.table]
+    ranges = [(row.path, row.first_ts or 0, row.last_ts or 0) for row in rows if not row.table]
+    put_in_place(out, run, ranges, written, whole=whole)
+    summary.files += len({path for path, _, _ in ranges})
+    summary.blocks += len(ranges)
+    summary.add(written)
+
+
+def decode(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: Path,
+    *,
+    partitions: int | None = None,
+    source_options: dict[str, str] | None = None,
+) -> Summary:
+    """Captures to tables below ``out``; what was there of the same captures is replaced.
+
+    Args:
+        partitions: how many tasks; as many as the blocks of the files by default.
+        source_options: of the source ``kafka-wire``: ports, brokers, blockBytes.
+
+    Raises: FileNotFoundError: an input that is not there. SchemaMismatch: ``out`` is of another version.
+    """
+    prepare(out)
+    summary = Summary(str(out))
+    given = options_of(paths, source_options)
+    request = Request.parse(given if partitions is None else {**given, "numPartitions": str(partitions)})
+    request.cores = spark.sparkContext.defaultParallelism
+    write_blocks(spark, planned(request), out.resolve(), request.options, summary, whole=True)
+    return summary
+
+
+def decode_stream(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: Path,
+    checkpoint: Path,
+    *,
+    source_options: dict[str, str] | None = None,
+    available_now: bool = False,
+    every: str = "5 seconds",
+    on_batch: Callable[[int, Summary], None] | None = None,
+) -> StreamingQuery:
+    """The same as a stream over growing folders: each micro-batch adds what is new.
+
+    A stream that starts again from its checkpoint writes the batch that it was in once more, in the place of what it
+    had written of it.
+
+    Args:
+        available_now: read what is there and end; else look again ``every`` so often.
+    """
+    prepare(out)
+    given = options_of(paths, source_options)
+    options = Request.parse(given).options
+    target = out.resolve()
+
+    def write(blocks: DataFrame, batch: int) -> None:
+        summary = Summary(str(out))
+        found: list[Block] = [pickle.loads(row.block) for row in blocks.select("block").collect()]  # noqa: S301 - our own
+        groups = packed(found, TASKS_PER_CORE * spark.sparkContext.defaultParallelism, 0)
+        write_blocks(spark, groups, target, options, summary, whole=False)
+        if on_batch is not None:
+            on_batch(batch, summary)
+
+    stream = spark.readStream.format(KafkaWire.name()).options(**given).load()
+    writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
+    writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
+    query: StreamingQuery = writer.start()
+    return query
+
+
+def options_of(paths: Sequence[str], source_options: dict[str, str] | None) -> dict[str, str]:
+    """The options of the source ``kafka-wire`` that has it plan these captures."""
+    return {"table": BLOCKS, "paths": json.dumps([*paths]), **(source_options or {})}

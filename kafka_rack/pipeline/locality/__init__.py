@@ -1,0 +1,1 @@
+"""Bytes and money by rack, and what was avoidable."""

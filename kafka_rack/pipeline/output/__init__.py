@@ -1,0 +1,1 @@
+"""What the jobs leave: tables on disk, put in place when they are whole."""

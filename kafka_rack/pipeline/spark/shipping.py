@@ -1,0 +1,101 @@
+"""This package and what it needs, as archives for workers whose Python has nothing but its standard library.
+
+Compiled packages cannot be imported from a zip, so what this package needs goes as an archive that Spark unpacks beside
+each executor; this package itself, all Python, is imported from its zip as it is. Spark brings pyspark itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path, PurePosixPath
+from zipfile import ZIP_DEFLATED, ZipFile
+
+PACKAGES = ("protocol", "kafka_rack", "mockbroker")
+NEEDED = ("construct", "cramjam", "google-crc32c", "lz4", "msgspec", "numpy", "pyarrow", "zstandard")
+"""What workers import, of what this package requires. Neither pandas, which Spark's driver alone asks for, nor rich,
+and what the mock cluster alone needs: cryptography, google-re2, pyjwt, starlette, uvicorn and uvloop."""
+PACKAGE_ZIP = "kafka_rack.zip"
+DEPENDENCIES = "kafka_rack_needs"
+LEFT_OUT = frozenset({"__pycache__", "tests", "include"})
+"""Folders that nothing imports: compiled again, tests, headers of C."""
+QUICK = 1
+"""Of zlib's levels: the archive is half as large, a second is not spent on a tenth more."""
+
+
+class NotInstalled(Exception):
+    """A package that workers need is not installed here, so it cannot be packed."""
+
+
+def shipped(folder: str | Path) -> dict[str, str]:
+    """Make both archives in a folder; gives the settings that have Spark bring them to its workers.
+
+    The workers' Python must be of this one's version, on the same kind of machine, as compiled packages go along.
+
+    Raises NotInstalled.
+    """
+    into = Path(folder).resolve()
+    return {
+        "spark.submit.pyFiles": package_zip(into / PACKAGE_ZIP),
+        "spark.archives": f"{dependencies_zip(into / f'{DEPENDENCIES}.zip')}#{DEPENDENCIES}",
+        "spark.executorEnv.PYTHONPATH": DEPENDENCIES,  # unpacked where an executor and its Python run
+    }
+
+
+def package_zip(target: str | Path) -> str:
+    """Write the packages' sources into a zip; gives its path."""
+    root = Path(__file__).resolve().parents[3]
+    path = Path(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(path, "w", ZIP_DEFLATED) as packed:
+        for package in PACKAGES:
+            for source in sorted((root / package).rglob("*.py")):
+                packed.write(source, source.relative_to(root).as_posix())
+    return str(path)
+
+
+def dependencies_zip(target: str | Path) -> str:
+    """Write the installed packages that workers need, and those that these need, into a zip; gives its path.
+
+    Raises NotInstalled.
+    """
+    path = Path(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=QUICK) as packed:
+        for found in with_requirements(NEEDED):
+            for name, source in files_of(found):
+                packed.write(source, name)
+    return str(path)
+
+
+def with_requirements(names: Iterable[str]) -> list[Distribution]:
+    """Installed distributions and all that they require here, by name; what only extras ask for is left out."""
+    found: dict[str, Distribution] = {}
+    wanted = [(name, False) for name in names]
+    for name, may_lack in wanted:
+        key = re.sub(r"[-_.]+", "-", name).lower()
+        if key in found:
+            continue
+        try:
+            found[key] = distribution(name)
+        except PackageNotFoundError:
+            if may_lack:  # of another system or Python
+                continue
+            raise NotInstalled(
+                f"{name} is not installed here, so it cannot be sent to workers: pip install {name}"
+            ) from None
+        for required in found[key].requires or ():
+            requirement, _, marker = required.partition(";")
+            if "extra" not in marker and (match := re.match(r"[\w.-]+", requirement)):
+                wanted.append((match[0], bool(marker)))
+    return [found[key] for key in sorted(found)]
+
+
+def files_of(found: Distribution) -> Iterator[tuple[str, Path]]:
+    """A distribution's files below site-packages: names with ``/``, and where they are."""
+    for file in sorted(found.files or (), key=str):
+        name = PurePosixPath(file.as_posix())
+        if ".." in name.parts or LEFT_OUT.intersection(name.parts):
+            continue  # scripts, and what nothing imports
+        yield str(name), Path(str(file.locate()))

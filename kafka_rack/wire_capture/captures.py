@@ -1,0 +1,206 @@
+"""The frames of a capture file, of whatever kind, from its start or from a place that was planned before."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import msgspec
+
+from kafka_rack.wire_capture.connections import Traffic
+from kafka_rack.wire_capture.files import CaptureFile, Damage, Source, capture_name
+from kafka_rack.wire_capture.frames import Frame, Known, Problem, State
+from kafka_rack.wire_capture.learning import learn_from
+from kafka_rack.wire_capture.lines import DECODER, LATEST, event, read_lines
+from kafka_rack.wire_capture.packets import Format, read_format, read_packets
+from kafka_rack.wire_capture.segments import LINK_TYPES, segment_of
+
+MOST_KEPT_BYTES = 64 << 20
+"""Of a file's frames that are kept in memory instead of reading the file twice."""
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What a user may say about packets: the brokers' ports, and which broker listens where.
+
+    ``brokers``: (broker id, rack or None, host or None, port).
+    """
+
+    ports: frozenset[int] = frozenset()
+    brokers: tuple[tuple[int, str | None, str | None, int], ...] = ()
+
+    @classmethod
+    def parse(cls, ports: str | None, brokers: str | None) -> Options:
+        """Read ``9092,9093`` and ``0@az-a=host:9092,1@az-b=:9093``. Raises ValueError.
+
+        >>> Options.parse(None, "0@az-a=:9092").brokers
+        ((0, 'az-a', None, 9092),)
+        """
+        known = []
+        for text in filter(None, (part.strip() for part in (brokers or "").split(","))):
+            name, equals, address = text.partition("=")
+            number, _, rack = name.partition("@")
+            host, colon, port = address.rpartition(":")
+            if not (equals and colon and number.isdecimal() and int(number) < 1 << 31 and is_port(port)):
+                raise ValueError(f"broker {text!r}: ID[@RACK]=[HOST]:PORT is wanted")
+            known.append((int(number), rack or None, host.strip("[]") or None, int(port)))
+        numbers = [part.strip() for part in (ports or "").split(",") if part.strip()]
+        if not all(map(is_port, numbers)):
+            raise ValueError(f"ports {ports!r}: numbers with commas between are wanted")
+        return cls(frozenset([*map(int, numbers)]), tuple(known))
+
+    def known(self) -> Known:
+        known = Known()
+        for broker, rack, host, port in self.brokers:
+            if rack is not None:
+                known.racks[broker] = rack
+            known.endpoints[host or "", port] = broker
+        return known
+
+
+def is_port(text: str) -> bool:
+    return text.isdecimal() and 0 < int(text) < 65536
+
+
+class Place(msgspec.Struct):
+    """A place in a file that reading can begin at. ``traffic``, ``format`` and ``said`` are for packets.
+
+    ``said`` is what kafka-rack's own captures say of the cluster at their heads.
+    """
+
+    start: int = 0
+    state: State = msgspec.field(default_factory=State)
+    traffic: Traffic | None = None
+    format: Format | None = None
+    said: list[bytes] = msgspec.field(default_factory=list)
+
+
+def beginning(file: CaptureFile, options: Options) -> Place:
+    """The start of a file; of packets, with what all of it tells about the brokers, since nothing else does."""
+    place = Place(state=State(capture_name(file.path), known=options.known()))
+    if file.kind == "packets":
+        skimmed = Place(state=State(place.state.capture, known=options.known()))
+        for frame in read_frames(file, skimmed, options, []):
+            learn_from(frame, skimmed.state.known)
+        place.state.known = brokers_told(skimmed.state.known, options)
+    return place
+
+
+def brokers_told(told: Known, options: Options) -> Known:
+    """What is known of the brokers before the first frame: what was told later, and above it what the user says."""
+    known = options.known()
+    known.racks = {**told.racks, **known.racks}
+    known.endpoints = {**told.endpoints, **known.endpoints}
+    return known
+
+
+def hear(place: Place, options: Options) -> None:
+    """Take what a capture of kafka-rack's own says of the cluster; what the user says stands above it."""
+    state = place.state
+    for one in place.said:
+        try:
+            event(DECODER.decode(one), state)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+    known = options.known()
+    state.known.racks.update(known.racks)
+    state.known.endpoints.update(known.endpoints)
+
+
+def whole_file(
+    file: CaptureFile, options: Options, problems: list[Problem], end: int | None = None
+) -> tuple[Place, Iterator[Frame]]:
+    """The start of a file, as :func:`beginning` has it, and its frames.
+
+    Of packets they are kept until all have told of the brokers, so that a file is read once; a large one is read again.
+    """
+    if file.kind != "packets":
+        place = beginning(file, options)
+        return place, read_frames(file, place, options, problems, end)
+    place = Place(state=State(capture_name(file.path), known=options.known()))
+    state = place.state
+    found: list[Problem] = []
+    kept: list[Frame] = []
+    kept_bytes = 0
+    for frame in read_frames(file, place, options, found, end):
+        learn_from(frame, state.known)
+        kept_bytes += len(frame.data)
+        if kept_bytes <= MOST_KEPT_BYTES:
+            kept.append(frame)
+        elif kept:
+            kept = []
+    known = brokers_told(state.known, options)
+    if kept_bytes > MOST_KEPT_BYTES:
+        place = Place(state=State(state.capture, known=known))
+        return place, read_frames(file, place, options, problems, end)
+    problems += found
+    state.known = known
+    hear(place, options)
+    assert place.traffic is not None
+    return place, with_brokers(kept, place.traffic)
+
+
+def with_brokers(frames: list[Frame], traffic: Traffic) -> Iterator[Frame]:
+    """The same frames, their connections with the brokers that are known where each begins."""
+    placed: set[int] = set()
+    for frame in frames:
+        connection = frame.connection
+        if connection.broker is None or connection.number not in placed:
+            placed.add(connection.number)
+            connection.broker = connection.rack = None
+            traffic.name_broker(connection)
+        yield frame
+
+
+def read_frames(
+    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None = None
+) -> Iterator[Frame]:
+    """The frames from ``place`` to before ``end``; the place goes along and stands at the end afterwards.
+
+    A frame with index -1 is none: it only brings the requests that a connection's end leaves without an answer.
+    """
+    if file.compressed:
+        end = None  # its size says nothing about the bytes inside, and it is read whole
+    if file.kind == "lines":
+        place.start = yield from read_lines(file.path, place.state, problems, place.start, end)
+    else:
+        place.start = yield from packet_frames(file, place, options, problems, end)
+
+
+def packet_frames(
+    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None
+) -> Generator[Frame, None, int]:
+    path, capture = file.path, place.state.capture
+    if place.traffic is None:
+        given = {(host or "", port): (broker, rack) for broker, rack, host, port in options.brokers}
+        place.traffic = Traffic(place.state, options.ports, given)
+    traffic = place.traffic
+    damaged: list[tuple[int, str]] = []
+    at_the_end = end is None or end >= file.size
+    position = place.start
+    try:
+        with Source(path, position) as source:
+            if place.format is None:
+                place.format = read_format(source)
+            for packet in read_packets(source, place.format, None if at_the_end else end, damaged):
+                if place.format.said:
+                    place.said += place.format.said
+                    place.format.said = []
+                    hear(place, options)
+                if packet.link_type not in LINK_TYPES and packet.link_type not in place.format.strange_links:
+                    place.format.strange_links.append(packet.link_type)
+                    damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
+                if not 0 <= packet.ts <= LATEST:
+                    damaged.append((packet.offset, f"a packet's time, {packet.ts} us since 1970, is no date"))
+                    packet = packet._replace(ts=min(max(packet.ts, 0), LATEST))  # noqa: PLW2901
+                segment = segment_of(packet)
+                if segment is not None:
+                    yield from traffic.take(segment, problems, path)
+            position = source.position
+            if end is not None and position < end:
+                damaged.append((position, f"the file has become shorter: it had {file.size} bytes when it was found"))
+    except Damage as damage:
+        position, at_the_end = damage.offset, True
+        damaged.append((damage.offset, damage.reason))
+    problems += [Problem(capture, path, offset, reason) for offset, reason in damaged]
+    if at_the_end:
+        yield from traffic.finish(problems, path)
+    return position

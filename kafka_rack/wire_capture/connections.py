@@ -1,0 +1,358 @@
+"""Kafka's frames out of TCP: which side is the broker, where frames begin, what to do where bytes are missing.
+
+A connection is Kafka's where its server port was given, where another connection to the same server was recognised, or
+where what one side sends first reads as a request. Reading that begins in the middle, or goes on behind a gap, looks
+for the next place that can only be the start of a frame: a plausible request header, for responses the correlation id
+of a request that waits. What lies before is told as a problem, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kafka_rack.wire_capture.frames import Connection, Frame, Problem, State, request_frame
+from kafka_rack.wire_capture.lines import BEFORE_ALL
+from kafka_rack.wire_capture.reassembly import Direction, Piece
+from kafka_rack.wire_capture.recognition import (
+    MOST_FRAME_BYTES,
+    asks,
+    find_request,
+    find_response,
+    opening_of,
+    plausible_request,
+    request_reads,
+    response_reads,
+)
+from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, Segment
+
+MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
+MOST_HELD = 1000
+
+
+class Opening(msgspec.Struct):
+    """What kafka-rack's own captures say of a connection: its number, its listener, and its ``asked_bytes``."""
+
+    conn: int
+    listener: str | None = None
+    asked_bytes: int = 0
+
+
+class Half(msgspec.Struct):
+    """One side's bytes that are not a whole frame yet.
+
+    ``synced``: the next byte begins a frame; ``on_trial``: as far as its header shows.
+    """
+
+    direction: Direction = msgspec.field(default_factory=Direction)
+    buffer: bytearray = msgspec.field(default_factory=bytearray)
+    synced: bool = False
+    on_trial: bool = False
+    skipped: int = 0
+
+
+class Conversation(msgspec.Struct):
+    """A TCP connection; ``client`` and ``server`` once it is known who is who.
+
+    Of kafka-rack's own captures, ``asked_bytes`` of requests come first that an earlier file has already and that still
+    wait for their answers; and what ``goes_on`` has not ended, so that a later file may have the answers.
+    """
+
+    number: int
+    client: Endpoint | None = None
+    server: Endpoint | None = None
+    connection: Connection | None = None
+    undecided: list[Segment] = msgspec.field(default_factory=list)
+    requests: Half = msgspec.field(default_factory=Half)
+    responses: Half = msgspec.field(default_factory=Half)
+    held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
+    asked_bytes: int = 0
+    goes_on: bool = False
+    client_id: str | None = None
+    other: bool = False
+
+
+class Traffic(msgspec.Struct):
+    """All connections of a file so far.
+
+    ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
+    which hold whatever the frames tell. ``server_of``: where each connection, by its number, went.
+    """
+
+    state: State
+    ports: frozenset[int] = frozenset()
+    given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
+    conversations: dict[tuple[Endpoint, Endpoint], Conversation] = msgspec.field(default_factory=dict)
+    server_of: dict[int, Endpoint] = msgspec.field(default_factory=dict)
+    servers: set[Endpoint] = msgspec.field(default_factory=set)
+    numbers: int = 0
+
+    def take(self, segment: Segment, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """The frames that a segment completes."""
+        pair = (segment.source, segment.target)
+        key = pair if segment.source <= segment.target else (segment.target, segment.source)
+        found = self.conversations.get(key)
+        opening = segment.flags & (SYN | ACK) == SYN
+        if found is not None and opening and found.server is not None and is_new(found, segment):
+            yield from self.end(found, problems, path)  # the same ports again
+            found = None
+        elif found is not None and opening and found.server is None and is_other(found, segment):
+            found = None
+        if found is None:
+            self.numbers += 1
+            found = self.conversations[key] = Conversation(self.numbers)
+            if segment.said:
+                self.open(found, segment)
+        if found.other:
+            return
+        if found.server is None:
+            if segment.size or segment.flags & SYN:
+                found.undecided.append(segment)
+            if not self.decide(found, segment):
+                opened = opening_of(found.undecided) is not None
+                if len(found.undecided) > (MOST_UNDECIDED_BEHIND_ITS_OPENING if opened else MOST_UNDECIDED):
+                    found.other = True
+                if found.other:
+                    found.undecided.clear()
+                return
+            earlier, found.undecided = found.undecided, []
+            for one in earlier:
+                yield from self.feed(found, one, problems, path)
+            return
+        yield from self.feed(found, segment, problems, path)
+
+    def open(self, found: Conversation, segment: Segment) -> None:
+        """Take what kafka-rack's own captures say of a connection with its first packet."""
+        try:
+            said = msgspec.json.decode(segment.said, type=Opening)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
+        found.number, found.asked_bytes, found.goes_on = said.conn, said.asked_bytes, True
+        self.servers.add(segment.target)
+        self.settle(found, segment.source, segment.target)
+        assert found.connection is not None
+        found.connection.listener = said.listener
+
+    def decide(self, found: Conversation, segment: Segment) -> bool:
+        """Find out who is the broker, if this segment or those before it tell."""
+        for server, client in ((segment.target, segment.source), (segment.source, segment.target)):
+            if self.ports:
+                known = server[1] in self.ports and client[1] not in self.ports
+            else:
+                known = server in self.servers and client not in self.servers
+            if known:
+                self.settle(found, client, server)
+                return True
+        if self.ports:
+            found.other = True
+        elif segment.data:
+            shown = asks(found.undecided, segment.source)
+            if shown:
+                self.servers.add(segment.target)
+                self.settle(found, segment.source, segment.target)
+                return True
+            opening = opening_of(found.undecided)
+            found.other = shown is False and opening is not None and opening.source == segment.source
+        return False
+
+    def settle(self, found: Conversation, client: Endpoint, server: Endpoint) -> None:
+        found.client, found.server = client, server
+        self.server_of[found.number] = server
+        name = f"[{client[0]}]:{client[1]}" if ":" in client[0] else f"{client[0]}:{client[1]}"
+        found.connection = self.state.connections[found.number] = Connection(found.number, client=name)
+
+    def feed(self, found: Conversation, segment: Segment, problems: list[Problem], path: str) -> Iterator[Frame]:
+        from_client = segment.source == found.client
+        half = found.requests if from_client else found.responses
+        if segment.flags & SYN:
+            half.synced, half.on_trial = True, False
+        for piece in half.direction.take(segment):
+            yield from self.bytes_came(found, half, piece, problems, path)
+        other = found.responses if from_client else found.requests
+        for late in (half, other):
+            for piece in late.direction.overdue(segment.ts):
+                yield from self.bytes_came(found, late, piece, problems, path)
+        if segment.flags & (RST | FIN):
+            found.goes_on = False
+        if segment.flags & RST or (segment.flags & FIN and not half.direction.waiting and not segment.size):
+            yield from self.release(found)
+
+    def bytes_came(
+        self, found: Conversation, half: Half, piece: Piece, problems: list[Problem], path: str
+    ) -> Iterator[Frame]:
+        connection = found.connection
+        assert connection is not None
+        if connection.broker is None:
+            self.name_broker(connection)
+        is_request = half is found.requests
+        if piece.gap:
+            side = "requests" if is_request else "responses"
+            cut = f", within a frame of which {len(half.buffer)} bytes are here" if half.buffer else ""
+            reason = f"{piece.gap} bytes of {side} on connection {found.number} are missing{cut}"
+            problems.append(Problem(self.state.capture, path, piece.offset, reason))
+            half.buffer.clear()
+            half.synced = False
+        begins = len(half.buffer)
+        half.buffer += piece.data
+        yield from self.frames(found, half, piece, problems, path, begins)
+        if is_request and found.held:
+            yield from self.match_held(found)
+        if is_request and not found.responses.synced and found.responses.buffer:
+            yield from self.frames(found, found.responses, piece, problems, path)
+
+    def name_broker(self, connection: Connection) -> None:
+        """Say whose connection it is, as far as that was given or told."""
+        server = self.server_of[connection.number]
+        told = self.given.get(("", server[1]), self.given.get(server))
+        broker = told[0] if told is not None else broker_at(self.state.known.endpoints, server)
+        if broker is not None:
+            rack = told[1] if told is not None else None
+            connection.broker, connection.rack = broker, rack or self.state.known.racks.get(broker)
+
+    def frames(
+        self,
+        found: Conversation,
+        half: Half,
+        piece: Piece,
+        problems: list[Problem],
+        path: str,
+        begins: int | None = None,
+    ) -> Iterator[Frame]:
+        """The whole frames in a half's buffer, to which a segment was added at ``begins``."""
+        connection = found.connection
+        assert connection is not None
+        is_request = half is found.requests
+        buffer = half.buffer
+        while True:
+            if not half.synced:
+                if is_request:
+                    at = find_request(buffer, found.client_id, begins)
+                else:
+                    at = find_response(buffer, connection, begins)
+                begins = None
+                if at is None:
+                    keep = MOST_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
+                    if len(buffer) > keep:
+                        half.skipped += len(buffer) - 13
+                        del buffer[:-13]
+                    return
+                half.skipped += at
+                del buffer[:at]
+                half.synced = half.on_trial = True
+            if len(buffer) < 4:
+                return
+            size = int.from_bytes(buffer[:4], "big", signed=True)
+            fits = (8 if is_request else 4) <= size <= MOST_FRAME_BYTES
+            if not fits or (is_request and len(buffer) >= 14 and not plausible_request(buffer, 0, strict=False)):
+                reason = f"no frame begins here on connection {found.number}: {bytes(buffer[:14]).hex()}"
+                problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                half.synced = False
+                half.skipped += 1
+                del buffer[:1]
+                continue
+            if len(buffer) < 4 + size:
+                return
+            data = bytes(buffer[4 : 4 + size])
+            if half.on_trial:
+                asked = connection.asked.get(int.from_bytes(data[:4], "big", signed=True))
+                if not (request_reads(data) if is_request else asked is not None and response_reads(data, asked)):
+                    half.synced = False
+                    half.skipped += 1
+                    del buffer[:1]
+                    continue
+                half.on_trial = False
+            if half.skipped:
+                side = "requests" if is_request else "responses"
+                reason = f"{half.skipped} bytes of {side} on connection {found.number} before the first whole frame"
+                problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                half.skipped = 0
+            del buffer[: 4 + size]
+            yield from self.whole_frame(found, connection, is_request, data, piece)
+
+    def whole_frame(
+        self, found: Conversation, connection: Connection, is_request: bool, data: bytes, piece: Piece
+    ) -> Iterator[Frame]:
+        """A frame, unless it has to wait for its request or an earlier file has it already."""
+        if is_request and found.asked_bytes > 0:
+            found.asked_bytes -= 4 + len(data)
+            request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data, piece.offset)
+        elif not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
+            found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
+            if len(found.held) > MOST_HELD:
+                yield from self.release(found)
+        else:
+            frame = self.state.frame(piece.ts, connection, is_request, data, piece.offset)
+            if is_request and frame.asked is not None:
+                found.client_id = frame.asked.kind.client_id
+            yield frame
+
+    def match_held(self, found: Conversation) -> Iterator[Frame]:
+        """Responses whose requests have come by now."""
+        assert found.connection is not None
+        still: list[tuple[int, int, bytes]] = []
+        for ts, offset, data in found.held:
+            if int.from_bytes(data[:4], "big", signed=True) in found.connection.asked:
+                yield self.state.frame(ts, found.connection, False, data, offset)
+            else:
+                still.append((ts, offset, data))
+        found.held = still
+
+    def release(self, found: Conversation) -> Iterator[Frame]:
+        """Responses that no request was seen for, as such."""
+        held, found.held = found.held, []
+        for ts, offset, data in held:
+            assert found.connection is not None
+            yield self.state.frame(ts, found.connection, False, data, offset)
+
+    def end(self, found: Conversation, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """All that a connection still holds, at its end or the file's."""
+        connection = found.connection
+        if connection is None:
+            return
+        for half in (found.requests, found.responses):
+            for piece in half.direction.give_up():
+                yield from self.bytes_came(found, half, piece, problems, path)
+        yield from self.release(found)
+        for half, side in ((found.requests, "requests"), (found.responses, "responses")):
+            left = len(half.buffer) + half.skipped
+            if left:
+                reason = f"{left} bytes of {side} on connection {found.number} are no whole frame"
+                problems.append(Problem(self.state.capture, path, 0, reason))
+                half.buffer.clear()
+                half.skipped = 0
+        if connection.asked and not found.goes_on:
+            unanswered = tuple(connection.asked.values())
+            connection.asked = {}
+            yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)
+
+    def finish(self, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """The same for every connection, at the end of the file."""
+        for found in self.conversations.values():
+            yield from self.end(found, problems, path)
+
+
+def is_new(found: Conversation, segment: Segment) -> bool:
+    """Whether a SYN begins another connection rather than repeats the one that opened this."""
+    half = found.requests if segment.source == found.client else found.responses
+    if half.direction.opened is None:
+        return half.direction.following is not None or found.responses.direction.following is not None
+    return half.direction.opened != segment.sequence
+
+
+def is_other(found: Conversation, segment: Segment) -> bool:
+    """The same for a connection of which it is not known yet, or known not, that it is Kafka's."""
+    opening = opening_of(found.undecided)
+    return found.other or (opening is not None and opening.sequence != segment.sequence)
+
+
+def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | None:
+    """The broker that listens here: as given for the port, by its address, or the only one with this port, as on
+    loopback, behind a proxy or under another name.
+    """
+    host, port = server
+    for known in (("", port), (host, port)):
+        if known in endpoints:
+            return endpoints[known]
+    brokers = {broker for (_, known_port), broker in endpoints.items() if known_port == port}
+    return next(iter(brokers)) if len(brokers) == 1 else None

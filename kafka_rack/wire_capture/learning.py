@@ -1,0 +1,90 @@
+"""What frames tell about the cluster: names behind topic ids, leaders, brokers' racks and addresses.
+
+The same is learned whether a frame is decoded for its rows or passed over on the way to a later part of its file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_rack.wire_capture.bodies import read_request, read_response
+from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Frame, Known
+from protocol.errors import ProtocolError
+
+CREATE_TOPICS, DESCRIBE_CLUSTER, BROKER_REGISTRATION, DESCRIBE_TOPIC_PARTITIONS = 19, 60, 62, 75
+TELLING_REQUESTS = frozenset({UPDATE_METADATA, BROKER_REGISTRATION})
+TELLING_RESPONSES = frozenset({METADATA, CREATE_TOPICS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS})
+NO_UUID = bytes(16)
+
+
+def learn_from(frame: Frame, known: Known) -> None:
+    """Read a frame only if it may tell something."""
+    asked = frame.asked
+    if asked is None:
+        return
+    api_key = asked.kind.api_key
+    if api_key not in (TELLING_REQUESTS if frame.is_request else TELLING_RESPONSES):
+        return
+    try:
+        message = (read_request(asked) if frame.is_request else read_response(asked, frame.data))[0]
+    except ProtocolError:
+        return
+    learn(api_key, frame.is_request, message, known)
+
+
+def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
+    """Note what a message tells. Later messages win."""
+    if is_request:
+        if api_key == UPDATE_METADATA:
+            learn_update(message, known)
+        elif api_key == BROKER_REGISTRATION:
+            known.racks[message.broker_id] = message.rack
+            for listener in message.listeners:
+                known.endpoints[listener.host, listener.port] = message.broker_id
+        return
+    if api_key == METADATA:
+        for broker in message.brokers:
+            learn_broker(broker.node_id, broker, known)
+        learn_topics(message.topics, known)
+    elif api_key == DESCRIBE_TOPIC_PARTITIONS:
+        learn_topics(message.topics, known)
+    elif api_key == DESCRIBE_CLUSTER and message.endpoint_type == 1:
+        for broker in message.brokers:
+            learn_broker(broker.broker_id, broker, known)
+    elif api_key == CREATE_TOPICS:
+        for topic in message.topics:
+            if topic.topic_id != NO_UUID and not topic.error_code:
+                known.topics[topic.topic_id] = topic.name
+
+
+def learn_broker(broker_id: int, broker: Any, known: Known) -> None:
+    if broker_id < 0:
+        return
+    if broker.rack is not None or broker_id not in known.racks:  # Metadata v0 knows no racks
+        known.racks[broker_id] = broker.rack
+    known.endpoints[broker.host, broker.port] = broker_id
+
+
+def learn_topics(topics: Any, known: Known) -> None:
+    for topic in topics:
+        if topic.name is None:
+            continue
+        if topic.topic_id != NO_UUID:
+            known.topics[topic.topic_id] = topic.name
+        for partition in topic.partitions:
+            known.leaders[topic.name, partition.partition_index] = partition.leader_id
+
+
+def learn_update(message: Any, known: Known) -> None:
+    for broker in message.live_brokers:
+        if broker.rack is not None or broker.id not in known.racks:
+            known.racks[broker.id] = broker.rack
+        for endpoint in broker.endpoints:
+            known.endpoints[endpoint.host, endpoint.port] = broker.id
+    for partition in message.ungrouped_partition_states:
+        known.leaders[partition.topic_name, partition.partition_index] = partition.leader
+    for topic in message.topic_states:
+        if topic.topic_id != NO_UUID:
+            known.topics[topic.topic_id] = topic.topic_name
+        for partition in topic.partition_states:
+            known.leaders[topic.topic_name, partition.partition_index] = partition.leader

@@ -1,0 +1,131 @@
+"""One direction of a TCP connection, back in order: overlaps trimmed, repeats dropped, what is missing told.
+
+A hole waits for what fills it until packets ``PATIENCE_US`` later come, or ``MOST_WAITING_BYTES`` wait behind it, or
+the connection ends; then it counts as lost, and the bytes behind it go on after a gap.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_rack.wire_capture.segments import FIN, SYN, Segment
+
+PATIENCE_US = 3_000_000
+MOST_WAITING_BYTES = 8 << 20
+HALF, WHOLE = 1 << 31, 1 << 32
+
+
+class Piece(NamedTuple):
+    """Bytes in order; ``gap`` is how many were lost before them."""
+
+    ts: int
+    offset: int
+    data: bytes
+    gap: int = 0
+
+
+class Direction(msgspec.Struct):
+    """``following`` is the sequence number that comes next, None until anything has come, ``opened`` that
+    of its SYN.
+
+    ``waiting``: what lies behind a hole, by its place, which counts bytes from the first on and so does not wrap.
+    ``places`` is a heap of them, ``place`` that of ``following``.
+    """
+
+    following: int | None = None
+    opened: int | None = None
+    place: int = 0
+    waiting: dict[int, Piece] = msgspec.field(default_factory=dict)
+    places: list[int] = msgspec.field(default_factory=list)
+    waiting_bytes: int = 0
+    waiting_since: int = 0
+
+    def take(self, segment: Segment) -> list[Piece]:
+        """What a segment completes."""
+        sequence = segment.sequence
+        if segment.flags & SYN:
+            if self.opened is None:
+                self.opened, self.following = sequence, (sequence + 1) % WHOLE
+            sequence = (sequence + 1) % WHOLE
+        if not segment.size and (self.following is None or not segment.flags & FIN):
+            return []
+        if self.following is None:
+            self.following = sequence
+        ahead = distance(self.following, sequence)
+        if ahead > 0:
+            self.wait(self.place + ahead, Piece(segment.ts, segment.offset, segment.data, segment.size))
+            return self.give_up() if self.waiting_bytes > MOST_WAITING_BYTES else []
+        if segment.size + ahead <= 0:
+            return []
+        pieces = self.accept(Piece(segment.ts, segment.offset, segment.data[-ahead:], segment.size + ahead))
+        return pieces + self.fill() if self.waiting else pieces
+
+    def wait(self, place: int, piece: Piece) -> None:
+        """Keep what lies behind a hole; of two at one place the longer."""
+        kept = self.waiting.get(place)
+        if kept is not None and len(kept.data) >= len(piece.data):
+            return
+        self.waiting_since = min(self.waiting_since, piece.ts) if self.waiting else piece.ts
+        if kept is None:
+            heappush(self.places, place)
+        else:
+            self.waiting_bytes -= len(kept.data)
+        self.waiting[place] = piece
+        self.waiting_bytes += len(piece.data)
+
+    def accept(self, piece: Piece) -> list[Piece]:
+        """Take bytes that are next; ``piece.gap`` holds how many were sent, of which the file may have fewer."""
+        sent = piece.gap
+        self.go_on(sent)
+        missing = sent - len(piece.data)
+        pieces = [Piece(piece.ts, piece.offset, piece.data)] if piece.data else []
+        if missing > 0:
+            pieces.append(Piece(piece.ts, piece.offset, b"", missing))
+        return pieces
+
+    def go_on(self, size: int) -> None:
+        assert self.following is not None
+        self.following = (self.following + size) % WHOLE
+        self.place += size
+
+    def fill(self) -> list[Piece]:
+        """What waited and is next now."""
+        pieces: list[Piece] = []
+        found = False
+        while self.places and self.places[0] <= self.place:
+            found = True
+            behind = self.place - self.places[0]
+            piece = self.waiting.pop(heappop(self.places))
+            self.waiting_bytes -= len(piece.data)
+            if piece.gap > behind:
+                pieces += self.accept(Piece(piece.ts, piece.offset, piece.data[behind:], piece.gap - behind))
+        if found and self.waiting:  # behind another hole, which has waited for less long
+            self.waiting_since = min(piece.ts for piece in self.waiting.values())
+        return pieces
+
+    def overdue(self, now: int) -> list[Piece]:
+        """What is behind a hole that has waited too long."""
+        return self.give_up() if self.waiting and now - self.waiting_since > PATIENCE_US else []
+
+    def give_up(self) -> list[Piece]:
+        """All that waits, holes told as gaps."""
+        pieces: list[Piece] = []
+        while self.places:
+            first = self.waiting[self.places[0]]
+            hole = self.places[0] - self.place
+            pieces.append(Piece(first.ts, first.offset, b"", hole))
+            self.go_on(hole)
+            pieces += self.fill()
+        return pieces
+
+
+def distance(from_sequence: int, to_sequence: int) -> int:
+    """How far one sequence number lies behind another, round the end of 32 bits.
+
+    >>> distance(0xFFFFFFFF, 4), distance(4, 0xFFFFFFFF)
+    (5, -5)
+    """
+    return (to_sequence - from_sequence + HALF) % WHOLE - HALF

@@ -1,0 +1,173 @@
+"""Where Kafka's frames begin in bytes whose beginning was not seen, and which side of a connection asks.
+
+A header has few bytes that tell it from others: a response to a client's third request reads as Produce of version 3.
+So a place counts where a client id stands in it, or where the whole frame reads as what it claims to be.
+"""
+
+from __future__ import annotations
+
+from kafka_rack.wire_capture.frames import API_VERSIONS, Asked, Connection, RequestKind, head_of
+from kafka_rack.wire_capture.reassembly import distance
+from kafka_rack.wire_capture.segments import ACK, SYN, Endpoint, Segment
+from protocol.codec import codec
+from protocol.errors import ProtocolError
+from protocol.headers import read_request_header, response_header_version
+from protocol.registry import message_class
+
+MOST_FRAME_BYTES = 128 << 20
+NEWEST_API_VERSIONS = 32
+MOST_LEFT_OVER = 3
+"""Bytes behind a request's end that some client sends: librdkafka's null array of four bytes, where one would do."""
+REQUEST_HEAD_BYTES = 14
+VERSIONS: dict[int, tuple[int, int] | None] = {}
+
+
+def opening_of(segments: list[Segment]) -> Segment | None:
+    """The SYN that opens a connection."""
+    return next((one for one in segments if one.flags & (SYN | ACK) == SYN), None)
+
+
+def first_bytes(segments: list[Segment], source: Endpoint) -> bytes:
+    """What one side has sent without a hole, from its SYN or else its first segment on."""
+    own = [one for one in segments if one.source == source]
+    if not own:
+        return b""
+    opening = next((one for one in own if one.flags & SYN), None)
+    base = opening.sequence + 1 if opening is not None else own[0].sequence
+    data = bytearray()
+    if not any(one.data and distance(base, one.sequence) <= 0 for one in own):
+        return b""
+    for one in sorted(own, key=lambda one: distance(base, one.sequence)):
+        ahead = distance(base, one.sequence) - len(data)
+        if one.data and ahead <= 0:
+            data += one.data[-ahead:]
+    return bytes(data)
+
+
+def asks(segments: list[Segment], source: Endpoint) -> bool | None:
+    """Whether one side's bytes show that it sends requests; None where more of them are needed."""
+    opening = opening_of(segments)
+    if opening is not None and opening.source != source:
+        return False
+    data = first_bytes(segments, source)
+    if opening is not None:
+        if len(data) < REQUEST_HEAD_BYTES:  # its first segment comes late, or was lost
+            return convinces(segments[-1].data, 0) or None
+        return convinces(data, 0) if plausible_request(data, 0) else False
+    if not segments or segments[-1].source != source:
+        return None
+    return convinces(segments[-1].data, 0) or find_request(data, None, None) is not None or None
+
+
+def convinces(data: bytes | bytearray, at: int, client_id: str | None = None) -> bool | None:
+    """Whether a request begins here without doubt; None where that shows only in bytes that are not here yet.
+
+    Args:
+        client_id: that of the connection's other requests, where there are some.
+    """
+    if not plausible_request(data, at):
+        return False
+    end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+    if end <= len(data):
+        return request_reads(bytes(data[at + 4 : end]))
+    named = RequestKind(head_of(bytes(data[at + 4 : at + 4 + 300]))).client_id
+    if not named or (client_id and named != client_id):
+        return None
+    return True
+
+
+def request_reads(data: bytes) -> bool:
+    """Whether a whole frame is a request; of ApiVersions its header is enough, since clients ask for newer ones."""
+    try:
+        header, start = read_request_header(data)
+        key, version = header.request_api_key, header.request_api_version
+        if key == API_VERSIONS:
+            return True
+        _, end = codec(message_class(key, "request"), version).decode(data, start)
+    except ProtocolError:
+        return False
+    return len(data) - end <= MOST_LEFT_OVER
+
+
+def response_reads(data: bytes, asked: Asked) -> bool:
+    """Whether a whole frame answers a request; ApiVersions is refused in version 0."""
+    kind = asked.kind
+    for version in (kind.api_version, 0) if kind.api_key == API_VERSIONS else (kind.api_version,):
+        try:
+            reader = codec(message_class(kind.api_key, "response"), version)
+            _, end = reader.decode(data, 4 + response_header_version(kind.api_key, version))
+        except ProtocolError:
+            continue
+        if end == len(data):
+            return True
+    return False
+
+
+def versions_of(api_key: int) -> tuple[int, int] | None:
+    """The versions that a request of this API may have; None: there is no such API."""
+    if api_key not in VERSIONS:
+        try:
+            valid = message_class(api_key, "request").valid_versions
+            highest = max(valid.highest, NEWEST_API_VERSIONS) if api_key == 18 else valid.highest
+            VERSIONS[api_key] = (0 if api_key == 18 else valid.lowest, highest)
+        except ProtocolError:
+            VERSIONS[api_key] = None
+    return VERSIONS[api_key]
+
+
+def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) -> bool:
+    """Whether a request, length first, may begin here; ``strict``: its version is one that exists."""
+    if len(data) < at + REQUEST_HEAD_BYTES:
+        return False
+    size = int.from_bytes(data[at : at + 4], "big")
+    if not 10 <= size <= MOST_FRAME_BYTES:
+        return size == 8 and data[at + 4 : at + 8] == b"\0\x07\0\0"
+    versions = versions_of(int.from_bytes(data[at + 4 : at + 6], "big"))
+    version = int.from_bytes(data[at + 6 : at + 8], "big")
+    if not strict:
+        return True
+    if versions is None or not versions[0] <= version <= versions[1]:
+        return False
+    length = int.from_bytes(data[at + 12 : at + 14], "big", signed=True)
+    if length < -1 or length + 10 > size:
+        return False
+    return bytes(data[at + 14 : at + 14 + max(length, 0)]).decode("utf-8", "replace").isprintable()
+
+
+def find_request(buffer: bytes | bytearray, client_id: str | None, begins: int | None) -> int | None:
+    """Where the first request begins that leaves no doubt: it reads as one, or begins a segment and names a client."""
+    for at in range(max(0, len(buffer) - REQUEST_HEAD_BYTES + 1)):
+        if buffer[at] > MOST_FRAME_BYTES >> 24 or not plausible_request(buffer, at):
+            continue
+        whole = at + 4 + int.from_bytes(buffer[at : at + 4], "big") <= len(buffer)
+        if (whole or at == begins) and convinces(buffer, at, client_id):
+            return at
+    return None
+
+
+def find_response(buffer: bytearray, connection: Connection, begins: int | None) -> int | None:
+    """Where the first response to a request that waits begins: it begins a segment, or what follows it fits too."""
+    best: int | None = None
+    if begins is not None and names_a_request(buffer, begins, connection):
+        best = begins
+    for correlation_id in connection.asked:
+        needle = correlation_id.to_bytes(4, "big", signed=True)
+        at = buffer.find(needle, 4)
+        while at >= 4 and (best is None or at - 4 < best):
+            after = at + int.from_bytes(buffer[at - 4 : at], "big")
+            long_enough = after >= at + 4
+            if long_enough and (after == len(buffer) or names_a_request(buffer, after, connection)):
+                best = at - 4
+            at = buffer.find(needle, at + 1)
+    return best
+
+
+def names_a_request(buffer: bytearray, at: int, connection: Connection) -> bool:
+    """Whether a response to a request that waits may begin here."""
+    if at + 8 > len(buffer):
+        return False
+    size = int.from_bytes(buffer[at : at + 4], "big")
+    return (
+        4 <= size <= MOST_FRAME_BYTES
+        and int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True) in connection.asked
+    )

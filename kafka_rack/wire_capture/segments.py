@@ -1,0 +1,158 @@
+"""A packet's TCP segment: Ethernet, loopback, Linux cooked and raw links; IPv4 and IPv6."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import IPv6Address
+from struct import Struct
+from typing import NamedTuple
+
+from kafka_rack.wire_capture.packets import Packet
+
+# Source: the registry of link types, https://www.tcpdump.org/linktypes.html
+NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_V2 = (
+    0,
+    1,
+    12,
+    14,
+    101,
+    108,
+    113,
+    228,
+    229,
+    276,
+)
+LINK_TYPES = (NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_V2)
+VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
+INTERNET_TYPES = (0x0800, 0x86DD)
+TCP = 6
+EXTENSIONS = (0, 43, 60)
+FRAGMENT, AUTHENTICATION = 44, 51
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+
+TCP_HEADER = Struct(">HHIIBB")
+"""Ports, sequence number, acknowledged number, length, flags."""
+Endpoint = tuple[str, int]
+
+
+class Segment(NamedTuple):
+    """One TCP segment. ``size`` bytes were sent; where the file holds fewer, ``data`` is shorter.
+
+    ``said`` is what kafka-rack's own captures say of the connection that it opens, as JSON.
+    """
+
+    offset: int
+    ts: int
+    source: Endpoint
+    target: Endpoint
+    sequence: int
+    flags: int
+    data: bytes
+    size: int
+    said: bytes = b""
+
+
+def segment_of(packet: Packet) -> Segment | None:
+    """The TCP segment in a packet; None where it holds none that can be read (other protocols, IP fragments).
+
+    None for a segment that only acknowledges, too: nothing is to be learned of it here.
+    """
+    data = packet.data
+    start = network_start(packet.link_type, data)
+    if start is None or start >= len(data):
+        return None
+    version = data[start] >> 4
+    if version == 4:
+        return ipv4_segment(packet, start)
+    if version == 6:
+        return ipv6_segment(packet, start)
+    return None
+
+
+def network_start(link_type: int, data: bytes) -> int | None:
+    """Where the IP header begins; None if there is none."""
+    if link_type == ETHERNET:
+        return behind_tags(data, 12)
+    if link_type == COOKED:
+        return behind_tags(data, 14)
+    if link_type == COOKED_V2:
+        return tagged_start(data, int.from_bytes(data[:2], "big"), 20)
+    if link_type in (NULL, LOOP):
+        return 4
+    return 0 if link_type in LINK_TYPES else None
+
+
+def behind_tags(data: bytes, at: int) -> int | None:
+    """The end of a link's header whose protocol stands at ``at``."""
+    return tagged_start(data, int.from_bytes(data[at : at + 2], "big"), at + 2)
+
+
+def tagged_start(data: bytes, kind: int, at: int) -> int | None:
+    """Pass over VLAN tags, each of which ends with the protocol of what follows."""
+    while kind in VLAN_TYPES:
+        kind = int.from_bytes(data[at + 2 : at + 4], "big")
+        at += 4
+    return at if kind in INTERNET_TYPES else None
+
+
+def ipv4_segment(packet: Packet, start: int) -> Segment | None:
+    data = packet.data
+    if len(data) < start + 20 or data[start + 9] != TCP:
+        return None
+    if int.from_bytes(data[start + 6 : start + 8], "big") & 0x3FFF:  # a fragment
+        return None
+    header = (data[start] & 15) * 4
+    if header < 20:
+        return None
+    total = int.from_bytes(data[start + 2 : start + 4], "big")
+    if total == 0:  # segmentation left to the network card
+        total = packet.wire_bytes - start
+    source, target = ipv4_text(data[start + 12 : start + 16]), ipv4_text(data[start + 16 : start + 20])
+    return tcp_segment(packet, start + header, start + total, source, target)
+
+
+@lru_cache(maxsize=10_000)
+def ipv4_text(address: bytes) -> str:
+    return ".".join(map(str, address))
+
+
+def ipv6_segment(packet: Packet, start: int) -> Segment | None:
+    data = packet.data
+    if len(data) < start + 40:
+        return None
+    payload = int.from_bytes(data[start + 4 : start + 6], "big")
+    end = start + 40 + payload if payload else packet.wire_bytes
+    following, at = data[start + 6], start + 40
+    while following != TCP:
+        if following not in (*EXTENSIONS, FRAGMENT, AUTHENTICATION) or at + 8 > len(data):
+            return None
+        if following == FRAGMENT:
+            if int.from_bytes(data[at + 2 : at + 4], "big") & 0xFFF9:
+                return None
+            size = 8
+        else:
+            size = (data[at + 1] + 2) * 4 if following == AUTHENTICATION else (data[at + 1] + 1) * 8
+        following, at = data[at], at + size
+    source, target = ipv6_text(data[start + 8 : start + 24]), ipv6_text(data[start + 24 : start + 40])
+    return tcp_segment(packet, at, end, source, target)
+
+
+@lru_cache(maxsize=10_000)
+def ipv6_text(address: bytes) -> str:
+    return str(IPv6Address(address))
+
+
+def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) -> Segment | None:
+    data = packet.data
+    if len(data) < start + 20:
+        return None
+    header = (data[start + 12] >> 4) * 4
+    if header < 20:
+        return None
+    size = max(0, end - start - header)
+    from_port, to_port, sequence, _, _, flags = TCP_HEADER.unpack_from(data, start)
+    if not size and not flags & (SYN | FIN | RST):
+        return None
+    payload = data[start + header : end]  # an Ethernet packet may be padded behind its end
+    ends = (source, from_port), (target, to_port)
+    return Segment(packet.offset, packet.ts, *ends, sequence, flags, payload, size, packet.said)

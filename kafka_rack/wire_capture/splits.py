@@ -1,0 +1,155 @@
+"""Captures cut into blocks that workers read on their own.
+
+A large file that is not compressed is walked once, headers only, and each block is given what reading up to its start
+had brought: open connections, requests that wait, names and leaders. So the cuts never show in the rows.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from kafka_rack.wire_capture.captures import Options, Place, beginning, read_frames
+from kafka_rack.wire_capture.files import CaptureFile
+from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.frames import Problem
+from kafka_rack.wire_capture.learning import learn_from
+
+SMALLEST_BLOCK_BYTES = 1 << 12
+DEFAULT_BLOCK_BYTES = (16 << 20, 128 << 20)
+"""From and to, where nobody says. Each block costs a file for every table and API, so more than needed are slower."""
+DEFAULT_CORES = 16
+
+
+class Block(msgspec.Struct):
+    """Bytes ``start`` to before ``end`` of a file; ``place`` is a pickled Place, None at a file's beginning.
+
+    ``refused``: why nothing can be read, for a file that is no capture.
+    """
+
+    file: CaptureFile
+    start: int
+    end: int
+    place: bytes | None = None
+    refused: str | None = None
+
+    def opened(self) -> Place | None:
+        place: Place | None = None if self.place is None else pickle.loads(self.place)  # noqa: S301 - our own
+        return place
+
+
+def plan(
+    files: Sequence[CaptureFile],
+    options: Options,
+    *,
+    partitions: int | None = None,
+    block_bytes: int | None = None,
+    cores: int = DEFAULT_CORES,
+    filters: Filters | None = None,
+) -> list[list[Block]]:
+    """Blocks, and which of them go together; at most ``partitions`` lists, each in the files' order.
+
+    With ``partitions`` blocks get so small that there is one for each, as far as the files can be cut; without
+    ``block_bytes`` they are as large as keeps ``cores`` busy, within ``DEFAULT_BLOCK_BYTES``.
+    """
+    total = sum(file.size for file in files)
+    if block_bytes is None:
+        block_bytes = block_bytes_for(total, cores)
+    if partitions is not None:
+        block_bytes = max(SMALLEST_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
+    with without_collecting():
+        blocks = [block for file in files for block in cut(file, options, block_bytes, filters)]
+    return packed(blocks, partitions if partitions is not None else len(blocks), block_bytes)
+
+
+def block_bytes_for(total: int, cores: int = DEFAULT_CORES) -> int:
+    """How large blocks are by default, by how much there is to read, and by how many."""
+    least, most = DEFAULT_BLOCK_BYTES
+    return min(max(-(-total // cores), least), most)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Frames and rows hold no circles, and looking for some takes a fifth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def packed(blocks: Sequence[Block], most: int, block_bytes: int) -> list[list[Block]]:
+    """Neighbours together, as evenly as their sizes allow, so that small files do not each cost a task."""
+    total = sum(block.end - block.start for block in blocks)
+    share = max(-(-total // max(most, 1)), block_bytes // 2 if most >= len(blocks) else 0, 1)
+    groups: list[list[Block]] = []
+    filled = 0
+    for block in blocks:
+        size = block.end - block.start
+        if not groups or (filled + size / 2 > share and len(groups) < most):
+            groups.append([])
+            filled = 0
+        groups[-1].append(block)
+        filled += size
+    return groups
+
+
+def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters | None = None) -> Iterator[Block]:
+    """A file's blocks."""
+    if not file.splittable or file.size <= block_bytes * 3 // 2:
+        yield Block(file, 0, file.size)
+        return
+    limited = filters is not None and (filters.since is not None or filters.until is not None)
+    yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters, walk_last=limited)
+
+
+def cut_from(
+    file: CaptureFile,
+    place: Place,
+    options: Options,
+    block_bytes: int,
+    end: int,
+    filters: Filters | None = None,
+    *,
+    walk_last: bool = True,
+) -> Iterator[Block]:
+    """The blocks from a place to ``end``, walking there; at last ``place`` stands at ``end``.
+
+    Who needs neither that nor the last block's times leaves out ``walk_last``. Blocks without any frame in the time
+    that filters want are left out.
+    """
+    while place.start < end:
+        start, packed_place = place.start, pickle.dumps(place)
+        last = start + block_bytes * 3 // 2 >= end
+        if last and not walk_last:
+            yield Block(file, start, end, packed_place)
+            return
+        times = walk(file, place, options, end if last else start + block_bytes)
+        if place.start <= start or last:
+            last, place.start = True, end
+        if filters is None or times is None or wanted(filters, times):
+            yield Block(file, start, place.start, packed_place)
+
+
+def wanted(filters: Filters, times: tuple[int, int]) -> bool:
+    too_early = filters.since is not None and times[1] < filters.since
+    too_late = filters.until is not None and times[0] >= filters.until
+    return not (too_early or too_late)
+
+
+def walk(file: CaptureFile, place: Place, options: Options, end: int) -> tuple[int, int] | None:
+    """Bring a place to the first start of a line or packet at ``end`` or later; gives the first and last time."""
+    times: list[int] = []
+    problems: list[Problem] = []  # told by the worker that reads the same again
+    known = place.state.known
+    for frame in read_frames(file, place, options, problems, end):
+        learn_from(frame, known)
+        if frame.index >= 0:
+            times.append(frame.ts)
+    return (min(times), max(times)) if times else None

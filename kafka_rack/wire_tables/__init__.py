@@ -1,0 +1,1 @@
+"""Frames to rows of the tables, and rows to Arrow columns, in plain Python."""

@@ -1,0 +1,79 @@
+"""Rows as Arrow batches, in the tables' columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_rack.wire_tables.rows import NONE, ROWS, SHARED, SOURCES, Rows, Shared
+from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
+
+TYPES: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "array<int>": pa.list_(pa.int32()),
+    "array<string>": pa.list_(pa.string()),
+    "array<struct<topic:string,topic_id:string,partitions:array<int>>>": pa.list_(
+        pa.struct([("topic", pa.string()), ("topic_id", pa.string()), ("partitions", pa.list_(pa.int32()))])
+    ),
+}
+SHARED_TYPES = {column.name: TYPES[column.type] for table in TABLES.values() for column in table.columns}
+SCHEMA_KEY = b"kafka_rack.schema"
+
+
+@cache
+def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
+    """A table's columns; ``with_api`` as a data source gives them, without as the files hold them."""
+    fields = [pa.field(column.name, TYPES[column.type]) for column in TABLES[table].columns]
+    if with_api:
+        fields.append(pa.field("api", pa.string()))
+    return pa.schema(fields, metadata={SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
+
+
+def record_batch(rows: Rows, table: str, api: str, *, with_api: bool = False) -> pa.RecordBatch:
+    """The rows of one table and API; ``with_api`` with a column for it."""
+    schema = arrow_schema(table, with_api=with_api)
+    numbers = by_column(rows.tables[table][api], len(ROWS[table]))
+    where = {}
+    columns = []
+    for source, field in zip(SOURCES[table], schema, strict=False):
+        if source.shared is None:
+            columns.append(column_of(numbers[source.at], field.type))
+            continue
+        if source.at not in where:
+            where[source.at] = column_of(numbers[source.at], pa.int32())
+        columns.append(shared_arrays(rows.shared[source.shared], source.shared)[source.inside].take(where[source.at]))
+    if with_api:
+        columns.append(pa.repeat(pa.scalar(api), rows.count(table, api)))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def by_column(held: bytearray, width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The numbers of rows, one row of the result for each column; a copy, so that the rows can be cleared."""
+    return np.frombuffer(held, dtype=np.int64).reshape(-1, width).T.copy() if held else np.empty((width, 0), np.int64)
+
+
+def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -> pa.Array:
+    """A column of numbers, NONE as null."""
+    missing = numbers == NONE
+    mask = missing if missing.any() else None
+    if kind == pa.bool_():
+        return pa.array(numbers.astype(np.bool_), mask=mask)
+    return pa.array(numbers, mask=mask).cast(kind)
+
+
+def shared_arrays(shared: Shared, name: str) -> list[pa.Array]:
+    """The columns of a shared set, made anew where combinations have come since."""
+    values = shared.values_by_number
+    if not shared.arrays or len(shared.arrays[0]) != len(values):
+        kinds = [SHARED_TYPES[column] for column in SHARED[name]] if name in SHARED else [TYPES[name]]
+        columns: list[Sequence[Any]] = list(zip(*values, strict=True)) if values else [()] * len(kinds)
+        shared.arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
+    return shared.arrays

@@ -1,0 +1,129 @@
+"""Rows of ``partitions`` and ``brokers``: what was told about the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Asked, Frame
+from kafka_rack.wire_capture.learning import BROKER_REGISTRATION, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS
+from kafka_rack.wire_tables.rows import NONE, PACK, Target
+from protocol.uuids import uuid_to_text
+
+NO_UUID = bytes(16)
+BROKERS = 1
+"""DescribeCluster's endpoint type for brokers; 2 is controllers."""
+
+
+def metadata(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    for broker in message.brokers:
+        add_broker(target, frame, asked, broker.node_id, broker.rack, broker.host, broker.port)
+    add_topics(target, frame, asked, message.topics)
+
+
+def topic_partitions(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    add_topics(target, frame, asked, message.topics)
+
+
+def cluster(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    if message.endpoint_type == BROKERS:
+        for broker in message.brokers:
+            add_broker(target, frame, asked, broker.broker_id, broker.rack, broker.host, broker.port)
+
+
+def update(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    for broker in message.live_brokers:
+        if not broker.endpoints:
+            add_broker(target, frame, asked, broker.id, broker.rack, broker.v0_host or None, broker.v0_port or None)
+        for endpoint in broker.endpoints:
+            listener = endpoint.listener or None
+            add_broker(target, frame, asked, broker.id, broker.rack, endpoint.host, endpoint.port, listener)
+
+
+def registration(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    epoch = message.previous_broker_epoch if message.previous_broker_epoch >= 0 else None
+    for listener in message.listeners:
+        add_broker(
+            target,
+            frame,
+            asked,
+            message.broker_id,
+            message.rack,
+            listener.host,
+            listener.port,
+            listener.name,
+            epoch,
+        )
+
+
+def add_broker(
+    target: Target,
+    frame: Frame,
+    asked: Asked,
+    broker_id: int,
+    rack: str | None,
+    host: str | None,
+    port: int | None,
+    listener: str | None = None,
+    epoch: int | None = None,
+) -> None:
+    if "brokers" in target.wanted:
+        connection = frame.connection
+        node = target.rows.shared["node"].number((broker_id, rack, host, port, listener, epoch))
+        row = node, target.place(connection), frame.ts, connection.broker, frame.index
+        target.rows.add("brokers", asked.kind.api_name, row)
+
+
+def add_topics(target: Target, frame: Frame, asked: Asked, topics: Iterable[Any]) -> None:
+    if "partitions" not in target.wanted:
+        return
+    place, kind = target.place(frame.connection), target.kind(asked.kind)
+    rows, pack = target.rows.tables["partitions"][asked.kind.api_name], PACK["partitions"]
+    parts, leading = target.rows.shared["part"], target.rows.shared["leading"]
+    for topic in topics:
+        name, topic_id = topic.name, topic.topic_id
+        text = uuid_to_text(topic_id) if topic_id != NO_UUID else None
+        if not topic.partitions:
+            part, no_leader = parts.number((name, text, None)), leading.number((None, None))
+            layout = layout_of(target, NOWHERE)
+            rows += pack(place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index)
+        for one in topic.partitions:
+            part = parts.number((name, text, one.partition_index))
+            leader = one.leader_id if one.leader_id >= 0 else None
+            leader_number = leading.number((leader, target.state.known.racks.get(one.leader_id)))
+            epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE
+            layout = layout_of(target, one)
+            rows += pack(place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index)
+
+
+class Nowhere:
+    """What a topic without partitions has in their place."""
+
+    replica_nodes: tuple[int, ...] = ()
+    isr_nodes: tuple[int, ...] = ()
+    offline_replicas: tuple[int, ...] = ()
+
+
+NOWHERE = Nowhere()
+
+
+def layout_of(target: Target, partition: Any) -> int:
+    """The number of where a partition's replicas are, and in which racks."""
+    known = target.state.known.racks
+    replicas = tuple(partition.replica_nodes)
+    racks = tuple([known.get(replica) for replica in replicas])
+    key = replicas, racks, tuple(partition.isr_nodes), tuple(partition.offline_replicas)
+    layouts = target.rows.shared["layout"]
+    found = layouts.get(key)
+    return found if found is not None else layouts.add(key, tuple([list(column) for column in key]))
+
+
+REQUESTS: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+    UPDATE_METADATA: update,
+    BROKER_REGISTRATION: registration,
+}
+RESPONSES: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+    METADATA: metadata,
+    DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
+    DESCRIBE_CLUSTER: cluster,
+}

@@ -1,0 +1,160 @@
+"""Frames to rows: each body is read once, and gives its rows of every table that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka_rack.wire_capture.bodies import read_request, read_response
+from kafka_rack.wire_capture.frames import (
+    FETCH,
+    LENGTH_BYTES,
+    PRODUCE,
+    SHARE_FETCH,
+    Asked,
+    Connection,
+    Frame,
+    RequestKind,
+    State,
+)
+from kafka_rack.wire_capture.learning import TELLING_REQUESTS, TELLING_RESPONSES, learn
+from kafka_rack.wire_tables import cluster_rows, groups, traffic
+from kafka_rack.wire_tables.rows import NONE, PACK, UNKNOWN, Row, Rows, Target
+from kafka_rack.wire_tables.tables import TABLES
+from protocol.errors import ProtocolError
+
+RowMaker = Callable[[Target, Frame, Asked, Any], None]
+PACK_FRAME, PACK_CALL = PACK["frames"], PACK["calls"]
+NO_KIND: Row = (None, UNKNOWN, None, None)
+
+
+class Handling:
+    """What is done with the frames of one kind: where its rows go, and who makes them."""
+
+    __slots__ = ("calls", "frames", "learns", "number", "on_request", "on_response", "ways")
+
+    def __init__(self, decoder: FrameDecoder, kind: RequestKind) -> None:
+        tables = decoder.target.rows.tables
+        self.number = decoder.target.kind(kind)
+        self.frames = tables["frames"][kind.api_name]
+        self.calls = tables["calls"][kind.api_name]
+        self.on_request = decoder.on_request.get(kind.api_key)
+        self.on_response = decoder.on_response.get(kind.api_key)
+        self.learns = kind.api_key in TELLING_REQUESTS or kind.api_key in TELLING_RESPONSES
+        self.ways: dict[tuple[bool, int, int | None], int] = {}
+        """(is a request, bytes left over, version of the body) -> number."""
+
+
+class FrameDecoder:
+    """Decodes frames one after the other; ``state`` is that of their reading, ``rows`` takes what they give.
+
+    Args:
+        only: the tables that are wanted; all by default.
+    """
+
+    def __init__(self, state: State, rows: Rows, only: Iterable[str] = TABLES) -> None:
+        self.rows = rows
+        self.wanted = wanted = frozenset(only)
+        self.target = Target(rows, state, wanted)
+        self.frames_wanted, self.calls_wanted = "frames" in wanted, "calls" in wanted
+        self.on_request: dict[int, RowMaker] = {}
+        self.on_response: dict[int, RowMaker] = {}
+        if wanted & {"batches", "produces"}:
+            self.on_request[PRODUCE] = traffic.produce_request
+            self.on_response[PRODUCE] = traffic.produce_response
+        if wanted & {"batches", "fetches"}:
+            self.on_response[FETCH] = traffic.fetch_response
+            self.on_response[SHARE_FETCH] = traffic.fetch_response
+        if "memberships" in wanted:
+            self.on_request.update(groups.REQUESTS)
+            self.on_response.update(groups.RESPONSES)
+        if wanted & {"partitions", "brokers"}:
+            self.on_request.update(cluster_rows.REQUESTS)
+            self.on_response.update(cluster_rows.RESPONSES)
+        self._handling: dict[RequestKind, Handling] = {}
+        self._forgotten = rows.forgotten
+
+    def go_on(self) -> None:
+        """After the rows were cleared: let go of what the shared sets have forgotten."""
+        if self._forgotten != self.rows.forgotten:
+            self._forgotten = self.rows.forgotten
+            self._handling.clear()
+
+    def decode(self, frame: Frame) -> None:
+        """Add a frame's rows."""
+        if frame.passed_over:
+            for passed_over in frame.passed_over:
+                self.unanswered(frame.connection, passed_over)
+        if frame.index < 0:
+            return
+        self.rows.frames += 1
+        asked = frame.asked
+        if asked is None:
+            self.unknown(frame)
+            return
+        kind, is_request = asked.kind, frame.is_request
+        handling = self._handling.get(kind)
+        if handling is None:
+            handling = self._handling[kind] = Handling(self, kind)
+        maker = handling.on_request if is_request else handling.on_response
+        message = error = version = header = None
+        left_over = 0
+        if self.frames_wanted or maker is not None or handling.learns:
+            try:
+                message, left_over, version, header = (
+                    read_request(asked) if is_request else read_response(asked, frame.data)
+                )
+            except ProtocolError as fault:
+                error = str(fault)
+        if self.frames_wanted:
+            key = is_request, left_over, version
+            way = handling.ways.get(key)
+            if way is None:
+                direction = "request" if is_request else "response"
+                way = handling.ways[key] = self.rows.shared["way"].number((direction, left_over, version, header))
+            place = self.target.place(frame.connection)
+            size = len(frame.data) + LENGTH_BYTES
+            correlation_id = frame.correlation_id
+            assert correlation_id is not None
+            text = NONE if error is None else self.rows.kept("string", error)
+            handling.frames += PACK_FRAME(
+                place, handling.number, way, frame.ts, correlation_id, size, text, frame.index, frame.offset
+            )
+        if is_request:
+            asked.message = message
+        elif self.calls_wanted:
+            self.call(frame, asked, handling)
+        if message is None:
+            return
+        if handling.learns:
+            learn(kind.api_key, is_request, message, self.target.state.known)
+        if maker is not None:
+            maker(self.target, frame, asked, message)
+
+    def unknown(self, frame: Frame) -> None:
+        """The row of a frame that is too short for a header, or answers nothing that was asked."""
+        if self.frames_wanted:
+            direction = "request" if frame.is_request else "response"
+            way = self.rows.shared["way"].number((direction, 0, None, None))
+            kind = self.rows.shared["kind"].number(NO_KIND)
+            place, size = self.target.place(frame.connection), len(frame.data) + LENGTH_BYTES
+            row = place, kind, way, frame.ts, frame.correlation_id, size, frame.error, frame.index, frame.offset
+            self.rows.add("frames", UNKNOWN, row)
+
+    def call(self, frame: Frame, asked: Asked, handling: Handling) -> None:
+        handling.calls += PACK_CALL(
+            self.target.place(frame.connection),
+            handling.number,
+            asked.ts,
+            asked.correlation_id,
+            frame.ts - asked.ts,
+            len(asked.data) + LENGTH_BYTES,
+            len(frame.data) + LENGTH_BYTES,
+            asked.frame,
+            frame.index,
+        )
+
+    def unanswered(self, connection: Connection, asked: Asked) -> None:
+        """The rows of a request that will not be answered: records that were sent count all the same."""
+        if asked.kind.api_key == PRODUCE and "produces" in self.wanted:
+            traffic.produces(self.target, connection, asked, None, 0)

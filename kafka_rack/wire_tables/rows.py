@@ -1,0 +1,235 @@
+"""Rows of the tables, by API, as numbers.
+
+Most columns of a row say again what thousands of others say: whose connection it was, which API, topic or rack. Such
+columns go together in shared sets; each combination is kept once, and rows hold its number. So a row is a few 64-bit
+integers behind those of the row before it, by table and API: small enough for the processor's cache, and soon columns.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from struct import Struct
+from typing import Any
+
+import msgspec
+
+from kafka_rack.wire_capture.frames import Connection, Known, RequestKind, State
+from kafka_rack.wire_tables.tables import TABLES
+
+Row = tuple[Any, ...]
+UNKNOWN = "unknown"
+NUMBER_BYTES = 8
+NONE = -(1 << 63)
+"""No value; nothing in a capture is as low, but offsets that no broker gives."""
+MOST_SHARED = 100_000
+"""Combinations of one set, before all are forgotten."""
+
+SHARED: dict[str, tuple[str, ...]] = {
+    "place": ("capture", "conn", "broker", "broker_rack", "client_addr", "listener"),
+    "kind": ("api_key", "api_name", "api_version", "client_id"),
+    "way": ("direction", "left_over", "body_version", "header_version"),
+    "part": ("topic", "topic_id", "partition"),
+    "leading": ("leader", "leader_rack"),
+    "layout": ("replicas", "replica_racks", "isr", "offline"),
+    "form": ("side", "magic", "codec", "transactional", "control", "partial"),
+    "reader": ("client_rack", "client_rack_from", "who", "replica_id", "replica_rack", "group_id"),
+    "writer": ("client_rack", "client_rack_from", "acks"),
+    "node": ("broker_id", "rack", "host", "port", "listener", "epoch"),
+}
+"""The columns of each set."""
+
+ROWS: dict[str, tuple[str, ...]] = {
+    "frames": ("place", "kind", "way", "ts", "correlation_id", "frame_bytes", "error", "frame", "offset"),
+    "calls": (
+        *("place", "kind", "ts", "correlation_id", "latency_us", "request_bytes", "response_bytes", "frame"),
+        "response_frame",
+    ),
+    "batches": (
+        *("place", "kind", "part", "form", "ts", "records", "bytes", "key_bytes", "value_bytes", "headers"),
+        *("base_offset", "producer_id", "frame", "error"),
+    ),
+    "partitions": ("place", "kind", "part", "leading", "layout", "ts", "leader_epoch", "error_code", "frame"),
+    "memberships": (
+        *("place", "kind", "ts", "event", "protocol", "group_id", "member_id", "instance_id", "assignor"),
+        *("generation", "rack_id", "topics", "assignment", "leader", "error_code", "frame", "error"),
+    ),
+    "fetches": (
+        *("place", "kind", "reader", "part", "leading", "ts", "request_bytes", "response_bytes", "record_bytes"),
+        *("records", "redirected", "preferred_read_replica", "error_code", "frame", "first"),
+    ),
+    "produces": (
+        *("place", "kind", "writer", "part", "leading", "ts", "request_bytes", "response_bytes", "record_bytes"),
+        *("records", "redirected", "keyed", "error_code", "frame", "first"),
+    ),
+    "brokers": ("node", "place", "ts", "told_by", "frame"),
+    "problems": ("capture", "file", "offset", "reason"),
+}
+"""What a row is made of: numbers of shared sets, and columns of its own."""
+PACK = {table: Struct(f"{len(parts)}q").pack for table, parts in ROWS.items()}
+"""A row's numbers as the bytes that ``Rows.tables`` holds."""
+NUMBERS = ("long", "int", "boolean", "timestamp")
+"""Spark's types of the columns that rows hold themselves; values of others have a set for each type."""
+LOOSE = tuple(sorted({one.type for table in TABLES.values() for one in table.columns} - {*NUMBERS}))
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a column comes from: its place in the row, and of a shared set its name and the place in there."""
+
+    at: int
+    shared: str | None = None
+    inside: int = 0
+
+
+def sources() -> dict[str, list[Source]]:
+    """The sources of every table's columns."""
+    found: dict[str, list[Source]] = {}
+    for table, parts in ROWS.items():
+        types = {column.name: column.type for column in TABLES[table].columns}
+        where: dict[str, Source] = {}
+        for at, part in enumerate(parts):
+            if part not in SHARED:
+                where[part] = Source(at, None if types[part] in NUMBERS else types[part])
+            for inside, name in enumerate(SHARED.get(part, ())):
+                where.setdefault(name, Source(at, part, inside))
+        found[table] = [where[name] for name in TABLES[table].names]
+    return found
+
+
+SOURCES = sources()
+OWN: dict[str, list[str | None]] = {
+    table: [
+        next((source.shared for source in SOURCES[table] if source.at == at and part not in SHARED), None)
+        for at, part in enumerate(parts)
+    ]
+    for table, parts in ROWS.items()
+}
+"""Of each part of a row, the set that its value has to go to; None where it is a number already."""
+
+
+class Shared(dict[Hashable, int]):
+    """The combinations of one set: key -> number. ``values`` are the columns' values by number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values_by_number: list[Row] = []
+        self.arrays: list[Any] = []
+        """Kept here by who makes Arrow arrays of the values."""
+
+    def add(self, key: Hashable, values: Row) -> int:
+        """A new combination."""
+        number = self[key] = len(self.values_by_number)
+        self.values_by_number.append(values)
+        return number
+
+    def number(self, values: Row) -> int:
+        """The number of a combination that is its own key."""
+        found = self.get(values)
+        return found if found is not None else self.add(values, values)
+
+    def keep(self, value: Any) -> int:
+        """A number for a value that nobody looks up again, and that need not be hashable."""
+        self.values_by_number.append((value,))
+        return len(self.values_by_number) - 1
+
+
+def value_of(number: int, source: Source, is_flag: bool, values: list[Row] | None) -> Any:
+    """A column's value of a row."""
+    if number == NONE:
+        return None
+    return values[number][source.inside] if values is not None else bool(number) if is_flag else number
+
+
+class Rows:
+    """The rows of some frames, made as ``ROWS`` has it, with the shared sets they refer to.
+
+    ``tables``: table -> API -> the numbers of all rows, packed, row behind row. ``forgotten`` counts how often the
+    shared sets began anew.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[str, defaultdict[str, bytearray]] = {name: defaultdict(bytearray) for name in TABLES}
+        self.shared: dict[str, Shared] = {name: Shared() for name in (*SHARED, *LOOSE)}
+        self.frames = 0
+        self.forgotten = 0
+
+    def add(self, table: str, api: str, row: Row) -> None:
+        """A row with numbers, None, and values of any type in its own columns."""
+        numbers = [
+            NONE if value is None else value if where is None else self.kept(where, value)
+            for value, where in zip(row, OWN[table], strict=True)
+        ]
+        self.tables[table][api] += PACK[table](*numbers)
+
+    def kept(self, kind: str, value: Any) -> int:
+        """The number of a value of a row's own column, by the column's type."""
+        values = self.shared[kind]
+        return values.number((value,)) if kind == "string" else values.keep(value)
+
+    def count(self, table: str, api: str) -> int:
+        return len(self.tables[table][api]) // (NUMBER_BYTES * len(ROWS[table]))
+
+    def of(self, table: str) -> Iterator[Row]:
+        """Every row of a table in its columns, with its API behind it."""
+        width = len(ROWS[table])
+        columns = [
+            (source, column.type == "boolean", self.shared[source.shared].values_by_number if source.shared else None)
+            for source, column in zip(SOURCES[table], TABLES[table].columns, strict=True)
+        ]
+        for api, packed in self.tables[table].items():
+            held = memoryview(bytes(packed)).cast("q")
+            for start in range(0, len(held), width):
+                yield (
+                    *[
+                        value_of(held[start + source.at], source, is_flag, values)
+                        for source, is_flag, values in columns
+                    ],
+                    api,
+                )
+
+    def as_dicts(self, table: str) -> list[dict[str, Any]]:
+        """The same by column, for who reads them one by one."""
+        names = [*TABLES[table].names, "api"]
+        return [dict(zip(names, row, strict=True)) for row in self.of(table)]
+
+    def clear(self) -> None:
+        """Forget the rows; what they shared stays for those that come, while it is not too much."""
+        for by_api in self.tables.values():
+            for held in by_api.values():
+                held.clear()
+        for name in LOOSE:
+            self.shared[name] = Shared()
+        if any(len(self.shared[name]) > MOST_SHARED for name in SHARED):
+            self.shared.update({name: Shared() for name in SHARED})
+            self.forgotten += 1
+        self.frames = 0
+
+
+class Target(msgspec.Struct):
+    """Where the rows of a capture go: those of the ``wanted`` tables, with what is known of the cluster meanwhile."""
+
+    rows: Rows
+    state: State
+    wanted: frozenset[str]
+
+    @property
+    def known(self) -> Known:
+        return self.state.known
+
+    def place(self, connection: Connection) -> int:
+        """The number of a connection."""
+        key = connection, connection.broker  # which packets may tell later than the connection
+        places = self.rows.shared["place"]
+        found = places.get(key)
+        if found is not None:
+            return found
+        number, broker, rack = connection.number, connection.broker, connection.rack
+        return places.add(key, (self.state.capture, number, broker, rack, connection.client, connection.listener))
+
+    def kind(self, kind: RequestKind) -> int:
+        """The number of a request's kind."""
+        kinds = self.rows.shared["kind"]
+        found = kinds.get(kind)
+        if found is not None:
+            return found
+        return kinds.add(kind, (kind.api_key, kind.api_name, kind.api_version, kind.client_id))

@@ -1,0 +1,292 @@
+"""The tables: their columns in order, each with its type and what it holds. docs/tables.md is made from here.
+
+A table is a folder of Parquet files, partitioned by ``api``; that column is Spark's from the folders' names.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SCHEMA_VERSION = 1
+
+
+class Column(NamedTuple):
+    """``type`` is Spark's; timestamps are UTC with microseconds."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """A table and its columns, without ``api``."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark's schema text, ``api`` last."""
+        return ", ".join([*(f"`{column.name}` {column.type}" for column in self.columns), "`api` string"])
+
+
+CAPTURE = Column("capture", "string", "the capture: its file's name without .gz and .jsonl")
+TS = Column("ts", "timestamp", "when the frame's last byte passed")
+ANSWERED_TS = Column("ts", "timestamp", "when the request's last byte passed")
+CONN = Column("conn", "long", "the connection's number within the capture")
+BROKER = Column("broker", "int", "the broker at the other end, null where not known")
+BROKER_RACK = Column("broker_rack", "string", "that broker's rack")
+CLIENT_ADDR = Column("client_addr", "string", "the client's address, host:port")
+CLIENT_ID = Column("client_id", "string", "the request's client id")
+FRAME = Column("frame", "long", "the frame's index among those of the capture, from 0")
+REQUEST_FRAME = Column("frame", "long", "the index of the request's frame")
+TOPIC = Column("topic", "string", "name; null where only its id is known")
+TOPIC_ID = Column("topic_id", "string", "id in Kafka's text form, null where the message has none")
+PARTITION = Column("partition", "int", "number")
+WHERE = (CAPTURE, TS, CONN, BROKER, BROKER_RACK, CLIENT_ADDR)
+TRAFFIC = (
+    CLIENT_ID,
+    Column("client_rack", "string", "where the client is, null where nothing says it"),
+    Column("client_rack_from", "string", "how it is known: request, client_id or listener; null where it is not"),
+    BROKER,
+    BROKER_RACK,
+    Column("leader_rack", "string", "rack of the partition's leader as last told before"),
+    TOPIC,
+    PARTITION,
+    Column("request_bytes", "long", "this row's share of the request's frame; shares add up to the frame"),
+    Column("response_bytes", "long", "its share of the response's frame, 0 without one"),
+    Column("record_bytes", "long", "bytes of the records field"),
+    Column("records", "long", "records in it; null where they cannot be read"),
+)
+TRAFFIC_KEYS = (
+    TOPIC_ID,
+    Column("leader", "int", "the partition's leader as last told before"),
+    Column("error_code", "int", "the partition's error in the response, null without one"),
+    Column("api_version", "int", "version of the request"),
+    CONN,
+    CLIENT_ADDR,
+    REQUEST_FRAME,
+    Column("first", "boolean", "whether this is the call's first row; their number is that of the calls"),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        Table(
+            "frames",
+            "Every frame, whether its body could be read or not.",
+            (
+                *WHERE,
+                Column("direction", "string", "request or response"),
+                Column("api_key", "int", "a response has its request's; null where that is not known"),
+                Column("api_name", "string", "Kafka's name for it, unknown for a key without one"),
+                Column("api_version", "int", "version that the request asked in"),
+                Column("correlation_id", "int", "as in the header"),
+                Column("client_id", "string", "the request's, on its response too"),
+                Column("frame_bytes", "long", "the frame with its length field"),
+                Column("error", "string", "why the frame could not be read; null where it could"),
+                FRAME,
+                Column("listener", "string", "the broker's listener, where the capture names it"),
+                Column("left_over", "int", "bytes behind the end of the body, which Kafka ignores"),
+                Column("body_version", "int", "version the body was read in: 0 for a refused ApiVersions"),
+                Column("header_version", "int", "version of the header"),
+                Column("offset", "long", "where the frame stands in its file, decompressed"),
+            ),
+        ),
+        Table(
+            "calls",
+            "Requests with their responses, joined by connection and correlation id; requests without are in frames.",
+            (
+                CAPTURE,
+                ANSWERED_TS,
+                *WHERE[2:],
+                Column("api_key", "int", "number of the API"),
+                Column("api_name", "string", "its name"),
+                Column("api_version", "int", "version of the request"),
+                Column("correlation_id", "int", "of both"),
+                CLIENT_ID,
+                Column("latency_us", "long", "from the request's last byte to the response's"),
+                Column("request_bytes", "long", "the request's frame with its length field"),
+                Column("response_bytes", "long", "the response's"),
+                REQUEST_FRAME,
+                Column("response_frame", "long", "the index of the response's frame"),
+            ),
+        ),
+        Table(
+            "batches",
+            "Record batches (messages, before magic 2) in Produce requests, Fetch and ShareFetch responses.",
+            (
+                CAPTURE,
+                TS,
+                CONN,
+                Column("side", "string", "request or response"),
+                TOPIC,
+                PARTITION,
+                Column("magic", "int", "0, 1 or 2; null where it is cut off"),
+                Column("codec", "string", "none, gzip, snappy, lz4 or zstd"),
+                Column("transactional", "boolean", "part of a transaction"),
+                Column("control", "boolean", "a transaction's marker"),
+                Column("records", "long", "records in it, null where they cannot be read"),
+                Column("bytes", "long", "the whole batch; of a partial one what is there"),
+                Column("key_bytes", "long", "keys, decompressed"),
+                Column("value_bytes", "long", "values, decompressed"),
+                Column("partial", "boolean", "cut off by the end of a fetch"),
+                Column("headers", "long", "record headers"),
+                TOPIC_ID,
+                Column("base_offset", "long", "as in the batch"),
+                Column("producer_id", "long", "as in the batch, -1 without one"),
+                CLIENT_ID,
+                FRAME,
+                Column("error", "string", "why its records cannot be read"),
+            ),
+        ),
+        Table(
+            "partitions",
+            "What Metadata and DescribeTopicPartitions told whom about partitions.",
+            (
+                *WHERE,
+                CLIENT_ID,
+                TOPIC,
+                TOPIC_ID,
+                Column("partition", "int", "number; null where the topic has an error and no partitions"),
+                Column("leader", "int", "broker id, null without one"),
+                Column("leader_rack", "string", "its rack"),
+                Column("leader_epoch", "int", "as told"),
+                Column("replicas", "array<int>", "broker ids, preferred first"),
+                Column("replica_racks", "array<string>", "their racks, in the same order"),
+                Column("isr", "array<int>", "broker ids in sync"),
+                Column("offline", "array<int>", "broker ids that are offline"),
+                Column("error_code", "int", "the partition's, or the topic's"),
+                FRAME,
+            ),
+        ),
+        Table(
+            "memberships",
+            "Who is in which group: subscriptions, assignments and generations of all protocols.",
+            (
+                *WHERE,
+                CLIENT_ID,
+                Column("event", "string", "join, joined, member, assign, assigned, heartbeat, answered or leave"),
+                Column("protocol", "string", "classic, consumer, share or streams"),
+                Column("group_id", "string", "the group"),
+                Column("member_id", "string", "the member, empty while it has no id"),
+                Column("instance_id", "string", "group.instance.id of a static member"),
+                Column("assignor", "string", "name of the classic protocol or of the server's assignor"),
+                Column("generation", "int", "generation, or member epoch"),
+                Column("rack_id", "string", "the rack that the member names, null where it names none"),
+                Column("topics", "array<string>", "what it subscribes to; null where the message leaves it"),
+                Column(
+                    "assignment",
+                    "array<struct<topic:string,topic_id:string,partitions:array<int>>>",
+                    "what it has or gets; null where the message leaves it",
+                ),
+                Column("leader", "boolean", "whether the member leads its classic group"),
+                Column("error_code", "int", "the response's, null in a request"),
+                FRAME,
+                Column("error", "string", "why the embedded subscription or assignment cannot be read"),
+            ),
+        ),
+        Table(
+            "fetches",
+            "Fetches (and share fetches) by partition of the response; a call without partitions has one row.",
+            (
+                CAPTURE,
+                ANSWERED_TS,
+                *TRAFFIC,
+                Column("redirected", "boolean", "told to read from the preferred read replica"),
+                Column("who", "string", "consumer, follower or share"),
+                Column("replica_id", "int", "the follower's broker id, -1 for others"),
+                Column("replica_rack", "string", "the follower's rack"),
+                Column("preferred_read_replica", "int", "where a redirected reader is sent"),
+                Column("group_id", "string", "of a share fetch"),
+                *TRAFFIC_KEYS,
+            ),
+        ),
+        Table(
+            "produces",
+            "Produced bytes by partition of the request.",
+            (
+                CAPTURE,
+                ANSWERED_TS,
+                *TRAFFIC,
+                Column("redirected", "boolean", "refused by a broker that does not lead the partition"),
+                Column("acks", "int", "0, 1 or -1"),
+                Column("keyed", "boolean", "whether any record has a key; null where they cannot be read"),
+                *TRAFFIC_KEYS,
+            ),
+        ),
+        Table(
+            "brokers",
+            "Brokers with their racks, as UpdateMetadata, BrokerRegistration, Metadata and DescribeCluster told.",
+            (
+                CAPTURE,
+                TS,
+                CONN,
+                Column("broker_id", "int", "the broker that is described"),
+                Column("rack", "string", "its rack, null without one"),
+                Column("host", "string", "where it listens"),
+                Column("port", "int", "where it listens"),
+                Column("listener", "string", "the listener's name, null where the message has none"),
+                Column("told_by", "int", "the broker whose connection it passed on"),
+                Column("epoch", "long", "the broker epoch given with it; null where the message has none"),
+                FRAME,
+            ),
+        ),
+        Table(
+            "problems",
+            "What could not be read of the files themselves; everything around it is in the other tables.",
+            (
+                CAPTURE,
+                Column("file", "string", "path"),
+                Column("offset", "long", "byte of the file, decompressed, where it was found"),
+                Column("reason", "string", "what is wrong there"),
+            ),
+        ),
+    )
+}
+
+
+INTRODUCTION = """# Tables
+
+What `kafka-rack pipeline decode IN... --out DIR` writes: one folder a table below `DIR`, Parquet, partitioned by `api`
+(Kafka's name, as `api=Fetch`; `unknown` where none is known). Read one with `spark.read.parquet("DIR/frames")`, pandas
+or DuckDB. This page is printed by `python -m kafka_rack.wire_tables.tables`.
+
+Schema version {version}, which `DIR/schema.json` and the metadata of each file (`kafka_rack.schema`) hold; a folder of
+another version is refused. Types are Spark's. Times are UTC in microseconds.
+
+- Byte counts of frames include the four bytes of their length.
+- Rows of one frame are found again by `capture` and `frame`; of one connection by `capture` and `conn`.
+- In `fetches` and `produces` the bytes of a call are divided over its rows: each has its records' bytes and an equal
+  part of the rest, so sums over any column are right. `count_if(first)` counts calls.
+- Names and leaders are those that the capture had told before the frame: Metadata, DescribeTopicPartitions,
+  CreateTopics, UpdateMetadata. Nothing is guessed from what comes later, so a file gives the same rows in one piece,
+  in many and as a stream.
+- `produces` has rows for an unanswered request too, once that is certain: with acks=0 at once, else when a later
+  request was answered or the connection's end was recorded. `calls` and `fetches` hold answered ones.
+- `records` of `fetches` leaves out transactions' markers, which `batches` has as control batches.
+- A client's rack: `request` where the request names it (Fetch from version 11), `client_id` where the client id does
+  (`diskless_az=`, `warpstream_az=`, `ws_az=`, `automq_az=`, `zone=`), `listener` where the client came in by a
+  listener named `RACK_...`. Otherwise it is null, as it is for a fetch that names an empty rack; addresses are the
+  locality report's business.
+"""
+
+
+def markdown() -> str:
+    """docs/tables.md."""
+    parts = [INTRODUCTION.format(version=SCHEMA_VERSION).rstrip()]
+    for table in TABLES.values():
+        parts += ["", f"## {table.name}", table.meaning, "", "| column | type | holds |", "|---|---|---|"]
+        parts += [f"| {column.name} | {column.type} | {column.meaning} |" for column in table.columns]
+    return "\n".join([*parts, ""])
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(markdown())

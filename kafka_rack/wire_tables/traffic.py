@@ -1,0 +1,261 @@
+"""Rows of Produce, Fetch and ShareFetch: whose bytes went where, and what their batches hold."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from kafka_rack.byte_shares import shares
+from kafka_rack.wire_capture.bodies import asked_message
+from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHARE_FETCH, Asked, Connection, Frame
+from kafka_rack.wire_tables.record_sizes import BatchSizes, batch_sizes
+from kafka_rack.wire_tables.rows import NONE, PACK, Target
+from kafka_rack.zones import zone_in_client_id
+from protocol.error_codes import ErrorCode
+from protocol.uuids import uuid_to_text
+
+NO_UUID = bytes(16)
+RACK_LISTENER = "RACK_"
+MOVED = (int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH))
+PACK_BATCH, PACK_FETCH, PACK_PRODUCE = PACK["batches"], PACK["fetches"], PACK["produces"]
+FORM_BITS = 0x37
+"""Of a batch's attributes: codec, transactional, control."""
+Part = tuple[str | None, bytes, int | None, Any]
+"""A topic's name, its id, the number of one of its partitions and what the message has of it."""
+NO_PART: Part = (None, NO_UUID, None, None)
+
+
+def produce_request(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    """Batches as they are sent; with acks=0 the call is over too."""
+    sizes = batches(target, frame, asked, produced_parts(target, message))
+    asked.message = (message, sizes)
+    if message.acks == 0 and "produces" in target.wanted:
+        produces(target, frame.connection, asked, None, 0)
+
+
+def produce_response(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    if "produces" in target.wanted:
+        produces(target, frame.connection, asked, message, len(frame.data) + LENGTH_BYTES)
+
+
+def fetch_response(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+    parts = fetched_parts(target, message)
+    sizes = batches(target, frame, asked, parts)
+    if "fetches" in target.wanted:
+        fetches(target, frame, asked, parts, sizes)
+
+
+def produced_parts(target: Target, message: Any) -> list[Part]:
+    names = target.state.known.topics
+    return [
+        (topic.name or names.get(topic.topic_id), topic.topic_id, partition.index, partition)
+        for topic in message.topic_data
+        for partition in topic.partition_data
+    ]
+
+
+def fetched_parts(target: Target, message: Any) -> list[Part]:
+    names = target.state.known.topics
+    return [
+        (
+            getattr(topic, "topic", None) or names.get(topic.topic_id),
+            topic.topic_id,
+            partition.partition_index,
+            partition,
+        )
+        for topic in message.responses
+        for partition in topic.partitions
+    ]
+
+
+def batches(target: Target, frame: Frame, asked: Asked, parts: list[Part]) -> list[list[BatchSizes]]:
+    """Rows of every batch; gives the sizes by partition."""
+    found = [batch_sizes(part[3].records) for part in parts]
+    if "batches" not in target.wanted:
+        return found
+    api = asked.kind.api_name
+    rows = target.rows.tables["batches"][api]
+    place, kind = target.place(frame.connection), target.kind(asked.kind)
+    for part, sizes in zip(parts, found, strict=True):
+        if not sizes:
+            continue
+        part_number = part_of(target, part)
+        for one in sizes:
+            header, counts = one.header, one.counts
+            start = place, kind, part_number, form_of(target, frame.is_request, one), frame.ts
+            if header is not None and counts is not None:
+                sizes_of_it = counts.records, one.size_bytes, counts.key_bytes, counts.value_bytes, counts.headers
+                rows += PACK_BATCH(*start, *sizes_of_it, header.base_offset, header.producer_id, frame.index, NONE)
+            else:
+                offset, producer = (header.base_offset, header.producer_id) if header is not None else (None, None)
+                unread = None, one.size_bytes, None, None, None
+                target.rows.add("batches", api, (*start, *unread, offset, producer, frame.index, one.error))
+    return found
+
+
+def form_of(target: Target, is_request: bool, one: BatchSizes) -> int:
+    """The number of a batch's form."""
+    header = one.header
+    key = (
+        (is_request, header.magic, header.attributes & FORM_BITS, header.partial, one.codec)
+        if header is not None
+        else (is_request, None)
+    )
+    forms = target.rows.shared["form"]
+    found = forms.get(key)
+    if found is not None:
+        return found
+    side = "request" if is_request else "response"
+    if header is None:
+        return forms.add(key, (side, None, one.codec, None, None, False))
+    magic = header.magic if header.magic >= 0 else None
+    return forms.add(key, (side, magic, one.codec, header.is_transactional, header.is_control, header.partial))
+
+
+def part_of(target: Target, part: Part) -> int:
+    """The number of a topic's partition."""
+    key = part[:3]
+    parts = target.rows.shared["part"]
+    found = parts.get(key)
+    if found is not None:
+        return found
+    return parts.add(key, (part[0], uuid_text(part[1]), part[2]))
+
+
+def leading_of(target: Target, part: Part) -> int:
+    """The number of a partition's leader and its rack, as last told."""
+    known = target.state.known
+    name, _, number, _ = part
+    leader = known.leaders.get((name, number)) if name is not None and number is not None else None
+    return target.rows.shared["leading"].number((leader, known.racks.get(leader) if leader is not None else None))
+
+
+def produces(target: Target, connection: Connection, asked: Asked, response: Any, response_bytes: int) -> None:
+    """A row for each partition of a request; with its response if there is one."""
+    told = asked_message(asked)
+    if told is None:
+        return
+    message, sizes = told if isinstance(told, tuple) else (told, None)
+    parts = produced_parts(target, message)
+    if sizes is None:
+        sizes = [batch_sizes(part[3].records) for part in parts]
+    results: dict[tuple[str | None, bytes, int | None], Any] = {}
+    if response is not None:
+        for topic in response.responses:
+            for result in topic.partition_responses:
+                results[topic.name or None, topic.topic_id, result.index] = result
+    lengths = [len(part[3].records or b"") for part in parts] or [0]
+    request_shares = shares(asked.frame_bytes, lengths)
+    response_shares = shares(response_bytes, [0] * len(lengths))
+    writer = target.rows.shared["writer"].number((*rack_of(connection, asked, None), message.acks))
+    place, kind = target.place(connection), target.kind(asked.kind)
+    rows = target.rows.tables["produces"][asked.kind.api_name]
+    for at in range(len(lengths)):
+        part = parts[at] if parts else NO_PART
+        name, topic_id, number, partition = part
+        found = results.get((name if topic_id == NO_UUID else None, topic_id, number))
+        error = found.error_code if found is not None else NONE
+        batch = sizes[at] if partition is not None else []
+        records = total_records(batch)
+        rows += PACK_PRODUCE(
+            place,
+            kind,
+            writer,
+            part_of(target, part),
+            leading_of(target, part),
+            asked.ts,
+            request_shares[at],
+            response_shares[at],
+            lengths[at],
+            records,
+            error in MOVED,
+            any(one.counts.keyed for one in batch if one.counts) if records != NONE else NONE,
+            error,
+            asked.frame,
+            at == 0,
+        )
+
+
+def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes: list[list[BatchSizes]]) -> None:
+    """A row for each partition of a response, or one for the call."""
+    lengths = [len(part[3].records or b"") for part in parts] or [0]
+    request_shares = shares(asked.frame_bytes, [0] * len(lengths))
+    response_shares = shares(len(frame.data) + LENGTH_BYTES, lengths)
+    reader = reader_of(target, frame.connection, asked)
+    place, kind = target.place(frame.connection), target.kind(asked.kind)
+    rows = target.rows.tables["fetches"][asked.kind.api_name]
+    for at in range(len(lengths)):
+        part = parts[at] if parts else NO_PART
+        partition = part[3]
+        preferred = getattr(partition, "preferred_read_replica", -1)
+        rows += PACK_FETCH(
+            place,
+            kind,
+            reader,
+            part_of(target, part),
+            leading_of(target, part),
+            asked.ts,
+            request_shares[at],
+            response_shares[at],
+            lengths[at],
+            total_records(sizes[at]) if partition is not None else 0,
+            preferred >= 0,
+            preferred if preferred >= 0 else NONE,
+            partition.error_code if partition is not None else NONE,
+            asked.frame,
+            at == 0,
+        )
+
+
+def reader_of(target: Target, connection: Connection, asked: Asked) -> int:
+    """The number of who fetches: consumer, follower or share group, with its rack."""
+    request, kind = asked_message(asked), asked.kind
+    replica, rack_id, group_id = -1, None, None
+    if request is None:
+        pass
+    elif kind.api_key == SHARE_FETCH:
+        group_id = request.group_id
+    else:
+        replica = request.replica_id if kind.api_version < 15 else request.replica_state.replica_id
+        rack_id = request.rack_id
+    replica_rack = target.state.known.racks.get(replica) if replica >= 0 else None
+    readers = target.rows.shared["reader"]
+    key = kind, connection.listener, rack_id, replica, replica_rack, group_id
+    found = readers.get(key)
+    if found is not None:
+        return found
+    who = "share" if kind.api_key == SHARE_FETCH else "follower" if replica >= 0 else "consumer"
+    return readers.add(key, (*rack_of(connection, asked, rack_id), who, replica, replica_rack, group_id))
+
+
+def rack_of(connection: Connection, asked: Asked, requested: str | None) -> tuple[str | None, str | None]:
+    """A client's rack and how it is known."""
+    if requested:
+        return requested, "request"
+    zone = zone_of(asked.kind.client_id)
+    if zone:
+        return zone, "client_id"
+    if connection.listener and connection.listener.startswith(RACK_LISTENER):
+        return connection.listener.removeprefix(RACK_LISTENER), "listener"
+    return None, None
+
+
+@lru_cache(maxsize=10_000)
+def zone_of(client_id: str | None) -> str | None:
+    """The zone in a client id; the same few ask again and again."""
+    return zone_in_client_id(client_id)
+
+
+def total_records(sizes: list[BatchSizes]) -> int:
+    """Records in whole batches, without transactions' markers; NONE where some cannot be read."""
+    total = 0
+    for one in sizes:
+        if one.error is not None:
+            return NONE
+        if one.counts is not None and one.header is not None and not one.header.is_control:
+            total += one.counts.records
+    return total
+
+
+def uuid_text(topic_id: bytes) -> str | None:
+    return uuid_to_text(topic_id) if topic_id != NO_UUID else None

@@ -1,0 +1,176 @@
+"""``kafka-rack certify`` and ``replay``: what they refuse, what they say of programs that do nothing, how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from kafka_rack.cli import main
+from mockbroker.testing.certify.checks import CHECKS, OTHER_CHECKS
+from mockbroker.testing.certify.course import STEPS
+from mockbroker.testing.museum.bugs import BUGS
+from tests.progress import SignsOfWork, run
+
+ROOT = Path(__file__).resolve().parents[5]
+WORKER = [sys.executable, "-m", "tests.interop.clients.worker_ignoring_redirects", "--brokers", "{bootstrap}"]
+READING = [*WORKER, "--topic", "{topic}", "--rack", "{rack}"]
+
+
+def certify(*arguments: str) -> subprocess.CompletedProcess:
+    return run([sys.executable, "-m", "kafka_rack.cli", "certify", *arguments], cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "expected a program behind --"),
+        (["--racks", "a", "--", "x"], "--racks: expected two or more different names, as a,b,c, got 'a'"),
+        (["--racks", "a,a", "--", "x"], "got 'a,a'"),
+        (["--partitions", "0", "--", "x"], "--partitions: expected 1 or more, got 0"),
+        (["--for", "1", "--", "x"], "--for: expected 5 seconds or more, got 1"),
+        (["--at-least", "Z", "--", "x"], "--at-least: expected one of A, B, C, D, E, F or 0 to 100, got 'Z'"),
+        (["--at-least", "101", "--", "x"], "got '101'"),
+        (["--prices", "no-such-file", "--", "x"], "--prices no-such-file: cannot be read"),
+        (["--capture", "x.jsonl.gz", "--", "x"], "written plain"),
+        (["--topic", "a/b", "--", "x"], "a/b"),
+        (["--command-config", "no-such-file", "--", "x"], "--command-config no-such-file: No such file or directory"),
+    ],
+)
+def test_wrong_usage_is_refused_in_one_line_that_says_what_is_right(arguments, words, capsys):
+    assert main(["certify", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_program_that_is_not_there_is_named(capsys):
+    assert main(["certify", "--quiet", "--", "./no-such-worker"]) == 1
+    assert "./no-such-worker: expected a program behind --, found none of this name" in capsys.readouterr().err
+
+
+def test_a_program_that_ends_at_once_is_quoted(capsys):
+    code = "import sys; sys.exit('unknown option --borkers')"
+    assert main(["certify", "--quiet", "--", sys.executable, "-c", code]) == 1
+    said = capsys.readouterr().err
+    assert "has ended with exit code 1 before it produced or fetched anything; its last lines:" in said
+    assert "unknown option --borkers" in said
+
+
+def test_a_program_that_never_calls_is_told_what_was_expected(capsys):
+    code = "import time; time.sleep(60)"
+    assert main(["certify", "--quiet", "--for", "5", "--", sys.executable, "-c", code]) == 1
+    assert "expected the program to connect to {bootstrap} or KAFKA_BOOTSTRAP_SERVERS" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_program_finds_the_properties_that_its_brokers_ask_for(protocol, tmp_path, capsys):
+    config, seen = tmp_path / "client.properties", tmp_path / "seen.json"
+    config.write_text(
+        f"security.protocol={protocol}\nsasl.mechanism=PLAIN\nclient.id=me\n"
+        'sasl.jaas.config=x.PlainLoginModule required username="alice" password="a\\\\b";\n'
+    )
+    code = f"""
+import json, os, sys
+from kafka_rack.cli.live.client_settings import client_settings_in
+from kafka_rack.cli.live.cluster import LiveCluster
+settings = client_settings_in(sys.argv[1])
+with LiveCluster(os.environ["KAFKA_BOOTSTRAP_SERVERS"], settings=settings) as cluster:
+    topics = list(cluster.snapshot().topics)
+same = os.environ["KAFKA_COMMAND_CONFIG"] == sys.argv[1]
+open({str(seen)!r}, "w").write(json.dumps([topics, same, settings.client_id]))
+sys.exit("that is all")
+"""
+    given = ["--command-config", str(config), "--", sys.executable, "-c", code, "{config}"]
+    assert main(["certify", "--quiet", *given]) == 1
+    assert "that is all" in capsys.readouterr().err
+    assert json.loads(seen.read_text()) == [["orders"], True, "me"]
+
+
+def test_tokens_are_no_login_at_certifys_own_brokers(tmp_path, capsys):
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+        'sasl.jaas.config=x.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="alice";\n'
+    )
+    assert main(["certify", "--command-config", str(config), "--", "x"]) == 2
+    assert "expected a user and a password for PLAIN or SCRAM, got a token" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_grade_below_what_is_asked_ends_with_3_and_leaves_screen_and_junit(tmp_path):
+    junit = tmp_path / "certify.xml"
+    ran = certify("--for", "20", "--at-least", "A", "--junit", str(junit), "--", *READING)
+    assert ran.returncode == 3, ran.stderr
+    assert "does it follow the preferred replica?" in ran.stdout
+    assert re.search("expected grade A or better, got [D-F] ", ran.stderr)
+    suite = ET.parse(junit).getroot()[0]
+    assert {case.get("name") for case in suite.iter("testcase")} == {name for name, *_ in CHECKS}
+    assert int(suite.get("failures")) > 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_certify_and_every_process_that_it_started(tmp_path):
+    pids = tmp_path / "pids"
+    code = f"import os, sys\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\nos.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", code, *READING]
+    program = [sys.executable, "-m", "kafka_rack.cli", "certify", "--", *command]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # whatever the shell has ignored
+    with subprocess.Popen(program, cwd=ROOT, **pipes, **heard) as process:
+        assert process.stderr is not None
+        said = ""
+        while "the program reads" not in said:
+            said = process.stderr.readline()
+            assert said, "it ended"
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
+    assert process.returncode == 1
+    assert rest.endswith("kafka-rack certify: interrupted\n")
+    started = [int(line) for line in pids.read_text().split()]
+    assert len(started) == 3
+    signs = SignsOfWork("the end of the programs")
+    while any(Path(f"/proc/{pid}").exists() for pid in started):
+        signs.check()
+        os.sched_yield()
+
+
+def test_the_museums_bugs_are_listed_with_their_links(capsys):
+    assert main(["replay", "--list"]) == 0
+    said = capsys.readouterr().out
+    for bug in BUGS:
+        assert bug.id in said
+        assert all(link in said for link in bug.links)
+    assert main(["replay", "--list", "--client", "sarama", "--format", "json"]) == 0
+    assert {bug["client"] for bug in json.loads(capsys.readouterr().out)} == {"sarama"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "expected a bug, --client or --list"),
+        (["no-such-bug"], "got 'no-such-bug'"),
+        (["--client", "cobol"], "got 'cobol'"),
+        (["sarama-2071", "--client", "java"], "sarama-2071 is a bug of sarama, not of java"),
+    ],
+)
+def test_replay_refuses_what_there_is_not_and_says_what_there_is(arguments, words, capsys):
+    assert main(["replay", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_each_bug_asks_a_check_and_takes_steps_that_there_are():
+    checks = {name for name, *_ in (*CHECKS, *OTHER_CHECKS)}
+    for bug in BUGS:
+        assert bug.check in checks
+        assert set(bug.steps) <= {*STEPS, "reading"}
+        assert bug.bad != bug.good
+    assert len({bug.id for bug in BUGS}) == len(BUGS) >= 3
+    assert len({bug.client for bug in BUGS}) >= 2

@@ -1,0 +1,161 @@
+"""kafka-rack decode, encode and messages, as a user runs them."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from kafka_rack.cli import main
+from kafka_rack.cli.options import messages as message_input
+
+METADATA_V1 = "0000000100066576656e7473"
+FRAME = "00030001" + "00000007" + "000474657374" + METADATA_V1
+
+
+@pytest.fixture
+def kafka_rack(capsys):
+    """Run the command line; gives exit code, output and errors."""
+
+    def run(*arguments):
+        code = main(list(arguments))
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_decode_prints_kafkas_json(kafka_rack):
+    code, out, _ = kafka_rack("decode", "--message", "MetadataRequest", "--version", "1", "--hex", METADATA_V1)
+    assert (code, json.loads(out)) == (0, {"topics": [{"name": "events"}]})
+
+
+def test_decode_reads_header_and_body_of_a_frame(kafka_rack):
+    _, out, _ = kafka_rack("decode", "--frame", "request", "--hex", FRAME)
+    assert json.loads(out)["header"]["clientId"] == "test"
+    assert json.loads(out)["body"] == {"topics": [{"name": "events"}]}
+
+
+def test_decode_reads_a_response_behind_its_header(kafka_rack):
+    arguments = ["--frame", "response", "--message", "ApiVersionsResponse", "--version", "0"]
+    _, out, _ = kafka_rack("decode", *arguments, "--hex", "00000005" + "0023" + "00000000")
+    assert json.loads(out) == {"header": {"correlationId": 5}, "body": {"errorCode": 35, "apiKeys": []}}
+
+
+def test_explain_annotates_every_byte(kafka_rack):
+    code, out, _ = kafka_rack("decode", "--frame", "request", "--explain", "--hex", FRAME)
+    assert code == 0
+    shown = "".join(line[6:45] for line in out.splitlines() if not line.startswith(("Request", "Metadata")))
+    assert bytes.fromhex(shown).hex() == FRAME
+    assert "client_id 'test'" in out
+    assert "topics[0].name 'events'" in out
+
+
+def test_explain_points_at_the_broken_byte(kafka_rack):
+    code, out, err = kafka_rack("decode", "--frame", "request", "--explain", "--hex", FRAME[:-2])
+    assert code == 1
+    last = " ".join(out.splitlines()[-1].split())
+    assert last == "18 00 06 65 76 65 6e 74 topics[0].name <- broken here"
+    assert err == ("kafka-rack decode: MetadataRequest v1, byte 4, topics[0].name: length 6, but 5 bytes remain\n")
+
+
+def test_explain_colours_only_when_asked_off_a_terminal(kafka_rack):
+    arguments = ["decode", "--message", "MetadataRequest", "--version", "1", "--explain", "--hex", METADATA_V1]
+    assert "\033[" not in kafka_rack(*arguments)[1]
+    assert "\033[36m00 00 00 01" in kafka_rack(*arguments, "--color", "always")[1]
+
+
+def test_explain_shows_what_is_left_over_and_fails_unless_told_to_ignore_it(kafka_rack):
+    arguments = ["decode", "--message", "MetadataRequest", "--version", "1", "--explain", "--hex", METADATA_V1 + "ff"]
+    code, out, err = kafka_rack(*arguments)
+    assert (code, out.splitlines()[-1].split()) == (1, ["12", "ff", "left", "over"])
+    assert "1 bytes left over" in err
+    assert kafka_rack(*arguments, "--ignore-trailing")[0] == 0
+
+
+def test_decode_reads_files_and_standard_input(kafka_rack, tmp_path, monkeypatch):
+    path = tmp_path / "body.bin"
+    path.write_bytes(bytes.fromhex(METADATA_V1))
+    arguments = ["decode", "--message", "MetadataRequest", "--version", "1"]
+    from_file = kafka_rack(*arguments, str(path))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bytes.fromhex(METADATA_V1))))
+    assert kafka_rack(*arguments, "-") == from_file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["decode", "--message", "MetadatRequest", "--hex", "00"], 1, "near it are MetadataRequest"),
+        (["decode", "--message", "MetadataRequest", "--version", "99", "--hex", "00"], 1, "has versions 0-14, not 99"),
+        (["decode", "--message", "MetadataRequest", "--hex", "0g"], 2, "--hex"),
+        (["decode", "--message", "MetadataRequest"], 2, "give the bytes once"),
+        (["decode", "--hex", "00"], 2, "--message says what the bytes are"),
+        (["decode", "--message", "MetadataRequest", "no-such-file"], 1, "no-such-file: No such file"),
+        (["decode", "--message", "MetadataRequest", "--frame", "response", "--hex", "00"], 2, "goes with a response"),
+        (["encode", "--message", "MetadataRequest", "no-such-file"], 1, "no-such-file: No such file"),
+        (["messages", "Metadat0"], 1, "no message is called 'Metadat0'"),
+        (["messages", "MetadataRequest", "99"], 1, "has versions 0-14, not 99"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line(kafka_rack, arguments, code, complaint):
+    got, out, err = kafka_rack(*arguments)
+    assert (got, out, err.count("\n")) == (code, "", 1)
+    assert complaint in err
+
+
+def test_encode_undoes_decode(kafka_rack, tmp_path):
+    path = tmp_path / "request.json"
+    path.write_text('{"topics": [{"name": "events"}]}', encoding="utf-8")
+    arguments = ["encode", "--message", "MetadataRequest", "--version", "1"]
+    assert kafka_rack(*arguments, str(path)) == (0, METADATA_V1 + "\n", "")
+    framed = kafka_rack(*arguments, "--frame", "--correlation-id", "7", "--client-id", "test", str(path))
+    assert framed[1] == f"{len(FRAME) // 2:08x}{FRAME}\n"
+
+
+def test_encode_says_which_field_does_not_fit(kafka_rack, tmp_path):
+    path = tmp_path / "request.json"
+    path.write_text('{"topics": [{"name": 5}]}', encoding="utf-8")
+    code, _, err = kafka_rack("encode", "--message", "MetadataRequest", "--version", "1", str(path))
+    assert code == 1
+    assert "topics[0].name: expected a string, got 5" in err
+
+
+def test_messages_lists_all_and_finds_by_part_of_a_name(kafka_rack):
+    _, every, _ = kafka_rack("messages")
+    assert len(every.splitlines()) == 1 + 293
+    _, some, _ = kafka_rack("messages", "describetopic", "--format", "json")
+    assert [row["versions"] for row in json.loads(some)] == ["0-1", "0-1"]
+
+
+def test_messages_shows_how_two_versions_differ(kafka_rack):
+    _, out, _ = kafka_rack("messages", "MetadataRequest", "13", "14")
+    assert [line for line in out.splitlines() if line.startswith(("+r", "-r"))] == ["+rack_id: string, ignorable"]
+
+
+def test_messages_calls_a_struct_by_its_name_even_where_it_has_a_field_called_name(kafka_rack):
+    _, out, _ = kafka_rack("messages", "StreamsGroupTopologyDescriptionUpdateRequest")
+    assert "    source: TopologyNode, versions 0+" in out.splitlines()
+
+
+def test_messages_describes_fields_with_their_versions(kafka_rack):
+    _, out, _ = kafka_rack("messages", "MetadataResponse")
+    assert "  rack: string, versions 1+, nullable 1+, default None, ignorable" in out.splitlines()
+
+
+def test_decode_of_a_file_without_end_says_what_was_too_much(kafka_rack, monkeypatch):
+    monkeypatch.setattr(message_input, "MAX_BYTES", 3 << 20)
+    assert kafka_rack("decode", "--message", "MetadataRequest", "/dev/zero") == (
+        1,
+        "",
+        "kafka-rack decode: /dev/zero: expected at most 3 MiB, got more: that is no single message\n",
+    )
+
+
+def test_decode_shows_control_characters_of_names_as_escapes(kafka_rack):
+    name = "a\x1b[2J\x9b\u202e".encode()
+    body = "00000001" + len(name).to_bytes(2, "big").hex() + name.hex()
+    arguments = ["decode", "--message", "MetadataRequest", "--version", "1", "--hex", body]
+    _, out, _ = kafka_rack(*arguments)
+    assert json.loads(out)["topics"] == [{"name": "a\x1b[2J\x9b\u202e"}]
+    _, explained, _ = kafka_rack(*arguments, "--explain")
+    assert not set("\x1b\x9b\u202e") & set(out + explained)

@@ -1,0 +1,553 @@
+"""``kafka-rack serve`` as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kafka_rack.cli import UsageError, main
+from kafka_rack.cli.commands.serve import loop_factory_of
+from protocol.apis.metadata import MetadataRequest
+from tests.progress import end_of, wait_until, while_it_works
+from tests.serve_process import serve_process
+from tests.unit.mockbroker.wire_client import WireClient
+
+ROOT = Path(__file__).resolve().parents[5]
+METADATA = MetadataRequest(topics=None)
+MISSPELT = "expected the variable of an option, got another; did you mean KAFKA_RACK_BROKERS?"
+
+
+@asynccontextmanager
+async def serving(*options: str, **variables: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
+    """The process and the lines of its banner."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "kafka_rack.cli",
+        "serve",
+        *options,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+    )
+    try:
+        assert process.stdout is not None
+        lines: list[str] = []
+        async with while_it_works("the banner"):
+            while not any(line.startswith("bootstrap.servers=") for line in lines):
+                line = await process.stdout.readline()
+                assert line, (await process.communicate())[1].decode()
+                lines.append(line.decode().rstrip())
+            if "--control-port" in options or "KAFKA_RACK_CONTROL_PORT" in variables:
+                lines.append((await process.stdout.readline()).decode().rstrip())
+        yield process, lines
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def bootstrap(lines: list[str]) -> list[str]:
+    (line,) = (line for line in lines if line.startswith("bootstrap.servers="))
+    return line.removeprefix("bootstrap.servers=").split(",")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+async def test_it_serves_what_its_banner_says_and_ends_cleanly_on_a_signal(tmp_path, ending):
+    file = tmp_path / "bootstrap"
+    options = (
+        "--port",
+        "0",
+        "--brokers",
+        "4",
+        "--racks",
+        "x,y",
+        "--topic",
+        "orders:6:2",
+        "--diskless-topic",
+        "events:3",
+    )
+    async with serving(*options, "--bootstrap-file", str(file)) as (process, lines):
+        assert file.read_text().strip().split(",") == bootstrap(lines)
+        async with WireClient(bootstrap(lines)[3], client_id="diskless_az=y") as client:
+            response = await client.ask(METADATA, 12)
+        assert [(one.node_id, one.rack) for one in response.brokers] == [(0, "x"), (1, "y"), (2, "x"), (3, "y")]
+        events, orders = response.topics
+        assert (len(events.partitions), len(orders.partitions)) == (3, 6)
+        assert events.partitions[0].leader_id in (1, 3)
+        process.send_signal(ending)
+        async with while_it_works("the end after a signal"):
+            assert await process.wait() == 0
+        assert (await process.stderr.read()) == b""
+        assert not file.exists()
+
+
+async def test_the_control_api_is_where_the_banner_says():
+    async with serving("--port", "0", "--control-port", "0") as (_, lines):
+        url = lines[-1].removeprefix("control API: ")
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.post(url.replace("/cluster", "/racks/b/stop"))).json() == {"brokers": [1]}
+            assert (await http.get(url)).json()["racks"]["b"]["online"] == []
+        async with WireClient(bootstrap(lines)[0]) as client:
+            assert [one.node_id for one in (await client.ask(METADATA, 12)).brokers] == [0, 2]
+
+
+async def test_scripts_find_the_control_api_in_a_file_whose_folder_is_made(tmp_path):
+    files = {name: tmp_path / "new" / name for name in ("bootstrap", "control", "capture.jsonl")}
+    options = ["--bootstrap-file", str(files["bootstrap"]), "--control-file", str(files["control"])]
+    async with serving("--port", "0", "--control-port", "0", *options, "--capture", str(files["capture.jsonl"])) as (
+        process,
+        lines,
+    ):
+        url = lines[-1].removeprefix("control API: ")
+        assert url == f"http://{files['control'].read_text().strip()}/cluster"
+        assert files["bootstrap"].read_text().strip().split(",") == bootstrap(lines)
+        assert files["capture.jsonl"].exists()
+        process.send_signal(signal.SIGTERM)
+        async with while_it_works("serve ends"):
+            assert await process.wait() == 0
+        assert not files["control"].exists()
+
+
+async def test_variables_stand_for_options_and_the_command_line_wins():
+    variables = {
+        "KAFKA_RACK_BROKERS": "4",
+        "KAFKA_RACK_RACKS": "x,y",
+        "KAFKA_RACK_TOPIC": "orders:6:2, payments",
+        "KAFKA_RACK_SET": "num.partitions=5,default.replication.factor=3",
+        "KAFKA_RACK_CONTROL_PORT": "0",
+        "KAFKA_RACK_PORT": "tcp://10.0.0.1:9092",  # as a link to a container called kafka-rack has it
+        "KAFKA_RACK_SERVICE_HOST": "10.0.0.1",
+    }
+    async with (
+        serving("--port", "0", "--brokers", "3", **variables) as (_, lines),
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        shown = (await http.get(lines[-1].removeprefix("control API: "))).json()
+    assert [broker["rack"] for broker in shown["brokers"]] == ["x", "y", "x"]
+    assert {one["name"]: len(one["partitions"]) for one in shown["topics"]} == {"orders": 6, "payments": 5}
+    assert {one["name"]: len(one["partitions"][0]["replicas"]) for one in shown["topics"]} == {
+        "orders": 2,
+        "payments": 3,
+    }
+
+
+def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
+    with serve_process("--control-port", "0", "--quiet") as served:
+        ready = served.ready
+        assert ready.keys() == {"bootstrap_servers", "control", "control_token", "pid", "brokers", "security_dir"}
+        assert (ready["pid"], served.rest) == (served.process.pid, "")
+        assert [(one["id"], one["rack"]) for one in ready["brokers"]] == [(0, "a"), (1, "b"), (2, "c")]
+        addresses = [f"{one['host']}:{one['port']}" for one in ready["brokers"]]
+        assert ready["bootstrap_servers"] == ",".join(addresses)
+        assert httpx.get(f"{ready['control']}/healthz", trust_env=False).json() == {"status": "ok"}
+        answer = httpx.post(f"{ready['control']}/shutdown", trust_env=False)
+        assert answer.status_code == 202
+        assert end_of(served.process, "the end after POST /shutdown") == ("", "")
+        assert served.process.returncode == 0
+
+
+def test_without_a_control_port_there_is_none_to_be_told():
+    with serve_process() as served:
+        assert served.ready["control"] is None
+        served.process.send_signal(signal.SIGTERM)
+        assert end_of(served.process, "the end after SIGTERM")[1] == ""
+        assert served.process.returncode == 0
+
+
+PARENT = """
+import signal, subprocess, sys
+command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--port", "0", "--ready-fd", "1", "--end-with-parent"]
+subprocess.Popen(command)
+signal.pause()
+"""
+
+
+def test_it_ends_with_the_process_that_started_it_where_that_was_asked_for():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        ready = json.loads(parent.stdout.readline())
+        parent.kill()
+        assert parent.stdout.read() == ""  # it is closed once the orphan has ended
+    host, port = ready["brokers"][0]["host"], ready["brokers"][0]["port"]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, port))
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "words"),
+    [
+        ("KAFKA_RACK_BROKERS", "many", "KAFKA_RACK_BROKERS: expected a whole number, got 'many'"),
+        ("KAFKA_RACK_QUIET", "perhaps", "KAFKA_RACK_QUIET: expected 1 or 0, got 'perhaps'"),
+        ("KAFKA_RACK_LOOP", "trio", "KAFKA_RACK_LOOP: expected asyncio or uvloop, got 'trio'"),
+        ("KAFKA_RACK_BROKRES", "3", f"KAFKA_RACK_BROKRES: {MISSPELT}"),
+        ("KAFKA_RACK_READY_FD", "-1", "--ready-fd: expected an open file descriptor, got -1"),
+        ("KAFKA_RACK_READY_FD", "4000", "--ready-fd: expected an open file descriptor, got 4000: Bad file descriptor"),
+        ("KAFKA_RACK_CONTROL_HOST", "0.0.0.0", "--control-host needs --control-port"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_will_not_do_is_named_with_what_would_be_right(capsys, monkeypatch, variable, text, words):
+    monkeypatch.setenv(variable, text)
+    assert main(["serve"]) == 2
+    assert capsys.readouterr().err == f"kafka-rack serve: {words}\n"
+
+
+def test_the_help_names_the_variable_of_each_option(capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    shown = capsys.readouterr().out
+    options = set(re.findall(r"^  --([a-z-]+)", shown, re.MULTILINE))
+    assert len(options) > 15
+    assert set(re.findall(r"\[KAFKA_RACK_(\w+)\]", shown)) == {name.upper().replace("-", "_") for name in options}
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+async def test_it_serves_on_either_event_loop(loop):
+    async with serving("--port", "0", "--loop", loop) as (process, lines), WireClient(bootstrap(lines)[2]) as client:
+        assert len((await client.ask(METADATA, 12)).brokers) == 3
+        process.send_signal(signal.SIGTERM)
+        async with while_it_works("serve ends"):
+            assert await process.wait() == 0
+
+
+def test_uvloop_is_the_default_where_it_is_installed_and_asyncio_elsewhere(monkeypatch):
+    uvloop = pytest.importorskip("uvloop")
+    assert loop_factory_of(None) is uvloop.new_event_loop
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert loop_factory_of(None) is None
+    with pytest.raises(UsageError, match="--loop uvloop: it is not installed"):
+        loop_factory_of("uvloop")
+
+
+async def test_clients_are_told_the_advertised_host():
+    async with serving("--port", "0", "--brokers", "2", "--advertised-host", "localhost") as (_, lines):
+        assert {address.partition(":")[0] for address in bootstrap(lines)} == {"localhost"}
+        port = bootstrap(lines)[0].partition(":")[2]
+        async with WireClient(f"127.0.0.1:{port}") as client:
+            assert {one.host for one in (await client.ask(METADATA, 12)).brokers} == {"localhost"}
+
+
+async def test_a_rack_without_a_name_is_none():
+    async with serving("--port", "0", "--racks", "a,,c") as (_, lines), WireClient(bootstrap(lines)[0]) as client:
+        assert [one.rack for one in (await client.ask(METADATA, 12)).brokers] == ["a", None, "c"]
+
+
+async def test_settings_of_kafka_that_change_nothing_here_are_told():
+    options = ("--set", "num.network.threads=3", "--set", "background.threads=9", "--set", "num.partitions=2")
+    async with serving("--port", "0", *options) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        async with while_it_works("serve ends"):
+            assert await process.wait() == 0
+        said = (await process.stderr.read()).decode()
+        assert said == "kafka-rack serve: without effect here: background.threads, num.network.threads\n"
+
+
+async def test_brokers_come_out_of_properties_files(tmp_path):
+    for node, rack in ((5, "a"), (8, "b")):
+        (tmp_path / f"{node}.properties").write_text(
+            f"node.id={node}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:0\nnum.partitions=2\n"
+        )
+    configs = [word for node in (8, 5) for word in ("--config", str(tmp_path / f"{node}.properties"))]
+    async with serving(*configs) as (_, lines), WireClient(bootstrap(lines)[0]) as client:
+        wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
+        await client.ask(wanted, 12)  # creates it; the next answer shows it
+        response = await client.ask(wanted, 12)
+        assert [(one.node_id, one.rack) for one in response.brokers] == [(5, "a"), (8, "b")]
+        assert len(response.topics[0].partitions) == 2
+        async with WireClient(f"{response.brokers[1].host}:{response.brokers[1].port}") as other:
+            assert (await other.ask(METADATA, 12)).cluster_id == response.cluster_id
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+async def test_faults_of_a_file_act_from_the_start(tmp_path, suffix):
+    path = tmp_path / f"faults.{suffix}"
+    fault = {"match": {"api": "Metadata", "topic": "orders"}, "effect": {"error": "LEADER_NOT_AVAILABLE"}}
+    path.write_text(json.dumps([fault]))
+    async with (
+        serving("--port", "0", "--topic", "orders", "--faults", str(path)) as (_, lines),
+        WireClient(bootstrap(lines)[0]) as client,
+    ):
+        (topic,) = (await client.ask(METADATA, 12)).topics
+        assert (topic.name, topic.error_code) == ("orders", 5)
+
+
+def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
+    path = tmp_path / "faults.yaml"
+    path.write_text("- id: slow\n  match: {api: Fecth}\n  effect: {delay_ms: 10}\n")
+    assert main(["serve", "--port", "0", "--faults", str(path)]) == 2
+    ended = capsys.readouterr()
+    assert ended.out == ""
+    assert ended.err == (
+        f"kafka-rack serve: --faults {path}: fault 1 ('slow'): match.api: "
+        "expected an API of Kafka, as Fetch or Produce, got 'Fecth'; did you mean Fetch?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--brokers", "0"], "--brokers: expected 1 or more, got 0"),
+        (["--brokers", "many"], "argument --brokers: invalid int value: 'many'"),
+        (["--port", "65534"], "--brokers: expected at most 2, got 3: from port 65534 on, ports end at 65535"),
+        (["--port", "9200", "--brokers", "100001"], "--brokers: expected at most 56336, got 100001: from port 9200"),
+        (["--port", "0", "--brokers", "100001"], "--brokers: expected at most 65535, got 100001: from port 1 on"),
+        (["--port", "65530", "--listener-per-rack"], "expected at most 1 of 4 listeners, got 3: from port 65530"),
+        (["--port", "70000"], "--port: expected 0 to 65535, got 70000"),
+        (["--control-port", "70000"], "--control-port: expected 0 to 65535, got 70000"),
+        (["--control-file", "x"], "--control-file needs --control-port"),
+        (["--topic", "orders:x"], "topic: expected NAME[:PARTITIONS[:RF]] with numbers from 1, got 'orders:x'"),
+        (["--diskless-topic", "events:1:3"], "topic: expected NAME[:PARTITIONS] with numbers from 1, got 'events:1:3'"),
+        (["--topic", "orders:1:9"], "replication factor 9, but 3 brokers are registered"),
+        (["--topic", "a b"], "characters other than letters"),
+        (["--topic", "orders", "--diskless-topic", "orders"], "topic orders is given more than once"),
+        (["--set", "num.partitions"], "--set: expected KEY=VALUE, got 'num.partitions'"),
+        (["--set", "num.partitions=many"], "num.partitions: expected a whole number, got 'many'"),
+        (["--set", "num.partitons=2"], "unknown setting num.partitons, did you mean num.partitions?"),
+        (["--loop", "trio"], "argument --loop: invalid choice: 'trio'"),
+        (["--config", "none.properties"], "none.properties: No such file or directory"),
+        (["--config", "x", "--racks", "a"], "--racks and --config exclude each other"),
+        (["--config", "x", "--advertised-host", "a"], "--advertised-host and --config exclude each other"),
+        (["--racks", "", "--listener-per-rack"], "--listener-per-rack needs --racks"),
+        (["--racks", ",", "--listener-per-rack"], "--listener-per-rack needs --racks"),
+        (["--client-racks", "none.txt"], "none.txt: No such file or directory"),
+        (["--client-racks", "LICENSE"], "LICENSE, line 2: 'Apache License', but RACK@RANGE, RACK@client:PATTERN or"),
+        (["--faults", "none.json"], "--faults none.json: cannot be read: No such file or directory"),
+        (["--no-such"], "unrecognized arguments: --no-such"),
+        (["--read-only"], "--read-only needs --data-dir"),
+        (["--read-only", "--data-dir", "x", "--topic", "a"], "--topic and --read-only exclude each other"),
+        (
+            ["--read-only", "--data-dir", "/"],
+            "expected a Kafka broker's log directory, but there is no meta.properties",
+        ),
+        (["--fsync", "always"], "--fsync needs --data-dir"),
+        (["--data-dir", "x", "--fsync", "never"], "argument --fsync: invalid choice: 'never'"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(capsys, options, words):
+    try:
+        code = main(["serve", *options])
+    except SystemExit as ended:
+        code = ended.code
+    error = capsys.readouterr().err
+    assert code == 2
+    assert error.startswith("kafka-rack serve: ")
+    assert words in error
+    assert error.count("\n") == 1
+
+
+async def test_an_address_that_is_taken_is_one_line_and_exit_code_1():
+    async with serving("--port", "0", "--brokers", "1") as (_, lines):
+        port = bootstrap(lines)[0].rsplit(":", 1)[1]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "kafka_rack.cli", "serve", "--brokers", "1", "--port", port),
+            cwd=ROOT,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, error = await process.communicate()
+        assert process.returncode == 1
+        assert error.decode().strip() == f"kafka-rack serve: cannot listen on 127.0.0.1:{port}: Address already in use"
+
+
+def test_no_command_shows_the_help_and_an_unknown_one_is_wrong_usage(capsys):
+    assert main([]) == 2
+    assert "serve" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["nonsense"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# the token of the control API
+
+
+async def test_where_others_reach_the_control_api_a_token_is_printed_once_and_opens_it():
+    options = ("--port", "0", "--control-port", "0", "--control-host", "0.0.0.0")
+    async with serving(*options) as (process, lines):
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode().strip()
+        url, token = line.removeprefix("dashboard: ").split("/?token=")
+        assert lines[-1] == f"control API: {url}/cluster"
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.get(f"{url}/cluster")).status_code == 401
+            shown = {"authorization": f"Bearer {token}"}
+            assert (await http.get(f"{url}/cluster", headers=shown)).status_code == 200
+            assert (await http.get(f"{url}/healthz")).status_code == 200
+
+
+async def test_a_token_file_is_made_for_its_owner_alone_and_used_again_without_being_printed(tmp_path):
+    file = tmp_path / "new" / "token"
+    options = ("--port", "0", "--control-port", "0", "--control-token-file", str(file))
+    tokens = []
+    for is_first in (True, False):
+        async with serving(*options) as (process, lines):
+            tokens.append(file.read_text().strip())
+            assert file.stat().st_mode & 0o077 == 0
+            url = lines[-1].removeprefix("control API: ")
+            async with httpx.AsyncClient(trust_env=False) as http:
+                assert (await http.get(url)).status_code == 401
+                assert (await http.get(url, headers={"authorization": f"Bearer {tokens[-1]}"})).status_code == 200
+            process.send_signal(signal.SIGTERM)
+            async with while_it_works("serve ends"):
+                rest = (await process.stdout.read()).decode()
+            assert (tokens[-1] in rest) is is_first
+    assert tokens[0] == tokens[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "wrong"),
+    [
+        (["--quiet", "--control-host", "0.0.0.0"], {}, "--quiet prints no token: expected --control-token-file"),
+        ([], {"KAFKA_RACK_CONTROL_TOKEN": "short"}, "KAFKA_RACK_CONTROL_TOKEN: expected 16 to 512 visible"),
+        (["--control-token-file", "FILE"], {}, "/token: expected 16 to 512 visible ASCII characters"),
+    ],
+)
+def test_a_token_that_will_not_do_is_refused_before_anything_runs(
+    words, variables, wrong, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "token").write_text("has spaces in it, though it is long\n")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    words = [str(tmp_path / "token") if word == "FILE" else word for word in words]
+    assert main(["serve", "--port", "0", "--control-port", "0", *words]) == 2
+    error = capsys.readouterr().err
+    assert wrong in error
+    assert error.count("\n") == 1
+
+
+async def test_a_token_in_the_environment_is_asked_for_and_goes_before_a_file():
+    token = "a-token-of-some-length"
+    options = ("--port", "0", "--control-port", "0", "--control-token-file", "/nowhere/it-is-not-looked-at")
+    async with serving(*options, KAFKA_RACK_CONTROL_TOKEN=token) as (_, lines):
+        url = lines[-1].removeprefix("control API: ")
+        async with httpx.AsyncClient(trust_env=False) as http:
+            assert (await http.get(url)).status_code == 401
+            assert (await http.get(url, headers={"authorization": f"Bearer {token}"})).status_code == 200
+
+
+# what is left running
+
+
+def send_garbage(address: str, number: int) -> None:
+    """Connect, send what is no request, and wait to be cut off, so many times."""
+    host, _, port = address.rpartition(":")
+    for _ in range(number):
+        with socket.create_connection((host, int(port))) as connection, contextlib.suppress(ConnectionError):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: \x1b[2J\r\n\r\n")
+            while connection.recv(1000):
+                pass
+
+
+def brokers_shown(served) -> int:
+    response = httpx.get(f"{served.ready['control']}/cluster", trust_env=False, timeout=None)
+    return len(response.json()["brokers"])
+
+
+def test_bad_connections_do_not_stop_a_cluster_whose_standard_error_nobody_reads():
+    with serve_process("--control-port", "0", "--quiet") as served:
+        send_garbage(served.ready["bootstrap_servers"].split(",")[0], 800)
+        assert brokers_shown(served) == 3
+        served.process.send_signal(signal.SIGTERM)
+        _, errors = end_of(served.process, "the end of serve")
+    assert served.process.returncode == 0
+    first, *rest = errors.splitlines()
+    assert "closes the connection of 127.0.0.1" in first
+    assert len(rest) <= 5, errors
+    assert "\x1b" not in errors
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_without_file_descriptors_left_accepting_pauses_and_goes_on_with_few_lines(loop, tmp_path):
+    ready = tmp_path / "bootstrap"
+    script = f"ulimit -n 64; exec {sys.executable} -m kafka_rack.cli serve --port 0 --brokers 1 --racks a --quiet"
+    process = subprocess.Popen(
+        ["sh", "-c", f"{script} --loop {loop} --bootstrap-file {ready}"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    opened: list[socket.socket] = []
+    try:
+        wait_until(lambda: ready.exists() or process.poll() is not None, "kafka-rack serve")
+        host, _, port = ready.read_text().strip().rpartition(":")
+        for _ in range(150):
+            with contextlib.suppress(OSError):
+                opened.append(socket.create_connection((host, int(port))))
+        for connection in opened:
+            connection.close()
+
+        def is_served() -> bool:
+            async def ask() -> int:
+                async with WireClient(f"{host}:{port}") as client:
+                    return len((await client.ask(METADATA, 12)).brokers)
+
+            with contextlib.suppress(OSError, EOFError, asyncio.IncompleteReadError):
+                return asyncio.run(ask()) == 1
+            return False
+
+        wait_until(is_served, "a connection that is served")
+        process.send_signal(signal.SIGTERM)
+        _, errors = end_of(process, "the end of serve")
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(errors.splitlines()) <= 5, errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("closing", [">&-", "| true"])
+def test_a_standard_output_that_is_closed_ends_nothing(closing, tmp_path):
+    ready = tmp_path / "bootstrap"
+    command = (
+        f"{sys.executable} -m kafka_rack.cli serve --port 0 --bootstrap-file {ready} & echo $! >{tmp_path}/pid; wait $!"
+    )
+    process = subprocess.Popen(
+        ["sh", "-c", f"{{ {command}; echo $? >{tmp_path}/code; }} {closing}"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    wait_until(lambda: ready.exists() or (tmp_path / "code").exists(), "kafka-rack serve")
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+    _, errors = end_of(process, "the end of serve")
+    assert (tmp_path / "code").read_text().strip() == "0", errors
+    assert "Traceback" not in errors
+
+
+def test_a_cluster_leaves_the_bootstrap_file_of_another_alone(tmp_path):
+    file = tmp_path / "bootstrap"
+    with serve_process("--quiet", "--bootstrap-file", str(file)) as first:
+        with serve_process("--quiet", "--bootstrap-file", str(file)) as second:
+            first.process.send_signal(signal.SIGTERM)
+            assert end_of(first.process, "the end of serve") == ("", "")
+            assert file.read_text().strip() == second.ready["bootstrap_servers"]
+            second.process.send_signal(signal.SIGTERM)
+            assert end_of(second.process, "the end of serve") == ("", "")
+        assert not file.exists()
+
+
+@pytest.mark.parametrize("number", ["\N{SUPERSCRIPT TWO}", "9" * 5000, "-1", ""])
+def test_a_number_that_is_none_is_one_line(number, capsys):
+    assert main(["serve", "--topic", f"orders:{number}"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "expected NAME[:PARTITIONS[:RF]] with numbers from 1" in error

@@ -1,0 +1,147 @@
+"""kafka-rack pipeline availability, up to where Spark begins."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kafka_rack.cli import main
+from kafka_rack.cli.pipeline import availability as pipeline_availability
+from kafka_rack.pipeline.availability import report
+from kafka_rack.pipeline.availability.grid import points_of
+
+SMALL = ["--brokers", "6", "--partitions", "12", "--replication-factor", "3", "--failures", "1"]
+
+
+def availability(*arguments):
+    return main(["pipeline", "availability", *arguments])
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch):
+    """What is refused must be so before a session starts."""
+
+    def started(arguments):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(pipeline_availability, "spark_for", started)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "--brokers, --partitions, --replication-factor, --failures must be given, or --grid or --kafka-1736"),
+        (
+            ["--brokers", "6"],
+            "--partitions, --replication-factor, --failures must be given, or --grid or --kafka-1736",
+        ),
+        ([*SMALL, "--brokers", "six"], "--brokers: 'six', but numbers between commas or FROM-TO/STEP are due"),
+        ([*SMALL, "--brokers", "1-99999999999"], "--brokers: '1-99999999999' has more values than the 20000 points of"),
+        ([*SMALL, "--brokers", "5000"], "--brokers: 5000, but at most 2000 are taken"),
+        ([*SMALL, "--replication-factor", "101"], "--replication-factor: 101, but at most 100 are taken"),
+        ([*SMALL, "--rack-failures", "0-9999"], "--rack-failures: 2001, but at most 2000 are taken"),
+        ([*SMALL, "--brokers", "1-2000", "--partitions", "1-100"], "200000 combinations, but at most 20000 are taken"),
+        ([*SMALL, "--trials", "0"], "--trials 0, but it must be from 1 to 100000000"),
+        ([*SMALL, "--trials", "100000001"], "--trials 100000001, but it must be from 1 to 100000000"),
+        ([*SMALL, "--tasks", "0"], "--tasks 0, but it must be from 1 to 100000"),
+        ([*SMALL, "--tasks", "100001"], "--tasks 100001, but it must be from 1 to 100000"),
+        (["--grid", "nowhere.json"], "nowhere.json: "),
+        (["--grid", "nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory"),
+        (["--grid", "grid.toml", "--kafka-1736"], "--grid and --kafka-1736 are both grids: give one"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_2_before_spark_starts(tmp_path, capsys, arguments, reason):
+    assert availability(*arguments, "--out", str(tmp_path / "out")) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"kafka-rack pipeline: {reason}")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_placer_is_told_which_there_are(tmp_path, capsys):
+    assert availability(*SMALL, "--placer", "best", "--out", str(tmp_path)) == 2
+    assert "placer 'best', but it must be all or some of broker-replica, copyset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("grid.json", b"{", ", line 1 column 2: "),
+        ("grid.json", b"\xff", ": "),
+        ("grid.json", b'{"brokers": "6-"}', ": brokers: '6-', but numbers between commas"),
+        (
+            "grid.json",
+            b'{"grids": [{"brokers": 3}, {"rack": 3}]}',
+            ": grid 2: no axis 'rack': there are brokers, racks",
+        ),
+        ("grid.toml", b"brokers = ", ": "),
+        ("grid.toml", b"\xff = 3", ": is no UTF-8 text"),
+        ("grid.toml", b"brokers = 1979-05-27", ': brokers: "1979-05-27", but numbers from 0 are due'),
+        ("grid.toml", b"brokers = 6", ": partitions, replication_factor, failures must be given"),
+    ],
+)
+def test_a_bad_file_is_one_line_with_its_name(tmp_path, capsys, name, content, reason):
+    file = tmp_path / name
+    file.write_bytes(content)
+    assert availability("--grid", str(file), "--out", str(tmp_path / "out")) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"kafka-rack pipeline: {file}{reason}")
+    assert said.count("\n") == 1
+
+
+def test_output_that_would_cover_something_else_is_refused_before_spark_starts(tmp_path, capsys):
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "garden.png").write_text("")
+    assert availability(*SMALL, "--out", str(tmp_path)) == 1
+    assert "holds garden.png, which no job wrote: choose another place" in capsys.readouterr().err
+
+
+def points_given(tmp_path, *arguments):
+    parser = pipeline_availability.argparse.ArgumentParser()
+    pipeline_availability.add_arguments(parser)
+    return pipeline_availability.points_given(parser.parse_args([*arguments, "--out", str(tmp_path)]))
+
+
+def test_a_grid_in_toml_is_the_one_in_json_and_the_one_of_the_command_line(tmp_path):
+    axes = {"brokers": "6-12/3", "racks": ["none", 3], "partitions": 12, "replication_factor": 3, "failures": [1, 2]}
+    (tmp_path / "grid.json").write_text(json.dumps(axes))
+    (tmp_path / "grid.toml").write_text(
+        'brokers = "6-12/3"\nracks = ["none", 3]\npartitions = 12\nreplication_factor = 3\nfailures = [1, 2]\n'
+    )
+    said = ["--brokers", "6-12/3", "--racks", "none,3", "--partitions", "12", "--replication-factor", "3"]
+    points = points_given(tmp_path, *said, "--failures", "1,2")
+    assert points_given(tmp_path, "--grid", str(tmp_path / "grid.json")) == points
+    assert points_given(tmp_path, "--grid", str(tmp_path / "grid.toml")) == points
+    assert len(points[0]) == 12
+
+
+def test_an_axis_on_the_command_line_replaces_that_of_every_grid(tmp_path):
+    (tmp_path / "grid.toml").write_text(
+        "[[grids]]\nbrokers = [6, 9]\npartitions = 12\nreplication_factor = 3\nfailures = 1\n"
+        "[[grids]]\nbrokers = 12\npartitions = 12\nreplication_factor = 3\nfailures = 2\n"
+    )
+    points, _ = points_given(tmp_path, "--grid", str(tmp_path / "grid.toml"), "--brokers", "15")
+    assert [(point.question.brokers, point.question.failures) for point in points] == [(15, 1), (15, 2)]
+
+
+def test_many_rows_are_told_by_placer_and_skipped_ones_by_their_most_common_reason():
+    points, skipped = points_of(
+        [
+            {
+                "brokers": tuple(range(2, 32)),
+                "partitions": (12,),
+                "replication_factor": (3,),
+                "failures": (1,),
+                "placer": ("random",),
+            }
+        ]
+    )
+    from kafka_rack.availability import availability_row
+
+    rows = [availability_row(point.question) for point in points]
+    found = report.survey_of(points, rows, skipped, seed=0, trials=100)
+    said = pipeline_availability.as_text(found, "out/").splitlines()
+    assert said[0] == "29 rows, all exact"
+    assert said[3].split()[:3] == ["random", "29", "0"]
+    assert said[-2] == "1 combination skipped: replication factor 3, but it must be from 1 to the 2 brokers"

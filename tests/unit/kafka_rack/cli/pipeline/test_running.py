@@ -1,0 +1,196 @@
+"""What is around a job: signals, errors in one line, arguments that Spark would take ill. No Spark here."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from py4j.protocol import Py4JError
+
+from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.pipeline import running as pipeline_running
+from kafka_rack.cli.pipeline.running import SIGNALS, check_spark_arguments, run_on_spark, told_in_one_line
+
+
+class Spark:
+    """A session that only knows whether its jobs were cancelled, and whether it is closed."""
+
+    def __init__(self):
+        self.cancelled, self.closed = threading.Event(), False
+        self.sparkContext = SimpleNamespace(cancelAllJobs=self.cancelled.set)
+
+    @contextmanager
+    def session(self, _arguments):
+        try:
+            yield self
+        finally:
+            self.closed = True
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    monkeypatch.setattr(pipeline_running, "LOOK_SECONDS", 0.001)
+    return Spark()
+
+
+def run(spark, work):
+    with told_in_one_line("out/"):
+        return run_on_spark(spark.session, argparse.Namespace(), work)
+
+
+def test_work_gets_the_session_and_gives_its_result(spark):
+    assert run(spark, lambda given: (given is spark, spark.closed)) == (True, False)
+    assert spark.closed
+    assert not spark.cancelled.is_set()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_cancels_sparks_jobs_and_is_told_in_one_line_once_the_session_is_closed(spark, number):
+    def work(_):
+        signal.raise_signal(number)
+        assert spark.cancelled.wait(60)
+        raise Py4JError("Job 0 cancelled")
+
+    with pytest.raises(CommandError, match=r"^interrupted: nothing was written$"):
+        run(spark, work)
+    assert spark.closed
+
+
+def test_a_signal_interrupts_work_that_goes_on_without_spark(spark):
+    def work(_):
+        signal.raise_signal(signal.SIGTERM)
+        while True:
+            pass
+
+    with pytest.raises(CommandError, match=r"^interrupted: "):
+        run(spark, work)
+    assert spark.closed
+
+
+def test_work_that_was_done_when_the_signal_came_is_not_lost(spark):
+    def work(_):
+        signal.raise_signal(signal.SIGINT)
+        return "done"
+
+    assert run(spark, work) == "done"
+
+
+def test_a_signal_while_the_session_opens_waits_for_it_and_closes_it(spark, monkeypatch):
+    opened = spark.session
+
+    @contextmanager
+    def slow(arguments):
+        signal.raise_signal(signal.SIGINT)
+        with opened(arguments) as session:
+            yield session
+
+    monkeypatch.setattr(spark, "session", slow)
+
+    def work(_):
+        assert spark.cancelled.wait(60)
+        raise Py4JError("Job 0 cancelled")
+
+    with pytest.raises(CommandError, match=r"^interrupted: "):
+        run(spark, work)
+    assert spark.closed
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_before_or_after_the_session_is_told_in_one_line(number):
+    with pytest.raises(CommandError, match=r"^interrupted: nothing was written$"), told_in_one_line("out/"):
+        signal.raise_signal(number)
+
+
+def test_a_bar_that_meets_a_session_that_is_closing_is_no_end_of_the_work(spark, monkeypatch):
+    looked = threading.Event()
+
+    @contextmanager
+    def bar(_what):
+        def show(session):
+            looked.set()
+            raise AttributeError("'NoneType' object has no attribute 'statusTracker'")
+
+        yield show
+
+    monkeypatch.setattr(pipeline_running, "bar_of", bar)
+    assert run(spark, lambda _: looked.wait(60)) is True
+
+
+def test_signals_do_afterwards_what_they_did_before(spark):
+    before = [signal.getsignal(number) for number in SIGNALS]
+    run(spark, lambda _: None)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device"), "out/: No space left on device"),
+        (PermissionError(13, "Permission denied", "out/rows"), "out/rows: Permission denied"),
+        (
+            Py4JError("An error occurred\nTraceback\nMemoryError: too large\n\tat org.x"),
+            "Spark gave up (--spark-log WARN shows more): MemoryError: too large",
+        ),
+    ],
+)
+def test_errors_of_the_system_and_of_spark_are_one_line(spark, error, said):
+    def work(_):
+        raise error
+
+    with pytest.raises(CommandError) as told:
+        run(spark, work)
+    assert str(told.value) == said
+
+
+def test_errors_of_our_own_are_not_hidden(spark):
+    def work(_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(spark, work)
+
+
+GOOD = {"master": "local[*]", "driver_memory": "2g", "spark_log": "ERROR"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"master": "local"},
+        {"master": "local[4]"},
+        {"master": "local[4,2]"},
+        {"master": "local-cluster[2,1,1024]"},
+        {"master": "spark://a:7077,b:7077"},
+        {"master": "k8s://https://a:443"},
+        {"master": "yarn"},
+        {"driver_memory": "512m"},
+        {"driver_memory": "2GB"},
+        {"spark_log": "warn"},
+    ],
+)
+def test_what_spark_takes_is_taken(given):
+    check_spark_arguments(argparse.Namespace(**{**GOOD, **given}))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"master": "nonsense"},
+            "--master nonsense, but local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn",
+        ),
+        ({"master": "local[0]"}, "--master local[0], but"),
+        ({"master": "local[x]"}, "--master local[x], but"),
+        ({"driver_memory": "1x"}, "--driver-memory 1x, but a size as 512m or 2g is wanted"),
+        ({"driver_memory": "0g"}, "--driver-memory 0g, but"),
+        ({"spark_log": "loud"}, "--spark-log LOUD, but one of ALL, DEBUG, ERROR, FATAL, INFO, OFF, TRACE, WARN"),
+    ],
+)
+def test_what_spark_would_refuse_is_refused_in_one_line(given, said):
+    with pytest.raises(UsageError) as refused:
+        check_spark_arguments(argparse.Namespace(**{**GOOD, **given}))
+    assert str(refused.value).startswith(said)

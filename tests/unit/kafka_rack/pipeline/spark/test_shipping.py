@@ -1,0 +1,55 @@
+"""What is sent to workers: this package's sources, and the compiled packages that it imports there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from kafka_rack.pipeline.spark import shipping
+
+ROOT = Path(__file__).resolve().parents[5]
+OF_THE_CLUSTER = {"cryptography", "google-re2", "pyjwt", "starlette", "uvicorn", "uvloop"}
+NOT_ON_WORKERS = OF_THE_CLUSTER | {"pandas", "pyspark", "rich"}
+
+
+def required(names):
+    return {re.match(r"[\w-]+", name)[0] for name in names}
+
+
+def test_all_that_this_package_requires_is_sent_but_what_the_driver_alone_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = required([*project["dependencies"], *project["optional-dependencies"]["spark"]])
+    assert set(shipping.NEEDED) == ours - NOT_ON_WORKERS
+
+
+def test_the_package_is_sent_whole_and_without_what_python_compiled(tmp_path):
+    with ZipFile(shipping.package_zip(tmp_path / "a" / "package.zip")) as packed:
+        names = set(packed.namelist())
+    sources = {
+        path.relative_to(ROOT).as_posix() for package in shipping.PACKAGES for path in (ROOT / package).rglob("*.py")
+    }
+    assert names == sources
+
+
+def test_a_distribution_goes_with_its_compiled_files_and_without_its_tests():
+    (found,) = shipping.with_requirements(["msgspec"])
+    names = [name for name, _ in shipping.files_of(found)]
+    assert "msgspec/__init__.py" in names
+    assert any(re.fullmatch(r"msgspec/_core\..*(so|pyd)", name) for name in names)
+    assert not any(".." in name or "__pycache__" in name for name in names)
+
+
+def test_what_a_distribution_requires_goes_along_once():
+    found = shipping.with_requirements(["pandas", "numpy", "NumPy"])
+    names = [one.name.lower().replace("_", "-") for one in found]
+    assert len(set(names)) == len(names)
+    assert {"pandas", "numpy", "python-dateutil"} <= set(names)
+
+
+def test_what_is_not_installed_is_named():
+    with pytest.raises(shipping.NotInstalled, match="no-such-package is not installed here"):
+        shipping.with_requirements(["no-such-package"])

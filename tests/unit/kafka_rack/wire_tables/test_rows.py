@@ -1,0 +1,65 @@
+"""Rows as numbers: pieces, what is forgotten between them, and packets that are read once or twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_rack.pipeline.output import writing
+from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
+from kafka_rack.wire_capture import captures
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import find_files
+from kafka_rack.wire_capture.splits import Block, block_bytes_for
+from kafka_rack.wire_tables import rows
+from kafka_rack.wire_tables.reading import decode_into, decode_paths
+from kafka_rack.wire_tables.rows import Rows
+from kafka_rack.wire_tables.tables import TABLES
+from tests.fixture_data import CAPTURES
+
+LINES, PACKETS = CAPTURES / "java41-kip848.jsonl.gz", CAPTURES / "java41-range.pcap.gz"
+MB = 1 << 20
+
+
+def whole(path):
+    found = decode_paths([str(path)])
+    return {table: sorted(map(repr, found.of(table))) for table in TABLES}
+
+
+def test_pieces_after_which_all_that_was_shared_is_forgotten_give_the_same_rows(monkeypatch):
+    wanted = whole(LINES)
+    monkeypatch.setattr(rows, "MOST_SHARED", 3)
+    held = Rows()
+    found = {table: [] for table in TABLES}
+    for piece in decode_into(held, find_files([str(LINES)])[0][0], None, Options(), most_frames=20):
+        for table in TABLES:
+            found[table] += map(repr, piece.of(table))
+        piece.clear()
+    assert held.forgotten > 10
+    assert {table: sorted(lines) for table, lines in found.items()} == wanted
+
+
+def test_row_groups_of_any_size_hold_the_same_tables(monkeypatch, tmp_path):
+    def tables(most_held):
+        out = tmp_path / str(most_held)
+        monkeypatch.setattr(writing, "MOST_HELD", most_held)
+        file = find_files([str(LINES)])[0][0]
+        prepare(out)
+        written = list(write_block(Block(file, 0, file.size), Options(), out / "_temporary" / "run"))
+        put_in_place(out, "run", [(file.path, 0, file.size)], written, whole=True)
+        return {table: read_table(out, table) for table in TABLES}
+
+    assert tables(0) == tables(1 << 40)
+
+
+def test_packets_too_many_to_keep_are_read_twice_and_give_the_same_rows(monkeypatch):
+    wanted = whole(PACKETS)
+    monkeypatch.setattr(captures, "MOST_KEPT_BYTES", 1000)
+    assert whole(PACKETS) == wanted
+
+
+@pytest.mark.parametrize(
+    ("total", "cores", "wanted"),
+    [(1, 16, 16 * MB), (40 * MB, 1, 40 * MB), (40 * MB, 2, 20 * MB), (1000 * MB, 2, 128 * MB), (400 * MB, 16, 25 * MB)],
+)
+def test_blocks_are_as_large_as_keeps_the_cores_busy(total, cores, wanted):
+    assert block_bytes_for(total, cores) == wanted

@@ -1,0 +1,28 @@
+"""The tables' page and their types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
+from kafka_rack.wire_tables.reading import decode_paths
+from kafka_rack.wire_tables.tables import TABLES, markdown
+from tests.fixture_data import CAPTURES, FIXTURES
+
+
+def test_the_page_is_what_the_tables_are():
+    assert (FIXTURES.parent / "docs" / "tables.md").read_text() == markdown()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_fit_their_columns(table):
+    rows = decode_paths([str(CAPTURES / "java41-kip848.jsonl.gz")])
+    found = list(rows.of(table))
+    for api in rows.tables[table]:
+        batch = record_batch(rows, table, api, with_api=True)
+        assert batch.schema == arrow_schema(table, with_api=True)
+        mine = [row for row in found if row[-1] == api]
+        for column, number in zip(batch.columns, range(len(TABLES[table].columns)), strict=False):
+            values = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+            assert values.to_pylist() == [row[number] for row in mine]
