@@ -107,6 +107,12 @@ REASONS = {
             "as for records with keys or without",
             "perhaps",
         ),
+        Reason(
+            "fetch_not_read",
+            "whether a consumer or a follower fetched cannot be read, so neither what it costs nor what would help",
+            "none: the request is damaged, or of a version that is not known here",
+            "perhaps",
+        ),
         Reason("replication", "copies in other racks are what survives a rack's outage", "none", "no"),
         Reason(
             "cluster_work",
@@ -144,6 +150,7 @@ class Facts:
         redirected: told to read elsewhere. whole: the bytes are of a partition, not of a fetch without any.
         replica_here: an in-sync replica is in the client's rack. leader_here: so is a leader of the topic.
         keyed: some record has a key.
+        unread_fetch: a fetch of category other, which may be a consumer's or a follower's.
     """
 
     category: str
@@ -160,6 +167,7 @@ class Facts:
     replica_here: bool | None = None
     leader_here: bool | None = None
     keyed: bool | None = None
+    unread_fetch: bool = False
 
 
 class Verdict(NamedTuple):
@@ -187,6 +195,8 @@ def judge(facts: Facts) -> Verdict:
         return without_rack(facts)
     if facts.client_rack == facts.broker_rack:
         return LOCAL
+    if facts.unread_fetch:
+        return Verdict("unknown", "fetch_not_read", at_most=True)
     if facts.category == REPLICATION:
         return Verdict("cross", "replication")
     if facts.category == PRODUCE:
@@ -198,6 +208,8 @@ def judge(facts: Facts) -> Verdict:
 
 def without_rack(facts: Facts) -> Verdict:
     """Bytes of somebody whose rack is not known: for a consumer, why it did not tell."""
+    if facts.unread_fetch:
+        return Verdict("unknown", "fetch_not_read", at_most=True)
     if facts.category == REPLICATION:
         return Verdict("unknown", "broker_rack_unknown")
     if facts.category == CONSUME and not facts.share and not facts.diskless:

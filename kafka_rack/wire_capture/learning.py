@@ -38,7 +38,7 @@ def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
         if api_key == UPDATE_METADATA:
             learn_update(message, known)
         elif api_key == BROKER_REGISTRATION:
-            known.racks[message.broker_id] = message.rack
+            learn_rack(message.broker_id, message.rack, known)
             for listener in message.listeners:
                 known.endpoints[listener.host, listener.port] = message.broker_id
         return
@@ -60,9 +60,14 @@ def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
 def learn_broker(broker_id: int, broker: Any, known: Known) -> None:
     if broker_id < 0:
         return
-    if broker.rack is not None or broker_id not in known.racks:  # Metadata v0 knows no racks
-        known.racks[broker_id] = broker.rack
+    learn_rack(broker_id, broker.rack, known)
     known.endpoints[broker.host, broker.port] = broker_id
+
+
+def learn_rack(broker_id: int, rack: str | None, known: Known) -> None:
+    """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
+    if rack is not None or broker_id not in known.racks:
+        known.racks[broker_id] = rack
 
 
 def learn_topics(topics: Any, known: Known) -> None:
@@ -77,8 +82,7 @@ def learn_topics(topics: Any, known: Known) -> None:
 
 def learn_update(message: Any, known: Known) -> None:
     for broker in message.live_brokers:
-        if broker.rack is not None or broker.id not in known.racks:
-            known.racks[broker.id] = broker.rack
+        learn_rack(broker.id, broker.rack, known)
         for endpoint in broker.endpoints:
             known.endpoints[endpoint.host, endpoint.port] = broker.id
     for partition in message.ungrouped_partition_states:

@@ -67,8 +67,10 @@ def add_broker(
     listener: str | None = None,
     epoch: int | None = None,
 ) -> None:
+    """A broker's row. A message that names no rack, as brokers before 0.10 send it, takes back none named before."""
     if "brokers" in target.wanted:
         connection = frame.connection
+        rack = rack if rack is not None else target.known.racks.get(broker_id)
         node = target.rows.shared["node"].number((broker_id, rack, host, port, listener, epoch))
         row = node, target.place(connection), frame.ts, connection.broker, frame.index
         target.rows.add("brokers", asked.kind.api_name, row)

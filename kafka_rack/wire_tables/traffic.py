@@ -208,23 +208,27 @@ def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes
 
 
 def reader_of(target: Target, connection: Connection, asked: Asked) -> int:
-    """The number of who fetches: consumer, follower or share group, with its rack."""
+    """The number of who fetches: consumer, follower, share group or, of an unreadable request, None; with its rack."""
     request, kind = asked_message(asked), asked.kind
-    replica, rack_id, group_id = -1, None, None
-    if request is None:
-        pass
-    elif kind.api_key == SHARE_FETCH:
-        group_id = request.group_id
+    replica: int | None = -1
+    rack_id = group_id = None
+    if kind.api_key == SHARE_FETCH:
+        group_id = request.group_id if request is not None else None
+    elif request is None:  # a consumer's or a follower's
+        replica = None
     else:
         replica = request.replica_id if kind.api_version < 15 else request.replica_state.replica_id
         rack_id = request.rack_id
-    replica_rack = target.state.known.racks.get(replica) if replica >= 0 else None
+    is_follower = replica is not None and replica >= 0
+    replica_rack = target.state.known.racks.get(replica) if replica is not None and is_follower else None
     readers = target.rows.shared["reader"]
     key = kind, connection.listener, rack_id, replica, replica_rack, group_id
     found = readers.get(key)
     if found is not None:
         return found
-    who = "share" if kind.api_key == SHARE_FETCH else "follower" if replica >= 0 else "consumer"
+    who: str | None = "share" if kind.api_key == SHARE_FETCH else "follower" if is_follower else "consumer"
+    if replica is None:
+        who = None
     return readers.add(key, (*rack_of(connection, asked, rack_id), who, replica, replica_rack, group_id))
 
 

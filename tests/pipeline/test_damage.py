@@ -142,10 +142,21 @@ def test_input_that_is_not_there_is_wrong_usage(decode, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_only_an_input_of_which_nothing_was_read_fails(decode, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "trace.jsonl").write_bytes(TXN)
+    (tmp_path / "folder" / "torn.jsonl").write_bytes(b"no frame\n")
+    assert decode(tmp_path / "folder", "--out", tmp_path / "out")[::2] == (0, "")
+    both = decode(tmp_path / "folder", tmp_path / "folder" / "torn.jsonl", "--out", tmp_path / "out")
+    assert (both[0], both[2].count("\n"), "torn.jsonl: not one frame" in both[2]) == (1, 1, True)
+    assert both[1]["tables"]["frames"] == frames_in(TXN)
+
+
 def test_a_file_that_was_named_and_is_no_capture_is_a_problem(decode, tmp_path):
     (tmp_path / "notes.txt").write_text("no capture")
     code, summary, said = decode(tmp_path / "notes.txt", "--out", tmp_path / "out")
-    assert (code, summary["tables"], said) == (0, {"problems": 1}, "")
+    assert (code, summary["tables"]) == (1, {"problems": 1})
+    assert said == f"kafka-rack pipeline decode: {tmp_path / 'notes.txt'}: not one frame could be read\n"
     (row,) = read_table(tmp_path / "out", "problems")
     assert (row["file"], row["reason"]) == (
         str(tmp_path / "notes.txt"),

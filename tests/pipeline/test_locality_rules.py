@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from decimal import Decimal
 from gzip import decompress
@@ -101,6 +102,35 @@ def test_followers_fetches_are_replication_answered_or_not(written, measured):
     racks = {row["client_rack"] for row in rows if row["category"] == "replication"}
     assert racks == {"az-b", "az-c"}
     assert {row["locality"] for row in rows if row["category"] == "replication"} == {"cross"}
+
+
+def test_a_fetch_that_cannot_be_read_is_nobodys_but_a_followers_where_that_is_known(written, measured):
+    """Its request is cut off behind the header; the answer, with its records, is whole."""
+    written.metadata(written.open(0), 0, "orders", [0], in_sync=[0])
+    follower, quiet = written.open(0, host_in(1)), written.open(0, host_in(2))
+    for conn, client_id in ((follower, "broker-1-fetcher-0"), (quiet, "somebody")):
+        begun = len(written.lines)
+        written.fetch(conn, SECOND, client_id, "orders", 0, batch_of(500), rack="az-c")
+        asked = written.lines[begun]
+        cut = base64.b64decode(asked["data"])[: 10 + len(client_id) + 6]
+        asked.update(n=len(cut), data=base64.b64encode(cut).decode())
+    rows = [row for row in measured() if row["api"] == "Fetch"]
+    found = {row["client_id"]: (row["category"], row["locality"], row["reason"]) for row in rows}
+    assert found == {
+        "broker-1-fetcher-0": ("replication", "cross", "replication"),
+        "somebody": ("other", "unknown", "fetch_not_read"),
+    }
+    assert {row["client_id"]: row["record_bytes"] for row in rows} == {"broker-1-fetcher-0": 500, "somebody": 500}
+    (unknown,) = [row for row in rows if row["client_id"] == "somebody"]
+    assert (unknown["cost"], unknown["possible_cost"] > 0) == (0, True)
+
+
+def test_racks_that_the_capture_names_outlast_metadata_that_knows_none(written, measured):
+    """Brokers that speak as 0.9 did name no racks; only broker 0 is ever connected to."""
+    written.metadata(written.open(0), 0, "orders", [0], in_sync=[0, 1], racks=(None, None, None))
+    written.fetch(written.open(0, host_in(1)), SECOND, "reader", "orders", 0, batch_of(500), rack="az-b")
+    (row,) = [row for row in measured() if row["category"] == "consume"]
+    assert (row["broker_rack"], row["reason"], row["saves_bytes"] > 0) == ("az-a", "not_redirected", True)
 
 
 def test_what_a_client_names_once_holds_for_its_other_connections(written, measured):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,15 @@ class Written:
         return path
 
     def metadata(
-        self, conn: int, at: int, topic: str, leaders: list[int], *, in_sync: list[int], client_id: str = "admin"
+        self,
+        conn: int,
+        at: int,
+        topic: str,
+        leaders: list[int],
+        *,
+        in_sync: list[int],
+        client_id: str = "admin",
+        racks: Sequence[str | None] = RACKS,
     ) -> None:
         """What a broker tells: a topic's leaders, three replicas of each partition, and those of them in sync."""
         partitions = [
@@ -89,7 +98,7 @@ class Written:
         ]
         brokers = [
             MetadataResponse.Broker(node_id=broker, host=f"b{broker}", port=9092, rack=rack)
-            for broker, rack in enumerate(RACKS)
+            for broker, rack in enumerate(racks)
         ]
         told = MetadataResponse.Topic(error_code=0, name=topic, partitions=partitions)
         response = MetadataResponse(brokers=brokers, topics=[told])

@@ -1,7 +1,8 @@
 """Decode captures into tables: Parquet below --out, partitioned by API; docs/tables.md has the columns.
 
 IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng, plain or gzip.
-Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`.
+Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`; exit code 1 when
+that is all of an input.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import DONE, CommandError
+from kafka_rack.cli import DONE, FAILED, CommandError
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.captures import (
     add_capture_arguments,
@@ -66,7 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
         except SchemaMismatch as error:
             raise CommandError(str(error)) from None
     sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
-    return DONE
+    unread = summary.unread(arguments.inputs)
+    for given in unread:
+        sys.stderr.write(f"kafka-rack pipeline decode: {given}: not one frame could be read\n")
+    return FAILED if unread else DONE
 
 
 def follow(spark: Any, arguments: argparse.Namespace) -> None:

@@ -36,7 +36,10 @@ TASKS_PER_CORE = 3
 
 
 class Summary(msgspec.Struct):
-    """What a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970."""
+    """What a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970.
+
+    ``frames_by_file``: how many frames were read of each file; one that is no capture has none.
+    """
 
     out: str
     files: int = 0
@@ -45,6 +48,23 @@ class Summary(msgspec.Struct):
     frames: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     first_ts: int | None = None
     last_ts: int | None = None
+    frames_by_file: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def unread(self, inputs: Iterable[str]) -> list[str]:
+        """Inputs, files or folders, of which there is no frame. ``x`` is read in the place of ``x.gz`` beside it."""
+        read = [Path(path.removesuffix(".gz")) for path, frames in self.frames_by_file.items() if frames]
+        wanted = {given: Path(str(Path(given).resolve()).removesuffix(".gz")) for given in inputs}
+        return [given for given, path in wanted.items() if not any(one.is_relative_to(path) for one in read)]
+
+    def count_files(self, rows: Iterable[Written]) -> None:
+        """Note the frames of each file; behind what was written of a block stands the block itself."""
+        frames = 0
+        for row in rows:
+            if row.table == "frames":
+                frames += row.rows
+            elif not row.table:
+                self.frames_by_file[row.path] = self.frames_by_file.get(row.path, 0) + frames
+                frames = 0
 
     def add(self, written: Sequence[Written]) -> None:
         for one in written:
@@ -105,6 +125,7 @@ def write_blocks(
     summary.files += len({path for path, _, _ in ranges})
     summary.blocks += len(ranges)
     summary.add(written)
+    summary.count_files(rows)
 
 
 def decode(

@@ -31,7 +31,7 @@ class Fact(NamedTuple):
     """What bytes have in common. ``said`` is the rack that the client named, or the follower's; ``said_in`` is where.
 
     ``elsewhere`` is what the same client, by id and address, named on other connections. ``whole``: of a partition, not
-    of a fetch without any.
+    of a fetch without any. ``unread_fetch``: a consumer's or a follower's, which its request does not tell.
     """
 
     category: str
@@ -55,6 +55,7 @@ class Fact(NamedTuple):
     diskless: bool = False
     racks_in_sync: frozenset[str] | None = None
     leader_racks: frozenset[str] | None = None
+    unread_fetch: bool = False
 
 
 class Amount(NamedTuple):
@@ -159,15 +160,20 @@ def of_topic(row: Mapping[str, Any], told: Told) -> dict[str, Any]:
 
 def fetched(row: Mapping[str, Any], told: Told) -> Fact:
     whole = row["partition"] is not None
-    if row["who"] == "follower":
-        return Fact(REPLICATION, **follower(row, told, row["replica_id"]), **of_topic(row, told), whole=whole)
     known = common(row, told)
     client = (known["client_id"] or "", known["client_host"] or "")
+    replica = row["replica_id"] if row["who"] == "follower" else None
+    if row["who"] is None:
+        replica = told.follower(row["conn"], client)
+    if replica is not None:
+        return Fact(REPLICATION, **follower(row, told, replica), **of_topic(row, told), whole=whole)
     share = row["who"] == "share"
     group = row["group_id"] or told.groups.get(client)
     said, said_in = said_of(row, told)
     if said is None and share and (said := told.member_racks.get((*client, group or ""))) is not None:
         said_in = "membership"
+    if row["who"] is None:
+        return Fact(OTHER, **known, **of_topic(row, told), said=said, said_in=said_in, unread_fetch=True)
     return Fact(
         CONSUME, **known, **of_topic(row, told), group_id=group, said=said, said_in=said_in, share=share, whole=whole
     )

@@ -198,4 +198,5 @@ def facts_of(fact: Fact, place: Place, broker_rack: str | None, cluster: frozens
         replica_here=place.rack in in_sync if in_sync else None,
         leader_here=place.rack in leaders if leaders else None,
         keyed=fact.keyed,
+        unread_fetch=fact.unread_fetch,
     )
