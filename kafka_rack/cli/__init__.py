@@ -1,22 +1,26 @@
 """The ``kafka-rack`` command: one module a subcommand, each loaded only when it runs.
 
-Exit codes: 0 done, 1 the work failed, 2 wrong usage. Errors are one line on stderr.
+Exit codes: 0 done, 1 the work failed, 2 wrong usage, 3 done and something was found, 130 interrupted. Errors are one
+line on stderr.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
-from typing import Any, NoReturn
+from typing import Any
 
+from kafka_rack.cli.parser import WRONG_USAGE, HelpFormatter, Parser, did_you_mean
 from kafka_rack.printable import PrintableOutput, printable
 
-DONE, FAILED, WRONG_USAGE = 0, 1, 2
+DONE, FAILED, FINDINGS, INTERRUPTED = 0, 1, 3, 130
+"""With WRONG_USAGE, which is 2, what every subcommand ends with; FINDINGS: it did its work, and what it looked for or
+judges is there, or does not hold."""
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 something was found, 130 interrupted."
 
 # Subcommand -> what it does, in the words of the help. Its module in ``commands`` has this name, with `_` for `-`, and
 # gives ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
@@ -62,20 +66,13 @@ class UsageError(Exception):
 class CommandError(Exception):
     """Work that failed for a reason that can be told in one line."""
 
-
-class HelpFormatter(argparse.RawTextHelpFormatter):
-    """As wide as the terminal. argparse would ask shutil, and load it and its compressors with each command."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=terminal_columns() - 2)
+    exit_code = FAILED
 
 
-class Parser(argparse.ArgumentParser):
-    """Reports wrong usage in one line, exit code 2."""
+class InterruptedWork(CommandError):
+    """Work that Ctrl-C or SIGTERM has ended, and what became of it in one line."""
 
-    def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
-        raise SystemExit(WRONG_USAGE)
+    exit_code = INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,7 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = next((word for word in given if not word.startswith("-")), None)
     if name in COMMANDS and given[0] == name and available(name):
         return run(name, given[1:])
-    top = Parser(prog="kafka-rack", description="A laboratory for Kafka's rack awareness.")
+    if name is not None and given[0] == name:
+        sys.stderr.write(
+            f"kafka-rack: there is no command {name!r}{did_you_mean(name, COMMANDS)} (see kafka-rack --help)\n"
+        )
+        return WRONG_USAGE
+    top = Parser(prog="kafka-rack", description="A laboratory for Kafka's rack awareness.", epilog=EXIT_CODES)
     top.add_argument("--version", action="version", version=version())
     commands = top.add_subparsers(metavar="COMMAND", title="commands")
     for command, meaning in COMMANDS.items():
@@ -100,12 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(name: str, given: Sequence[str]) -> int:
     """Run one subcommand."""
-    module = import_module(module_name(name))
-    parser = Parser(prog=f"kafka-rack {name}", description=module.__doc__, formatter_class=HelpFormatter)
-    module.add_arguments(parser)
     printed: Any = sys.stdout if sys.stdout is not None else NoOutput()
     try:
-        arguments = parser.parse_args(given)
+        module = import_module(module_name(name))
+        arguments = parser_for(name, module).parse_args(given)
         sys.stdout = printed if name in PAINTING else PrintableOutput(printed)
         return int(module.run(arguments))
     except UsageError as error:
@@ -113,14 +113,27 @@ def run(name: str, given: Sequence[str]) -> int:
         return WRONG_USAGE
     except CommandError as error:
         sys.stderr.write(f"kafka-rack {name}: {printable(str(error))}\n")
-        return FAILED
+        return error.exit_code
     except BrokenPipeError:
         return FAILED
     except KeyboardInterrupt:
         sys.stderr.write(f"kafka-rack {name}: interrupted\n")
-        return FAILED
+        return INTERRUPTED
     finally:
         sys.stdout = printed
+
+
+def parser_for(name: str, module: Any) -> Parser:
+    """The parser of one subcommand."""
+    says_exit_codes = "Exit codes: " in module.__doc__
+    parser = Parser(
+        prog=f"kafka-rack {name}",
+        description=module.__doc__,
+        epilog=None if says_exit_codes else EXIT_CODES,
+        formatter_class=HelpFormatter,
+    )
+    module.add_arguments(parser)
+    return parser
 
 
 def open_standard_streams() -> None:
@@ -130,17 +143,6 @@ def open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-
-
-def terminal_columns() -> int:
-    """The columns of the terminal, or as many as COLUMNS says; 80 where there is none."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given) > 0:
-        return int(given)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (OSError, ValueError, AttributeError):
-        return 80
 
 
 def available(name: str) -> bool:

@@ -222,7 +222,7 @@ class Lent:
 
 
 @pytest.mark.usefixtures("one_session")
-def test_the_command_ends_with_1_when_it_finds_anything_and_0_when_not(
+def test_the_command_ends_with_1_where_it_cannot_read_with_3_where_it_finds_something_and_with_0_where_not(
     fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["pipeline", "audit", "--out", str(tmp_path)]
@@ -230,6 +230,8 @@ def test_the_command_ends_with_1_when_it_finds_anything_and_0_when_not(
     said = capsys.readouterr().out
     assert said.startswith("40 clusters, ")
     assert "2 places could not be read:" in said
+    assert main([*given, str(fleet / "by-hand" / "sick.json")]) == 3
+    capsys.readouterr()
     assert main([*given, str(fleet / "by-hand" / "fine.json"), "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["clusters"], told["clusters_with_findings"], told["partitions"]) == (1, 0, 6)

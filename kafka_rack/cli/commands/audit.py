@@ -1,4 +1,4 @@
-"""Find what is wrong with a cluster's racks, live or in a file; exit code 1 when there is anything.
+"""Find what is wrong with a cluster's racks, live or in a file; exit code 3 when there is anything.
 
 Copies that share a rack while another has none, more replicas than racks, partitions that one failed rack makes
 unwritable or takes altogether, uneven racks and skew, missing racks, and rack names that almost match.
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding, audit
-from kafka_rack.cli import DONE, FAILED, UsageError
+from kafka_rack.cli import DONE, FINDINGS, UsageError
 from kafka_rack.cli.options.layout import (
     add_layout_arguments,
     add_output_arguments,
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, f"{found.partitions} partitions by rack")
     print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
-    return FAILED if findings else DONE
+    return FINDINGS if findings else DONE
 
 
 def audit_json(found: Audit, findings: Sequence[Finding]) -> str:

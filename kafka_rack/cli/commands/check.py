@@ -3,7 +3,7 @@
 CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or pcapng, plain
 or gzip. Files that go on from each other are one recording, each recording is a history of its own; with --together all
 files are one, say one from each broker. Of each anomaly it says whether Kafka permits it, and why; docs/consistency.md
-has what each means and what the wire cannot prove. Exit code 1 when something was found that Kafka does not permit.
+has what each means and what the wire cannot prove. Exit code 3 when something was found that Kafka does not permit.
 
 Examples:
   kafka-rack check trace.jsonl
@@ -22,7 +22,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.options.whole_numbers import whole_number
 from kafka_rack.printable import printable
 
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"kafka-rack check: and {len(one.problems) - MAX_PROBLEMS} more in {one.name}\n")
     is_consistent = all(one.report.is_consistent for one in checked)
     print(as_json(checked, is_consistent=is_consistent) if arguments.format == "json" else as_text(checked))
-    return DONE if is_consistent else FAILED
+    return DONE if is_consistent else FINDINGS
 
 
 def settings_of_topic(arguments: argparse.Namespace, settings: HistorySettings, label: str) -> HistorySettings:

@@ -9,6 +9,9 @@ import argparse
 from importlib import import_module
 from importlib.util import find_spec
 
+from kafka_rack.cli import EXIT_CODES
+from kafka_rack.cli.parser import HelpFormatter
+
 # Job -> what it does. Its module is kafka_rack.cli.pipeline.<job> with ``add_arguments(parser)`` and
 # ``run(arguments) -> exit code``, as a subcommand's.
 JOBS = {
@@ -27,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             continue
         module = import_module(module_name(job))
         one = jobs.add_parser(
-            job, help=meaning, description=module.__doc__, formatter_class=argparse.RawTextHelpFormatter
+            job, help=meaning, description=module.__doc__, epilog=EXIT_CODES, formatter_class=HelpFormatter
         )
         module.add_arguments(one)
 

@@ -8,7 +8,7 @@ else.
 Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BOOTSTRAP_SERVER. What the command line
 says wins.
 
-Exit codes: 0 ended as asked, 1 the real cluster does not answer, or a port is taken, 2 wrong usage.
+Exit codes: 0 ended as asked, by a signal too, 1 the real cluster does not answer, or a port is taken, 2 wrong usage.
 """
 
 from __future__ import annotations

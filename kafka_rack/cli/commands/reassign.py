@@ -4,15 +4,16 @@
 partition placed anew. --repair moves as few replicas as can be until no partition has two copies in a rack while
 another rack has none; leaders stay. Both print the plan of now, which takes everything back.
 
---execute, --verify and --cancel do what Kafka's tool does with the same files. With --throttle, run --verify for as
-long as it exits with 3: once it does not, nothing moves any more and the throttles are gone.
+--execute, --verify and --cancel do what Kafka's tool does with the same files. --verify exits with 3 while anything
+moves or is elsewhere than the plan has it; with --wait it looks again until nothing moves any more. Once it says that
+all is done, the throttles are gone.
 
 Examples:
   kafka-rack reassign --generate --bootstrap-server localhost:9092 --topic orders --broker-list 0,1,2,3
   kafka-rack reassign --repair --layout cluster.json --output plan.json --rollback back.json --plot plan.svg
   kafka-rack reassign --execute --bootstrap-server localhost:9092 --reassignment-json-file plan.json
   kafka-rack reassign --execute --throttle 50000000 --bootstrap-server localhost:9092 --reassignment-json-file plan.json
-  kafka-rack reassign --verify --bootstrap-server localhost:9092 --reassignment-json-file plan.json
+  kafka-rack reassign --verify --wait 3600 --bootstrap-server localhost:9092 --reassignment-json-file plan.json
   kafka-rack reassign --cancel --bootstrap-server localhost:9092 --reassignment-json-file plan.json
   kafka-rack reassign --list --bootstrap-server localhost:9092
 """
@@ -48,6 +49,7 @@ from kafka_rack.reassignment import Entry, Repair, current_plan_of, entries_of, 
 
 PROPOSED = "Proposed partition reassignment configuration"
 """The heading of Kafka's own tool."""
+MAX_WAIT_S = 7 * 86_400
 HIGHEST_RATE = 2**63 - 1
 ON_LIVE_CLUSTERS = {"execute": execute, "verify": verify, "cancel": cancel, "list": list_moves}
 
@@ -87,6 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="of --execute: a second that each broker may send and receive for these moves; no limit unless given",
     )
+    parser.add_argument(
+        "--wait",
+        type=whole_number(MAX_WAIT_S, least=0),
+        metavar="SECONDS",
+        help="of --verify: look again until nothing moves any more, at most so long; default: look once",
+    )
     parser.add_argument("--preserve-throttles", action="store_true", help="of --verify and --cancel: let throttles be")
     parser.add_argument("--output", metavar="FILE", help="write the proposed plan, for --execute or Kafka's own tool")
     parser.add_argument("--rollback", metavar="FILE", help="write the plan of now, which takes everything back")
@@ -124,6 +132,7 @@ def check(arguments: argparse.Namespace) -> None:
         "rollback": ("generate", "repair", "execute"),
         "reassignment_json_file": ("execute", "verify", "cancel"),
         "throttle": ("execute",),
+        "wait": ("verify",),
         "preserve_throttles": ("verify", "cancel"),
     }
     for option, works in belongs.items():

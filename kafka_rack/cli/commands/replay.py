@@ -5,7 +5,7 @@
 
 The client is fetched by name from its registry (Go proxy, Maven Central, PyPI), once, into a folder below
 XDG_CACHE_HOME; Go, or Java with Maven, builds it. Then it reads in three racks of a cluster here, and what is seen on
-the wire is judged as `kafka-rack certify` does. Exit code 0: both versions did as recorded; 1: one did not.
+the wire is judged as `kafka-rack certify` does. Exit code 0: both versions did as recorded; 3: one did not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 
 if TYPE_CHECKING:
     from mockbroker.testing.museum.bugs import Bug
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(story(bug, replays))
     if arguments.format == "json":
         print(json.dumps(results, indent=2))
-    return DONE if all(one["as_recorded"] for bug in results for one in bug["replays"]) else FAILED
+    return DONE if all(one["as_recorded"] for bug in results for one in bug["replays"]) else FINDINGS
 
 
 def chosen(arguments: argparse.Namespace) -> list[Bug]:

@@ -5,7 +5,7 @@ Broker i has node id i, listens on port + i and is in rack i modulo the list of 
 Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BROKERS, KAFKA_RACK_CONTROL_PORT. Where an
 option may be repeated its variable takes commas: KAFKA_RACK_TOPIC=orders:6,payments. What the command line says wins.
 
-Exit codes: 0 ended as asked, 1 the cluster could not run (a port that is taken), 2 wrong usage.
+Exit codes: 0 ended as asked, by a signal too, 1 the cluster could not run (a port that is taken), 2 wrong usage.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each seed draws producers, consumers, share groups, transactional pipelines and admins, and a storm: brokers and racks
 that stop and crash, links that are cut or slow, errors, frozen clients, restarts of everything. Then all is mended.
 Afterwards nobody may be stuck, and clients may have seen nothing that Kafka does not permit. The same seed does the
-same each time; of one that fails the command is printed that does it again, made small first. Exit code 1 when a seed
+same each time; of one that fails the command is printed that does it again, made small first. Exit code 3 when a seed
 failed.
 
 Examples:
@@ -21,7 +21,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from kafka_rack.cli import DONE, FAILED, UsageError
+from kafka_rack.cli import DONE, FINDINGS, UsageError
 from kafka_rack.cli.options.whole_numbers import whole_number
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def run_one(plan: Plan, arguments: argparse.Namespace) -> int:
         print(f"journal: sha256 {result.digest}")
     if arguments.story or not result.is_right:
         print_story(result)
-    return DONE if result.is_right else FAILED
+    return DONE if result.is_right else FINDINGS
 
 
 def run_many(options: PlanOptions, arguments: argparse.Namespace) -> int:
@@ -161,7 +161,7 @@ def run_many(options: PlanOptions, arguments: argparse.Namespace) -> int:
         print_failure(result, arguments)
     outcome = f"{len(failed)} failed" if failed else "all right"
     print(f"{len(seeds)} seeds from {seeds[0]} on: {outcome}; {calls:,} calls, {took:.0f} s on {processes} processes")
-    return FAILED if failed else DONE
+    return FINDINGS if failed else DONE
 
 
 def print_failure(result: Result, arguments: argparse.Namespace) -> None:

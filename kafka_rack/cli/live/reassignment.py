@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.live.cluster import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
@@ -31,6 +32,7 @@ from kafka_rack.reassignment.throttles import (
     LEADER_RATE,
     OF_BROKERS,
     OF_TOPICS,
+    MoveUnderWay,
     copying,
     throttled_brokers,
     topic_throttles,
@@ -38,8 +40,8 @@ from kafka_rack.reassignment.throttles import (
 
 CURRENT = "Current partition replica assignment"
 """The heading of Kafka's own tool."""
-MOVING = 3
-"""The exit code of --verify while there is something to wait for."""
+LOOK_EVERY_S = 1.0
+"""How often --wait asks the cluster for the moves under way."""
 COMPLETED, IN_PROGRESS, ELSEWHERE = "completed", "in progress", "elsewhere"
 
 
@@ -106,7 +108,7 @@ def verify(arguments: argparse.Namespace) -> int:
     """How far the moves of a plan have come; takes the throttles away once nothing moves any more."""
     entries = plan_given(arguments)
     with cluster_of(arguments) as cluster:
-        under_way = cluster.moves_under_way()
+        under_way = moves_after(cluster, entries, arguments)
         snapshot = cluster.snapshot(with_settings=False)
         moving = {(move.topic, move.partition) for move in under_way}
         states = [state_of(entry, snapshot, moving) for entry in entries]
@@ -135,8 +137,24 @@ def verify(arguments: argparse.Namespace) -> int:
         ]
         print(json.dumps({"partitions": said, "throttles_cleared": cleared}, indent=2))
     if any(state == IN_PROGRESS for state, _ in states) or (under_way and not arguments.preserve_throttles):
-        return MOVING
-    return DONE if all(state == COMPLETED for state, _ in states) else FAILED
+        return FINDINGS
+    return DONE if all(state == COMPLETED for state, _ in states) else FINDINGS
+
+
+def moves_after(cluster: LiveCluster, entries: Sequence[Entry], arguments: argparse.Namespace) -> list[MoveUnderWay]:
+    """The moves under way, once none is left to wait for or the seconds of --wait are over.
+
+    Those of other plans are waited for as well, as the throttles are taken away only after them, unless these stay.
+    """
+    deadline = time.monotonic() + (arguments.wait or 0)
+    plan = {(entry.topic, entry.partition) for entry in entries}
+    while True:
+        moves = cluster.moves_under_way()
+        awaited = [move for move in moves if not arguments.preserve_throttles or (move.topic, move.partition) in plan]
+        left = deadline - time.monotonic()
+        if not awaited or left <= 0:
+            return moves
+        time.sleep(min(LOOK_EVERY_S, left))
 
 
 def state_of(entry: Entry, snapshot: Snapshot, moving: set[tuple[str, int]]) -> tuple[str, list[int]]:

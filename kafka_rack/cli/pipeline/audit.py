@@ -4,7 +4,7 @@ IN is a file or a folder of them: `.json` as `kafka-rack audit --layout` takes i
 or gzip. A text `name` in it names the cluster. What cannot be read is in the table `problems`. Below --out:
   clusters    a row each, the worst first    what_if   the cost of each rack's and each broker's failure
   violations  a row for each partition       repairs   the fewest moves that mend shared racks
-and audit.json. Exit code 1 when anything was found or could not be read.
+and audit.json. Exit code 3 when anything was found, 1 when a description could not be read.
 
 Examples:
   kafka-rack pipeline audit fleet/ --out audits/
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_rack.audit import KINDS
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli import DONE, FAILED, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.commands.audit import add_judging_arguments
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
 from kafka_rack.cli.output.tables import table
@@ -85,7 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
             clear(out)  # tasks may still have written while they were cancelled
             raise
     sys.stdout.write(report.as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))
-    return DONE if fleet.clean else FAILED
+    if fleet.problems:
+        return FAILED
+    return FINDINGS if fleet.bad_clusters else DONE
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:

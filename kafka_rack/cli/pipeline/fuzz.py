@@ -3,7 +3,7 @@
 Messages are made from Kafka's declarations and put to checks: round-trip (what is written is read and written again),
 versions (fields survive, drop or are refused as declared), reference (the slow constructs agree), damage (broken bytes
 are refused cleanly), kio and kafka-python (they write the same bytes), java (Apache Kafka's own classes in Spark's JVM)
-and codec (yours). Each failure is made as small as can be and written with the command that replays it. Exit code 1
+and codec (yours). Each failure is made as small as can be and written with the command that replays it. Exit code 3
 when there are any. What is tried depends on --seed, not on how many tasks share it.
 
 Examples:
@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from kafka_rack.pipeline.fuzz.codecs import CodecSource
     from kafka_rack.pipeline.fuzz.report import Replay
 
-FAILED = 1
 MOST_EXAMPLES = 100_000_000
 MOST_SHOWN = 12  # failures, and fields never exercised, that a screen takes
 OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that are asked where their package is installed
@@ -117,7 +116,7 @@ def tried(arguments: argparse.Namespace) -> int:
     report.write(found, summary, out, codec=codec, kafka_clients=jar)
     text = json.dumps(summary, indent=2) + "\n" if arguments.format == "json" else as_text(summary, arguments.out)
     sys.stdout.write(text)
-    return FAILED if summary["failures"] else DONE
+    return FINDINGS if summary["failures"] else DONE
 
 
 def checks_given(arguments: argparse.Namespace) -> list[str]:
@@ -184,7 +183,7 @@ def replay(arguments: argparse.Namespace) -> int:
     except Unfit as reason:
         raise CommandError(f"{one.check} cannot hold the values: {reason}") from None
     sys.stdout.write(replay_json(known, fault) if arguments.format == "json" else replay_text(known, fault))
-    return DONE if fault is None else FAILED
+    return DONE if fault is None else FINDINGS
 
 
 def asked_of_kafka(arguments: argparse.Namespace, known: Replay, ask: Callable[[Check], Fault | None]) -> Fault | None:

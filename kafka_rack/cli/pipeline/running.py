@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import CommandError, InterruptedWork, UsageError
 
 Result = TypeVar("Result")
 Session = Callable[[argparse.Namespace], AbstractContextManager[Any]]
@@ -127,7 +127,7 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
     except OSError as error:
         raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
     except KeyboardInterrupt:
-        raise CommandError(interrupted) from None
+        raise InterruptedWork(interrupted) from None
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise

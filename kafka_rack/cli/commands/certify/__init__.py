@@ -8,7 +8,7 @@ here. With --command-config brokers ask for TLS or a login, and {config} and KAF
 properties are that meet this.
 A follower lags, leaders and a replica move, a rack stops and comes back. docs/certify.md says what is checked.
 
-Exit codes: 0 done, 3 a grade below --at-least, 1 the program could not be judged, 2 wrong usage.
+Exit codes: 0 done, 1 the program could not be judged, 2 wrong usage, 3 a grade below --at-least, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 
 if TYPE_CHECKING:
     from kafka_rack.locality import Prices
     from mockbroker.testing.certify.certificate import Certificate
     from mockbroker.testing.certify.course import CertifyPlan, CertifySecurity
 
-BELOW = 3
 PLAIN_WIDTH = 120  # of output that goes into a file
 LEAST_SECONDS = 5
 
@@ -96,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"kafka-rack certify: expected grade {arguments.at_least} or better, "
             f"got {certificate.grade} ({certificate.percent} %)\n"
         )
-        return BELOW
+        return FINDINGS
     return DONE
 
 

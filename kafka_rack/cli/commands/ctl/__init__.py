@@ -11,7 +11,8 @@ Examples:
 
 The control API is found at --url, else by KAFKA_RACK_CONTROL, else at http://127.0.0.1:8090.
 
-Exit codes: 0 done; 1 refused, not reached, or an assertion that does not hold, with its sentence; 2 wrong usage.
+Exit codes: 0 done; 1 refused or not reached; 2 wrong usage; 3 an assertion that does not hold, with its sentence; 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rack.cli import HelpFormatter, Parser
 from kafka_rack.cli.options.environment import CONTROL, CONTROL_TOKEN
+from kafka_rack.cli.parser import HelpFormatter, Parser
 
 DEFAULT_URL = "http://127.0.0.1:8090"
 FORMATS = ("table", "json")
@@ -172,7 +173,7 @@ def add_requests(command: Command) -> None:
     how.add_argument("--follow", action="store_true", help="go on with those to come, until Ctrl-C")
     how.add_argument("--count", action="store_true", help="only how many there are")
     how.add_argument("--clear", action="store_true", help="forget all calls so far")
-    made = command("assert", "check a claim about the calls so far; 1 and its sentence where it does not hold")
+    made = command("assert", "check a claim about the calls so far; 3 and its sentence where it does not hold")
     made.add_argument(
         "claim", help="rack-local, served-by (with --by-rack or --by-broker), cross-rack-bytes (with --at-most),\n"
         "no-errors or consistent"

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import FINDINGS, CommandError, UsageError
 from kafka_rack.cli.options.environment import CONTROL, CONTROL_TOKEN
 
 ASSERTION_FAILED = 417
@@ -22,6 +22,8 @@ class RefusedError(CommandError):
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
         self.status = status
+        if status == ASSERTION_FAILED:
+            self.exit_code = FINDINGS
 
 
 class ControlConnection:

@@ -1,8 +1,8 @@
 """Watch real clients in three racks while one rack goes down and comes back.
 
 Starts a cluster and, in each rack, a producer and a consumer of each client library; stops one rack's brokers, starts
-them again, and shows who served whom. Exits 1 if a client of a diskless topic was served by another rack while its own
-was up, or if an acknowledged record is missing or came twice.
+them again, and shows who served whom. Exit code 3 if a client of a diskless topic was served by another rack while its
+own was up, or if an acknowledged record is missing or came twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import json
 from importlib.util import find_spec
 
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.commands.demo.plan import LIBRARIES
 
 PLAIN_WIDTH = 120  # of output that goes into a file
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(as_json(outcome, verdict), indent=2))
     else:
         show(console, outcome, verdict)
-    return 0 if verdict.holds else 1
+    return DONE if verdict.holds else FINDINGS
 
 
 def check(racks: list[str], stopped: str, libraries: list[str], arguments: argparse.Namespace) -> None:

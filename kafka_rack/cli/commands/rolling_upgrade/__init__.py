@@ -7,7 +7,7 @@
 
 Clients of Kafka 0.9 and 0.10 (kafka-python) produce and consume all the while; that of 0.10 as soon as every broker
 runs code that it can talk to. After each restart it notes what brokers wrote into ZooKeeper and who can read it, what
-the controller sent, how a topic created now is placed and what clients are told of racks. Exits 1 unless all held.
+the controller sent, how a topic created now is placed and what clients are told of racks. Exits with 3 unless all held.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError, InterruptedWork, UsageError
 
-INTERRUPTED = 130
 MOST_BROKERS = 30
 
 
@@ -65,14 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
         with quiet_brokers():
             outcome = asyncio.run(replay(upgrade, racks, not arguments.no_clients, say))
     except KeyboardInterrupt:
-        say("kafka-rack rolling-upgrade: interrupted")
-        return INTERRUPTED
+        raise InterruptedWork("interrupted") from None
     verdicts = judge(outcome)
     if arguments.format == "json":
         print(json.dumps(as_json(outcome, verdicts), indent=2))
     else:
         print(as_text(outcome, verdicts))
-    return DONE if all(verdict.holds for verdict in verdicts) else FAILED
+    return DONE if all(verdict.holds for verdict in verdicts) else FINDINGS
 
 
 def check_layout(brokers: int, racks: list[str], given: str) -> None:

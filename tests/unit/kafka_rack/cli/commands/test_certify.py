@@ -132,7 +132,7 @@ def test_ctrl_c_ends_certify_and_every_process_that_it_started(tmp_path):
             assert said, "it ended"
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert rest.endswith("kafka-rack certify: interrupted\n")
     started = [int(line) for line in pids.read_text().split()]
     assert len(started) == 3

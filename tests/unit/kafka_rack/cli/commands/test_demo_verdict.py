@@ -184,14 +184,14 @@ def test_a_run_that_keeps_its_promises_exits_0(monkeypatch, capsys):
 
 @pytest.mark.parametrize("sabotage", SABOTAGE)
 def test_a_run_with_a_broken_promise_exits_1_and_says_which(monkeypatch, capsys, sabotage):
-    assert run_demo(monkeypatch, SABOTAGE[sabotage]) == 1
+    assert run_demo(monkeypatch, SABOTAGE[sabotage]) == 3
     broken = [line for line in capsys.readouterr().out.splitlines() if line.startswith("broken")]
     assert len(broken) == 1
 
 
 @pytest.mark.parametrize("sabotage", SABOTAGE)
 def test_programs_get_the_verdict_as_json(monkeypatch, capsys, sabotage):
-    assert run_demo(monkeypatch, SABOTAGE[sabotage], "--format", "json") == 1
+    assert run_demo(monkeypatch, SABOTAGE[sabotage], "--format", "json") == 3
     told = json.loads(capsys.readouterr().out)
     assert told["holds"] is False
     assert bool(told["crossings"]) is (sabotage == "a crossing")

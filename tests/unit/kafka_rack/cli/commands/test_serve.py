@@ -320,7 +320,7 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
         (["--set", "num.partitions"], "--set: expected KEY=VALUE, got 'num.partitions'"),
         (["--set", "num.partitions=many"], "num.partitions: expected a whole number, got 'many'"),
         (["--set", "num.partitons=2"], "unknown setting num.partitons, did you mean num.partitions?"),
-        (["--loop", "trio"], "argument --loop: invalid choice: 'trio'"),
+        (["--loop", "trio"], "argument --loop: expected asyncio or uvloop, got 'trio'"),
         (["--config", "none.properties"], "none.properties: No such file or directory"),
         (["--config", "x", "--racks", "a"], "--racks and --config exclude each other"),
         (["--config", "x", "--advertised-host", "a"], "--advertised-host and --config exclude each other"),
@@ -337,7 +337,7 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
             "expected a Kafka broker's log directory, but there is no meta.properties",
         ),
         (["--fsync", "always"], "--fsync needs --data-dir"),
-        (["--data-dir", "x", "--fsync", "never"], "argument --fsync: invalid choice: 'never'"),
+        (["--data-dir", "x", "--fsync", "never"], "argument --fsync: expected always or os, got 'never'"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(capsys, options, words):
@@ -369,9 +369,7 @@ async def test_an_address_that_is_taken_is_one_line_and_exit_code_1():
 def test_no_command_shows_the_help_and_an_unknown_one_is_wrong_usage(capsys):
     assert main([]) == 2
     assert "serve" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as ended:
-        main(["nonsense"])
-    assert ended.value.code == 2
+    assert main(["nonsense"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
