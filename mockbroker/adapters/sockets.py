@@ -172,6 +172,8 @@ class ClientProtocol(asyncio.Protocol):
         "_early",
         "_ends",
         "_full",
+        "_goes_on",
+        "_has_ended",
         "_is_taken",
         "_leaving",
         "_partial",
@@ -187,6 +189,8 @@ class ClientProtocol(asyncio.Protocol):
         self._unwritten = False
         self._leaving = False
         self._ends = False
+        self._goes_on = False  # it has its next turn soon
+        self._has_ended = False  # the client sends no more
         self._is_taken = False
         self._early = b""  # what came while the connection waited to be taken
 
@@ -271,7 +275,8 @@ class ClientProtocol(asyncio.Protocol):
                 self._write(piece)
             if output and len(output[-1]) >= JOINED_BYTES:
                 self._note_large()
-            if connection.is_held and not self._unwritten:
+            if connection.is_held and not self._goes_on and not self._unwritten:
+                self._goes_on = True
                 asyncio.get_running_loop().call_soon(self._go_on)
         if self._leaving:
             return  # what the client still sends is read and dropped: closing over it would reset the connection
@@ -285,10 +290,39 @@ class ClientProtocol(asyncio.Protocol):
         self.transport.write(data)
 
     def _go_on(self) -> None:
-        if self.connection.is_held and not self._unwritten:
-            self.connection.go_on(self.cluster.now_ms())
-            self.flush()
-            self.cluster.schedule()
+        self._goes_on = False
+        connection = self.connection
+        if not connection.is_held or self._unwritten or self.transport.is_closing():
+            return
+        connection.go_on(self.cluster.now_ms())
+        self.flush()
+        self.cluster.schedule()
+        if self._has_ended and not self.connection.is_held:
+            self.close(linger=False)
+
+    def eof_received(self) -> bool:
+        """The client sends no more; it may still read."""
+        return self._ends_later()
+
+    def _ends_later(self) -> bool:
+        """Whether a client that sends no more is answered first: what it has sent takes further turns."""
+        self._has_ended = self._is_between_turns
+        return self._has_ended
+
+    @property
+    def _is_between_turns(self) -> bool:
+        return self._is_taken and hasattr(self, "connection") and self.connection.is_between_turns
+
+    def _run_rest(self) -> None:
+        """Run what a client has sent that has gone, in turns."""
+        connection = self.connection
+        connection.go_on(self.cluster.now_ms())
+        connection.take_output()
+        self.cluster.schedule()
+        if connection.is_held:
+            asyncio.get_running_loop().call_soon(self._run_rest)
+        else:
+            self._lost()
 
     def take_no_more(self) -> None:
         """Read nothing more from the client; what it has sent is answered."""
@@ -362,7 +396,12 @@ class ClientProtocol(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_taken:
             self.node.gave_up(self)
-            return
+        elif self._is_between_turns:
+            self._run_rest()
+        else:
+            self._lost()
+
+    def _lost(self) -> None:
         self._stop_connection()
         self.cluster.unsent.hold(self, 0, 0)
         self.cluster.unfinished.hold(self, 0, 0)

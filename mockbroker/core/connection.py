@@ -19,20 +19,23 @@ from protocol.framing import FrameReader
 MAX_UNREAD_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
 FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.timeout.ms"
 MAX_OUTPUT_BYTES = 1 << 18  # of answers that were not sent, before the next call waits
+MAX_TURN_FRAMES = 10
+"""Frames of one connection before it is another's turn: most take a tenth of a ms, and a read brings thousands."""
 
 
 class Connection:
     """Frames in, frames out; no socket.
 
     ``take_output`` gives what is to be sent; ``on_output()`` is called when there is something that neither ``receive``
-    nor ``go_on`` led to. ``is_held`` is true while so much is to be sent that the next call waits: call ``go_on`` once
-    it was taken. ``closed`` says why the connection is to end, None while it lives. ``now_ms`` is when anything was
-    heard of it last; ``owes_since_ms`` is since when its client owes a first byte, or the rest of a request, None while
-    it owes nothing.
+    nor ``go_on`` led to. ``is_held`` is true while the next call waits since so much is to be sent, or others are to
+    have their turn first, which is when ``is_between_turns``: call ``go_on`` once that was so. ``closed`` says why the
+    connection is to end, None while it lives. ``now_ms`` is when anything was heard of it last; ``owes_since_ms`` is
+    since when its client owes a first byte, or the rest of a request, None while it owes nothing.
     """
 
     __slots__ = (
         "closed",
+        "is_between_turns",
         "is_held",
         "now_ms",
         "on_output",
@@ -51,7 +54,7 @@ class Connection:
     def __init__(self, path: CallPath, session: Session, *, on_output: Callable[[], None] = lambda: None) -> None:
         self.path, self.session, self.on_output = path, session, on_output
         self.closed: str | None = None
-        self.is_held = False
+        self.is_held = self.is_between_turns = False
         self.now_ms = 0
         self.owes_since_ms: int | None = None
         self._call: Call | None = None  # the one that waits
@@ -96,7 +99,7 @@ class Connection:
         self._run()
 
     def go_on(self, now_ms: int) -> None:
-        """Run the frames that waited until what is to be sent has been taken."""
+        """Run the frames that waited until what is to be sent has been taken, or others have had their turn."""
         self.now_ms = max(self.now_ms, now_ms)
         self._run()
 
@@ -105,6 +108,7 @@ class Connection:
         if self.closed is None:
             self.closed = "one side has gone"
         self._drop_call()
+        self.on_output = tell_nobody  # else it and its socket would keep each other
         self.path.forget(self)
 
     def end(self, reason: str) -> None:
@@ -153,16 +157,21 @@ class Connection:
         return joined(output)
 
     def _run(self) -> None:
-        """Run the frames that are complete, until one waits, too much is to be sent or none is left."""
+        """Run the frames that are complete, until one waits, too much is to be sent, a turn is over or none is left."""
         if self._is_running:
             return
         self._is_running = True
-        self.is_held = False
+        self.is_held = self.is_between_turns = False
+        left = MAX_TURN_FRAMES
         try:
             while self._call is None and self.closed is None and not self._is_muted:
                 if self._output_bytes > MAX_OUTPUT_BYTES:
                     self.is_held = True
                     return
+                if not left and self._reader.pending:
+                    self.is_held = self.is_between_turns = True
+                    return
+                left -= 1
                 try:
                     frame = self._reader.next_frame()
                 except FrameError as error:
@@ -207,6 +216,10 @@ class Connection:
             self.now_ms = max(self.now_ms, outcome.at_ms)
             self._run()
             self.on_output()
+
+
+def tell_nobody() -> None:
+    """What a connection calls that has ended."""
 
 
 def joined(output: list[bytes]) -> list[bytes]:

@@ -70,7 +70,7 @@ class TlsClientProtocol(ClientProtocol):
             return
         if opened:
             super().data_received(opened)
-        if self._stream.is_ended:
+        if self._stream.is_ended and not self._ends_later():
             self.close(linger=False)  # it waits to hear that the end has come
 
     def stop(self) -> None:

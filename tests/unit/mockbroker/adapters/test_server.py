@@ -10,10 +10,11 @@ import pytest
 from kafka_rack.locality import RackRules
 from mockbroker import MockCluster
 from mockbroker.adapters.sockets import ClientProtocol
+from mockbroker.core.connection import MAX_TURN_FRAMES
 from mockbroker.state.errors import ApiError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
-from tests.progress import while_it_works
+from tests.progress import until, while_it_works
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -151,6 +152,26 @@ async def test_many_requests_written_at_once_are_all_answered_in_order():
             client.send(METADATA, 12)
         for _ in range(500):
             assert (await client.answer(3, 12)).topics[0].name == TOPIC
+
+
+async def test_a_client_that_says_it_sends_no_more_has_all_its_answers():
+    async with MockCluster(topics={TOPIC: 3}) as cluster, WireClient(address(cluster, 0)) as client:
+        for _ in range(10 * MAX_TURN_FRAMES):
+            client.send(METADATA, 12)
+        client.writer.write_eof()
+        for _ in range(10 * MAX_TURN_FRAMES):
+            assert (await client.answer(3, 12)).topics[0].name == TOPIC
+        assert await client.is_hung_up()
+
+
+async def test_what_a_client_sent_that_has_gone_since_is_done_all_the_same():
+    async with MockCluster(topics={TOPIC: 1}) as cluster:
+        async with WireClient(address(cluster, 0)) as client:
+            for _ in range(10 * MAX_TURN_FRAMES):
+                client.send(produce_request(batch(b"a"), acks=0), 12)
+        log = cluster.state.topics[TOPIC].partitions[0].log
+        await until(lambda: log.end_offset == 10 * MAX_TURN_FRAMES, "all records")
+        await until(lambda: not cluster.engine.path.connections, "the end of the connection")
 
 
 async def test_a_client_that_reads_nothing_is_not_read_from_without_end(monkeypatch):

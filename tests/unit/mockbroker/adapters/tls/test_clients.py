@@ -16,6 +16,7 @@ from mockbroker.adapters.control import ControlServer
 from mockbroker.adapters.server import MockCluster
 from mockbroker.adapters.tls import clients
 from mockbroker.adapters.tls.certificates import CertificateAuthority
+from mockbroker.core.connection import MAX_TURN_FRAMES
 from mockbroker.state.brokers.broker import Broker, Listener
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
@@ -23,6 +24,7 @@ from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from tests.certificates import LOCAL, client_context, inline
 from tests.progress import while_it_works
+from tests.unit.mockbroker.handlers.records import TOPIC, batch, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
 METADATA = MetadataRequest(topics=[])
@@ -356,3 +358,14 @@ async def test_a_client_that_says_goodbye_is_answered(authority, settings):
         async with while_it_works("the end of TLS"):
             await asyncio.to_thread(part_in_order, address(cluster), client_context(authority))
         await eventually("the broker forgets the client", lambda: not cluster._nodes[0].clients)
+
+
+async def test_what_was_sent_before_the_end_of_tls_is_done(authority, settings):
+    tls = client_context(authority)
+    async with MockCluster(brokers=1, topics={TOPIC: 1}, settings=settings) as cluster:
+        async with WireClient(address(cluster), tls=tls) as client:
+            for _ in range(10 * MAX_TURN_FRAMES):
+                client.send(produce_request(batch(b"a"), acks=0), 12)
+        log = cluster.state.topics[TOPIC].partitions[0].log
+        await eventually("all records", lambda: log.end_offset == 10 * MAX_TURN_FRAMES)
+        await eventually("the end of the connection", lambda: not cluster.engine.path.connections)
