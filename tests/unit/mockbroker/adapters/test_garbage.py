@@ -78,3 +78,12 @@ async def test_what_has_no_owner_is_freed_though_it_was_set_aside(collections):
     gc.collect()
     del held
     assert gone() is None
+
+
+async def test_walks_are_over_little_as_long_as_they_are_kept_short():
+    before = gc.get_threshold()
+    collections = ShortCollections()
+    collections.start()
+    assert gc.get_threshold() == (*before[:2], garbage.YOUNGER_WALKS)
+    collections.stop()
+    assert gc.get_threshold() == before
