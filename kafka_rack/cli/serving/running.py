@@ -147,9 +147,10 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
     loop.set_exception_handler(report_loop_error)
     written: dict[Path, str] = {}
     end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: clean_up(written, folder))
+    from mockbroker.adapters.early_imports import EarlyImports
     from mockbroker.adapters.garbage import ShortCollections
 
-    collections = ShortCollections()
+    collections, imports = ShortCollections(), EarlyImports()
     try:
         await cluster.start()
     except OSError as error:
@@ -181,6 +182,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
         if arguments.ready_fd is not None:
             tell_ready(arguments.ready_fd, cluster, control, folder)
         collections.start()
+        imports.start()
         gc.enable()
         if arguments.end_with_parent:
             watch_parent(loop, parent, ended)
@@ -189,6 +191,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
         await asyncio.gather(cluster.finish(), *([control.__aexit__()] if control is not None else []))
         unlink_own(written)
         collections.stop()
+        imports.stop()
         await cluster.close()
     return DONE
 
