@@ -45,6 +45,7 @@ COMMANDS = {
     "topics": "create topics over racks on a live cluster, or describe them",
     "rolling-upgrade": "KIP-36's upgrade broker by broker: who writes, sends and reads what",
     "pipeline": "Spark jobs over captures",
+    "completion": "what makes bash, zsh or fish complete all of this",
 }
 
 

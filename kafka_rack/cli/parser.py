@@ -79,6 +79,15 @@ def parser_of(parser: argparse.ArgumentParser, words: Iterable[str]) -> argparse
     return parser
 
 
+def parsers_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and those of all its subcommands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from parsers_below(one)
+
+
 def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The options of a parser that its help names."""
     for action in parser._actions:

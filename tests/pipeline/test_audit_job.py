@@ -230,7 +230,7 @@ def test_the_command_ends_with_1_where_it_cannot_read_with_3_where_it_finds_some
     said = capsys.readouterr().out
     assert said.startswith("40 clusters, ")
     assert "2 places could not be read:" in said
-    assert main([*given, str(fleet / "by-hand" / "sick.json")]) == 3
+    assert main([*given, str(fleet / "by-hand" / "lost.json")]) == 3
     capsys.readouterr()
     assert main([*given, str(fleet / "by-hand" / "fine.json"), "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
