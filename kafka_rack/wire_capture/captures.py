@@ -6,11 +6,13 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
+from kafka_rack.wire_capture.checkpoints import last_checkpoint, next_checkpoint
 from kafka_rack.wire_capture.connections import Traffic
 from kafka_rack.wire_capture.files import CaptureFile, Damage, Source, capture_name
 from kafka_rack.wire_capture.frames import Frame, Known, Problem, State
+from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
-from kafka_rack.wire_capture.lines import DECODER, LATEST, event, read_lines
+from kafka_rack.wire_capture.lines import DECODER, event, read_lines
 from kafka_rack.wire_capture.packets import Format, read_format, read_packets
 from kafka_rack.wire_capture.segments import LINK_TYPES, segment_of
 
@@ -63,10 +65,14 @@ def is_port(text: str) -> bool:
 class Place(msgspec.Struct):
     """A place in a file that reading can begin at. ``traffic``, ``format`` and ``said`` are for packets.
 
-    ``said`` is what kafka-rack's own captures say of the cluster at their heads.
+    ``said`` is what kafka-rack's own captures say of the cluster at their heads. ``by_checkpoints``, for lines: the
+    state comes from the file's own checkpoints, and reading goes on to the first of them at its end or later;
+    ``from_checkpoint``: it begins with the first one too.
     """
 
     start: int = 0
+    by_checkpoints: bool = False
+    from_checkpoint: bool = False
     state: State = msgspec.field(default_factory=State)
     traffic: Traffic | None = None
     format: Format | None = None
@@ -160,9 +166,46 @@ def read_frames(
     if file.compressed:
         end = None  # its size says nothing about the bytes inside, and it is read whole
     if file.kind == "lines":
-        place.start = yield from read_lines(file.path, place.state, problems, place.start, end)
+        place.start = yield from line_frames(file, place, options, problems, end)
     else:
         place.start = yield from packet_frames(file, place, options, problems, end)
+
+
+def line_frames(
+    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None
+) -> Generator[Frame, None, int]:
+    checkpoint_from = None
+    if place.by_checkpoints and end is not None:
+        if not stand_at_checkpoint(file, place, options, end):
+            return place.start
+        checkpoint_from, end = end, file.size
+    return (
+        yield from read_lines(
+            file.path,
+            place.state,
+            problems,
+            place.start,
+            end,
+            checkpoint_from=checkpoint_from,
+            given=options.known(),
+            can_go_back=not file.compressed,
+        )
+    )
+
+
+def stand_at_checkpoint(file: CaptureFile, place: Place, options: Options, end: int) -> bool:
+    """Bring a place to where its frames begin, with the state that they need; False where none are its own."""
+    place.state.capture, place.state.known = capture_name(file.path), options.known()
+    if not place.start:
+        return True
+    if place.from_checkpoint:
+        found = next_checkpoint(file.path, place.start, end)
+        place.start = found if found is not None else end
+        return found is not None
+    before = last_checkpoint(file.path, place.start) or 0
+    for frame in read_lines(file.path, place.state, [], before, place.start, given=options.known()):
+        learn_from(frame, place.state.known)
+    return True
 
 
 def packet_frames(

@@ -85,7 +85,10 @@ def kind_of(head: bytes) -> RequestKind:
 
 
 class Asked(msgspec.Struct, gc=False):
-    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read."""
+    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read.
+
+    ``offset`` is where it stands in its file.
+    """
 
     frame: int
     ts: int
@@ -93,6 +96,7 @@ class Asked(msgspec.Struct, gc=False):
     data: bytes
     kind: RequestKind
     message: Any = None
+    offset: int = 0
 
     @property
     def frame_bytes(self) -> int:
@@ -182,7 +186,7 @@ def request_frame(index: int, ts: int, connection: Connection, data: bytes, offs
     head = head_of(data)
     kind = KINDS.get(head) or kind_of(head)
     (correlation_id,) = CORRELATION_ID.unpack_from(data, 4)
-    asked = Asked(index, ts, correlation_id, data, kind)
+    asked = Asked(index, ts, correlation_id, data, kind, None, offset)
     if kind.api_key or acks_of(data, kind.api_version, kind.header_end) != 0:
         waiting = connection.asked
         waiting.pop(correlation_id, None)  # an id that comes again goes to the end

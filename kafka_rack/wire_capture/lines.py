@@ -3,24 +3,20 @@
 
 Line 1 describes the capture (``ev`` is ``capture``); ``open`` and ``close`` give each connection's life; a line with
 ``dir`` is a frame. Where a file goes on from another one, ``asked`` lines repeat the requests that are still without an
-answer, and ``topic`` lines what the cluster holds; who does not know them passes them over.
+answer, and ``topic`` lines what the cluster holds; ``checkpoint`` lines, of format 2, have what reading needs that
+begins there. Who does not know them passes them over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Annotated
 
 import msgspec
 
+from kafka_rack.wire_capture.checkpoints import START, UNREADABLE, checkpoint_of, lines_in, nowhere, take
 from kafka_rack.wire_capture.files import Damage, Source, capture_name
-from kafka_rack.wire_capture.frames import Connection, Frame, Problem, State, request_frame
-
-Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
-Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-LATEST = 253_402_300_799_999_999
-"""Microseconds since 1970 at the end of the year 9999, behind which there are no dates in Python."""
-Time = Annotated[int, msgspec.Meta(ge=0, le=LATEST)]
+from kafka_rack.wire_capture.frames import Connection, Frame, Known, Problem, State, request_frame
+from kafka_rack.wire_capture.json_fields import Int32, Int64, Time
 
 
 class Route(msgspec.Struct):
@@ -58,15 +54,26 @@ DIRECTIONS = frozenset({"req", "resp"})
 
 
 def read_lines(
-    path: str, state: State, problems: list[Problem], start: int = 0, end: int | None = None
+    path: str,
+    state: State,
+    problems: list[Problem],
+    start: int = 0,
+    end: int | None = None,
+    *,
+    checkpoint_from: int | None = None,
+    given: Known | None = None,
+    can_go_back: bool = True,
 ) -> Generator[Frame, None, int]:
     """The frames of a capture's lines that begin at ``start``, a line's start, or later and before ``end``.
 
     Gives back where the next line starts.
 
     Args:
-        state: as it was at ``start``; afterwards as it is at the end.
+        state: as it was at ``start``, or anything at a checkpoint; afterwards as it is at the end.
         problems: what cannot be read is added here.
+        checkpoint_from: reading ends before the first checkpoint from here on, too.
+        given: what the user says of the brokers.
+        can_go_back: whether earlier lines can be read once more, as they cannot where the file is compressed.
     """
     capture = state.capture or capture_name(path)
     state.capture = capture
@@ -76,6 +83,7 @@ def read_lines(
         problems.append(Problem(capture, path, damage.offset, damage.reason))
         return start
     decode, connections, frame_of = DECODER.decode, state.connections, state.frame
+    lines_at = lines_in(path) if can_go_back else nowhere
     offset = start
     with source:
         while end is None or offset < end:
@@ -92,16 +100,21 @@ def read_lines(
             for line in lines:
                 if end is not None and offset >= end:
                     return offset
+                if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
+                    if checkpoint_from is not None and offset >= checkpoint_from:
+                        return offset
+                    take(checkpoint, state, given or Known(), lines_at)
+                    offset += len(line) + 1
+                    continue
                 begins, offset = offset, offset + len(line) + 1
                 try:
                     found = decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                except UNREADABLE as error:
                     if line.strip():
-                        reason = f"the last line has no end: {error}" if offset > source.position else str(error)
-                        problems.append(Problem(capture, path, begins, f"not a line of a capture: {reason}"))
+                        problems.append(Problem(capture, path, begins, no_line(error, offset > source.position)))
                     continue
                 if found.dir is None and found.ev is not None:
-                    frame = event(found, state)
+                    frame = event(found, state, begins)
                     if frame is not None:
                         yield frame
                     continue
@@ -112,11 +125,20 @@ def read_lines(
                 number, data = found.conn, found.data
                 assert number is not None
                 assert data is not None
-                connection = connections.get(number)
-                if connection is None:  # the capture began later than the connection
-                    connection = connections[number] = Connection(number)
+                connection = connections.get(number) or begun_before(connections, number)
                 yield frame_of(found.t, connection, found.dir == "req", data, begins)
         return min(offset, source.position)
+
+
+def begun_before(connections: dict[int, Connection], number: int) -> Connection:
+    """A connection that is older than its capture."""
+    connection = connections[number] = Connection(number)
+    return connection
+
+
+def no_line(error: Exception, has_no_end: bool) -> str:
+    """Why a line cannot be read."""
+    return f"not a line of a capture: {'the last line has no end: ' if has_no_end else ''}{error}"
 
 
 def fault_of(line: Line) -> str | None:
@@ -133,7 +155,7 @@ def fault_of(line: Line) -> str | None:
     return None
 
 
-def event(line: Line, state: State) -> Frame | None:
+def event(line: Line, state: State, offset: int = 0) -> Frame | None:
     """Note what a line without a frame tells. The end of a connection gives an empty frame with what was unanswered."""
     if line.ev == "capture":
         for route in line.routes or ():
@@ -157,7 +179,7 @@ def event(line: Line, state: State) -> Frame | None:
         state.connections[line.conn] = connection
     elif line.ev == "asked" and line.data is not None and line.conn in state.connections:
         connection = state.connections[line.conn]
-        request_frame(BEFORE_ALL + len(connection.asked), line.t, connection, line.data, 0)
+        request_frame(BEFORE_ALL + len(connection.asked), line.t, connection, line.data, offset)
     elif line.ev == "close":
         gone = state.connections.pop(line.conn, None)
         if gone is not None and gone.asked:

@@ -1,7 +1,8 @@
 """Captures cut into blocks that workers read on their own.
 
-A large file that is not compressed is walked once, headers only, and each block is given what reading up to its start
-had brought: open connections, requests that wait, names and leaders. So the cuts never show in the rows.
+A large file that is not compressed is cut anywhere if its recorder has written checkpoints: workers find the first one
+of their part by themselves. Any other is walked once, headers only, and each block is given what reading up to its
+start had brought: open connections, requests that wait, names and leaders. So the cuts never show in the rows.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 import msgspec
 
 from kafka_rack.wire_capture.captures import Options, Place, beginning, read_frames
+from kafka_rack.wire_capture.checkpoints import has_checkpoints
 from kafka_rack.wire_capture.files import CaptureFile
 from kafka_rack.wire_capture.filters import Filters
 from kafka_rack.wire_capture.frames import Problem
@@ -28,7 +30,9 @@ DEFAULT_CORES = 16
 class Block(msgspec.Struct):
     """Bytes ``start`` to before ``end`` of a file; ``place`` is a pickled Place, None at a file's beginning.
 
-    ``refused``: why nothing can be read, for a file that is no capture.
+    ``refused``: why nothing can be read, for a file that is no capture. ``by_checkpoints``: in the place of ``end``,
+    and of ``start`` with ``from_checkpoint``, stands the first checkpoint there or later; nothing behind the file's
+    size is read.
     """
 
     file: CaptureFile
@@ -36,8 +40,12 @@ class Block(msgspec.Struct):
     end: int
     place: bytes | None = None
     refused: str | None = None
+    by_checkpoints: bool = False
+    from_checkpoint: bool = False
 
     def opened(self) -> Place | None:
+        if self.by_checkpoints:
+            return Place(self.start, self.by_checkpoints, self.from_checkpoint)
         place: Place | None = None if self.place is None else pickle.loads(self.place)  # noqa: S301 - our own
         return place
 
@@ -105,8 +113,22 @@ def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters 
     if not file.splittable or file.size <= block_bytes * 3 // 2:
         yield Block(file, 0, file.size)
         return
+    if file.kind == "lines" and has_checkpoints(file.path):
+        yield from cut_by_checkpoints(file, 0, block_bytes)
+        return
     limited = filters is not None and (filters.since is not None or filters.until is not None)
     yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters, walk_last=limited)
+
+
+def cut_by_checkpoints(file: CaptureFile, start: int, block_bytes: int) -> Iterator[Block]:
+    """The blocks from ``start``, a line's start, to the end of a file with checkpoints, of which nothing is read."""
+    begin = start
+    while begin < file.size:
+        end = begin + block_bytes
+        if end + block_bytes // 2 >= file.size:
+            end = file.size
+        yield Block(file, begin, end, by_checkpoints=True, from_checkpoint=begin > start)
+        begin = end
 
 
 def cut_from(

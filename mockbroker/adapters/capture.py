@@ -4,7 +4,8 @@ The form of a file ``.pcapng`` is in ``capture_packets.py``. That of all others 
 describes the capture, ``open`` and ``close`` lines a connection's life, and each frame has its time in microseconds,
 its connection, its direction and its bytes in base64. A file that is full
 is followed by another, ``trace-0001.jsonl`` behind ``trace.jsonl``, that stands alone: it repeats the first line, the
-connections that are open, the requests without an answer (``asked``) and what topics there are (``topic``).
+connections that are open, the requests without an answer (``asked``) and what topics there are (``topic``). Every few
+MiB a ``checkpoint`` repeats what the file has told, so that it can be read in parts.
 
 Whoever serves a request only notes what passed; a thread of its own puts the notes into lines and writes them in
 batches, ``BATCH_S`` after the first note of each. Where nothing can be written, clients are served as before: that is
@@ -27,6 +28,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from kafka_rack.wire_capture.recording import Recording
 from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
@@ -45,7 +47,6 @@ RETRY_S = 1.0
 """From one failed attempt at a file to the next."""
 NOTE_BYTES = 52
 """What a line has around its frame, as bytes before base64: 70 of them after it."""
-CAPTURE_FORMAT = 1
 PACKETS_SUFFIX = ".pcapng"
 LENGTH_BYTES = 4  # in front of each frame
 
@@ -306,6 +307,8 @@ class Writer(threading.Thread):
         elif conversation is not None:
             conversation.answered(frame)
         self._add(self._form.frame(at_us, tap, is_request, frame))
+        if self._file is not None:
+            self._add(self._form.checkpoint(at_us))
         return NOTE_BYTES + len(frame)
 
     def _add_connection(self, note: Opened | Closed) -> None:
@@ -332,7 +335,13 @@ class Writer(threading.Thread):
         """Go on in the next file, which opens with the lines that make it stand alone. Raises OSError, naming it."""
         number = len(self.files)
         path = self._path if number == 0 else self._path.with_name(f"{self._path.stem}-{number:04d}{self._path.suffix}")
-        first = {"name": path.stem, **start.fields, "ev": "capture", "format": CAPTURE_FORMAT, "started": start.at_us}
+        first = {
+            "name": path.stem,
+            **start.fields,
+            "ev": "capture",
+            "format": self._form.format,
+            "started": start.at_us,
+        }
         told = [first]
         for name, topic_id, leaders in start.topics:
             told.append({"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders})
@@ -423,37 +432,56 @@ class Conversation:
 class LineForm:
     """Turns what is noted into lines of JSON, each with its end."""
 
+    format = 2
+
+    def __init__(self) -> None:
+        self._recording = Recording()
+
     def file_start(self, told: Sequence[Fields], conversations: Sequence[Conversation]) -> list[bytes]:
         """The head of a file, and the connections that are open with the requests that wait for their answers."""
+        self._recording = Recording()
         gap = [one for one in told if one["ev"] == "gap"]
-        lines = [json_line(one) for one in told if one["ev"] != "gap"]
+        lines = [self._event(one) for one in told if one["ev"] != "gap"]
         for conversation in conversations:
             lines += self.opened(conversation.tap)
+            number = conversation.tap.number
             lines += [
-                b'{"t":%d,"ev":"asked","conn":%d,"data":"%b"}\n' % (at_us, conversation.tap.number, b64encode(data))
+                self._event({"t": at_us, "ev": "asked", "conn": number, "data": b64encode(data).decode()})
                 for at_us, data in conversation.unanswered()
             ]
-        return lines + [json_line(one) for one in gap]
+        return lines + [self._event(one) for one in gap]
 
     def opened(self, tap: Tap) -> list[bytes]:
         """A connection begins."""
         fields = {"t": tap.opened, "ev": "open", "conn": tap.number, "broker": tap.broker, "listener": tap.listener}
-        return [json_line({**fields, "client": tap.client})]
+        return [self._event({**fields, "client": tap.client})]
 
     def frame(self, at_us: int, tap: Tap, is_request: bool, data: bytes) -> list[bytes]:
         """A frame passes."""
         direction = b"req" if is_request else b"resp"
         values = at_us, tap.number, direction, len(data), b64encode(data)
-        return [b'{"t":%d,"conn":%d,"dir":"%b","n":%d,"data":"%b"}\n' % values]
+        line = b'{"t":%d,"conn":%d,"dir":"%b","n":%d,"data":"%b"}\n' % values
+        self._recording.frame(at_us, tap.number, is_request, data, len(line))
+        return [line]
+
+    def checkpoint(self, at_us: int) -> list[bytes]:
+        """What the file has told so far, if it is time to repeat it."""
+        line = self._recording.checkpoint(at_us)
+        return [line] if line is not None else []
 
     def closed(self, at_us: int, tap: Tap, unread_bytes: int) -> list[bytes]:
         """A connection ends; the bytes are those that did not become calls."""
         fields = {"t": at_us, "ev": "close", "conn": tap.number, "partial_req": unread_bytes, "partial_resp": 0}
-        return [json_line(fields)]
+        return [self._event(fields)]
 
     def ended(self, at_us: int) -> list[bytes]:
         """The recording ends."""
-        return [json_line({"t": at_us, "ev": "end"})]
+        return [self._event({"t": at_us, "ev": "end"})]
+
+    def _event(self, value: Fields) -> bytes:
+        line = json_line(value)
+        self._recording.event(line)
+        return line
 
 
 def form_of(path: Path) -> LineForm | PacketForm:

@@ -65,6 +65,8 @@ class Flow:
 class PacketForm:
     """Turns what is noted into blocks of pcapng."""
 
+    format = 1
+
     def __init__(self) -> None:
         self._flows: dict[int, Flow] = {}  # by the connection's number
 
@@ -114,6 +116,10 @@ class PacketForm:
             )
             for start in range(0, len(whole), SEGMENT_BYTES)
         ]
+
+    def checkpoint(self, _at_us: int) -> list[bytes]:
+        """Packets have none."""
+        return []
 
     def closed(self, at_us: int, tap: Tap, _unread_bytes: int) -> list[bytes]:
         """The end of a connection: nobody noted who began it, so it is the client."""

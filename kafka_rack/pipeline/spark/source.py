@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from kafka_rack.wire_capture.captures import Options, Place, beginning
+from kafka_rack.wire_capture.checkpoints import has_checkpoints
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, local_path, look_at, unreadable
 from kafka_rack.wire_capture.filters import Filters
 from kafka_rack.wire_capture.frames import name_of_api
@@ -29,6 +30,7 @@ from kafka_rack.wire_capture.splits import (
     SMALLEST_BLOCK_BYTES,
     Block,
     block_bytes_for,
+    cut_by_checkpoints,
     cut_from,
     packed,
     plan,
@@ -208,8 +210,9 @@ class WireStreamReader(DataSourceStreamReader):
     """Follows growing files and new ones.
 
     An offset is what has been read: file -> [bytes, mark], the bytes of the lines that are whole, the mark telling a
-    file from another that takes its name, or why it cannot be read. What reading up to there had brought is worked
-    out from the file again after a restart, and remembered while the stream runs.
+    file from another that takes its name, or why it cannot be read. What reading up to there had brought the workers
+    find in the file's checkpoints; where it has none it is worked out from the file again after a restart, and
+    remembered while the stream runs.
     """
 
     def __init__(self, request: Request) -> None:
@@ -256,13 +259,15 @@ class WireStreamReader(DataSourceStreamReader):
         file = found._replace(size=until)
         if not can_grow(file):
             return [Block(file, 0, until)]
+        block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
+        if has_checkpoints(file.path):
+            return list(cut_by_checkpoints(file, begin, block_bytes))
         remembered = self._places.get(path)
         place: Place | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
         if place is None or begin == 0 or place.start != begin:
             place = beginning(file, self.request.options)
             if begin:
                 walk(file, place, self.request.options, begin)
-        block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
         blocks = list(cut_from(file, place, self.request.options, block_bytes, until))
         self._places[path] = pickle.dumps(place)
         return blocks

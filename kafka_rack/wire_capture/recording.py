@@ -1,0 +1,54 @@
+"""What a recorder has told in its file so far, as a reader will know it: the source of the file's checkpoints."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from kafka_rack.wire_capture.checkpoints import MAX_INLINE_BYTES, UNREADABLE, checkpoint_line
+from kafka_rack.wire_capture.frames import Connection, State
+from kafka_rack.wire_capture.learning import learn_from
+from kafka_rack.wire_capture.lines import DECODER, event
+
+CHECKPOINT_BYTES = 4 << 20
+"""From one checkpoint of a file to the next, at least."""
+CHECKPOINT_SHARE = 64
+"""A checkpoint is followed by so many times its own bytes, at least, before there is another."""
+
+
+class Recording:
+    """Reads along while a file of lines is written. ``offset`` is that of the line that comes next."""
+
+    __slots__ = ("offset", "_due", "_state")
+
+    def __init__(self) -> None:
+        self._state = State()
+        self.offset = 0
+        self._due = CHECKPOINT_BYTES
+
+    def event(self, line: bytes) -> None:
+        """A line without a frame is written."""
+        with suppress(*UNREADABLE):  # by a reader neither
+            event(DECODER.decode(line), self._state, self.offset)
+        self.offset += len(line)
+
+    def frame(self, ts: int, number: int, is_request: bool, data: bytes, line_bytes: int) -> None:
+        """A frame of a connection is written, in a line of so many bytes."""
+        state = self._state
+        connection = state.connections.get(number)
+        if connection is None:
+            connection = state.connections[number] = Connection(number)
+        frame = state.frame(ts, connection, is_request, data, self.offset)
+        learn_from(frame, state.known)
+        asked = frame.asked
+        if is_request and asked is not None and len(data) > MAX_INLINE_BYTES:
+            asked.data = data[: MAX_INLINE_BYTES + 1]  # of what a checkpoint leaves out no more is wanted
+        self.offset += line_bytes
+
+    def checkpoint(self, ts: int) -> bytes | None:
+        """The line that comes next, if it is time for a checkpoint."""
+        if self.offset < self._due:
+            return None
+        line = checkpoint_line(self._state, ts)
+        self.offset += len(line)
+        self._due = self.offset + max(CHECKPOINT_BYTES, CHECKPOINT_SHARE * len(line))
+        return line
