@@ -31,6 +31,7 @@ COMMANDS = {
     "demo": "three racks, real clients, one rack stopped and back: who served whom",
     "certify": "is a program rack-aware? run it, one process a rack, and grade what the wire shows",
     "check": "do captures show lost, doubled, reordered or aborted records? which does Kafka permit?",
+    "what-if": "a capture under other settings: bytes, money, rebalances, load before and after",
     "simulate": "the whole cluster with clients under virtual time, things going wrong by seed: does all hold?",
     "replay": "known rack bugs of released clients, each failing with one version and mended in the next",
     "place": "place replicas over racks",

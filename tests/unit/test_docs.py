@@ -69,7 +69,7 @@ def test_the_test_in_the_readme_passes(tmp_path):
     assert "1 passed" in ran.stdout, ran.stdout
 
 
-@pytest.mark.parametrize("page", ["assignment", "consistency"])
+@pytest.mark.parametrize("page", ["assignment", "consistency", "what-if"])
 def test_the_command_on_a_page_prints_what_it_shows(monkeypatch, capsys, page):
     monkeypatch.chdir(ROOT)
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

@@ -1,0 +1,136 @@
+"""What is to be different: settings of clients and brokers, groups' assignors, placement, diskless topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kafka_rack.assignment import CONSUMER_SIDE, SERVER_ASSIGNORS
+from kafka_rack.errors import InputError, SelectionError
+from kafka_rack.placement import BUILT_IN
+from kafka_rack.selection import RackAwareSelector, find_selector
+
+CLIENT_RACK, SELECTOR = "client.rack", "replica.selector.class"
+ASSIGNOR, REMOTE_ASSIGNOR, PROTOCOL = "partition.assignment.strategy", "group.remote.assignor", "group.protocol"
+SETTINGS = (CLIENT_RACK, SELECTOR, ASSIGNOR, REMOTE_ASSIGNOR, PROTOCOL)
+AUTO = "auto"
+"""A client's rack is where the client is."""
+PROTOCOLS = ("classic", "consumer")
+JAVA_ASSIGNORS = {
+    "org.apache.kafka.clients.consumer.RangeAssignor": "range",
+    "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
+    "org.apache.kafka.clients.consumer.StickyAssignor": "sticky",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor": "cooperative-sticky",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is asked for; None is: as in the capture.
+
+    Attributes:
+        client_rack: the rack that every client names: ``auto`` for where it is, or one for all.
+        reads_from_followers: whether brokers have the rack-aware replica selector.
+        protocol, assignor: of groups.
+        diskless: topics, as patterns.
+        placer: places all partitions anew; ``placer_settings`` as a cluster has them.
+        replication_factor: of the topics placed anew.
+    """
+
+    client_rack: str | None = None
+    reads_from_followers: bool | None = None
+    protocol: str | None = None
+    assignor: str | None = None
+    diskless: tuple[str, ...] = ()
+    placer: str | None = None
+    placer_settings: tuple[tuple[str, str], ...] = ()
+    replication_factor: int | None = None
+
+    @property
+    def is_nothing(self) -> bool:
+        return self == Change()
+
+    def makes_diskless(self, topic: str) -> bool:
+        return any(fnmatchcase(topic, pattern) for pattern in self.diskless)
+
+    def as_json(self) -> dict[str, Any]:
+        """What differs, by name."""
+        found: dict[str, Any] = {}
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value not in (None, ()):
+                found[name] = dict(value) if name == "placer_settings" else list(value) if name == "diskless" else value
+        return found
+
+
+def change_of(
+    settings: Mapping[str, str],
+    *,
+    protocol: str | None = None,
+    assignor: str | None = None,
+    diskless: Sequence[str] = (),
+    placer: str | None = None,
+    placer_settings: Mapping[str, str] | None = None,
+    replication_factor: int | None = None,
+) -> Change:
+    """A change out of Kafka's own settings and the rest. Raises InputError.
+
+    Args:
+        settings: ``client.rack``, ``replica.selector.class``, ``partition.assignment.strategy``,
+            ``group.remote.assignor``, ``group.protocol``.
+
+    >>> change_of({"client.rack": "auto", "replica.selector.class": "rack-aware"}).reads_from_followers
+    True
+    """
+    for name in settings:
+        if name not in SETTINGS:
+            near = get_close_matches(name, SETTINGS, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(f"setting {name!r}: expected one of {', '.join(SETTINGS)}{meant}")
+    if protocol is None:
+        protocol = settings.get(PROTOCOL)
+    if protocol is not None and protocol not in PROTOCOLS:
+        raise InputError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
+    given = assignor or settings.get(ASSIGNOR) or settings.get(REMOTE_ASSIGNOR)
+    if protocol is None and assignor is None and REMOTE_ASSIGNOR in settings:
+        protocol = "consumer"
+    if replication_factor is not None and placer is None:
+        placer = "rack-aware"
+    if placer is not None and placer not in BUILT_IN:
+        raise InputError(f"placer: expected one of {', '.join(sorted(BUILT_IN))}, got {placer!r}")
+    rack = settings.get(CLIENT_RACK)
+    if rack is not None and not rack:
+        raise InputError(f"{CLIENT_RACK}: expected a rack, or {AUTO} for where each client is, got nothing")
+    return Change(
+        client_rack=rack,
+        reads_from_followers=from_followers(settings.get(SELECTOR)),
+        protocol=protocol,
+        assignor=known_assignor(given, protocol) if given else None,
+        diskless=tuple(diskless),
+        placer=placer,
+        placer_settings=tuple(sorted((placer_settings or {}).items())),
+        replication_factor=replication_factor,
+    )
+
+
+def from_followers(selector: str | None) -> bool | None:
+    if selector is None:
+        return None
+    try:
+        return isinstance(find_selector(selector), RackAwareSelector)
+    except SelectionError as error:
+        raise InputError(str(error)) from None
+
+
+def known_assignor(name: str, protocol: str | None) -> str:
+    """An assignor's name as ``kafka_rack.assignment`` has it, by Kafka's name or its Java class. Raises InputError."""
+    found = JAVA_ASSIGNORS.get(name.strip(), name.strip())
+    names = {None: (*CONSUMER_SIDE, *SERVER_ASSIGNORS), "classic": CONSUMER_SIDE, "consumer": tuple(SERVER_ASSIGNORS)}
+    allowed = names[protocol]
+    if found not in allowed:
+        which = f" of the {protocol} protocol" if protocol else ""
+        raise InputError(f"assignor: expected one{which}, {', '.join(dict.fromkeys(allowed))}, got {name!r}")
+    return found

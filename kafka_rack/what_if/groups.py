@@ -1,0 +1,198 @@
+"""A group's history replayed: the same members come and go, under another protocol or assignor, or with other racks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+
+from kafka_rack.assignment import CONSUMER_SIDE, SERVER_ASSIGNORS, Topology, assign_members, in_hash_order
+from kafka_rack.assignment.members import Assignment, Member
+from kafka_rack.assignment.user_data import write_cooperative, write_sticky
+from kafka_rack.errors import PartitionAssignorError
+from kafka_rack.what_if.workload import Client, Generation, Group, MemberSeen, TopicPartition
+
+CLASSIC, CONSUMER = "classic", "consumer"
+COOPERATIVE = "cooperative-sticky"
+DEFAULT_ASSIGNORS = {CLASSIC: "range", CONSUMER: "uniform"}
+RackOf = Callable[[MemberSeen], str | None]
+"""The rack that a member names."""
+
+
+@dataclass(slots=True)
+class GroupHistory:
+    """What a group went through.
+
+    Attributes:
+        members: how many it had at most.
+        rebalances: how often its members came to new assignments after the first.
+        stopped: partitions that had an owner and were given up meanwhile, added up over the rebalances: with eager
+            assignors all of them, else those that moved.
+        moved: of these, those that had another owner afterwards.
+        readers: who read a partition, and for how long (microseconds); empty where it is not known.
+        note: why the group could not be replayed, None where it was.
+    """
+
+    protocol: str
+    assignor: str | None
+    members: int = 0
+    rebalances: int = 0
+    stopped: int = 0
+    moved: int = 0
+    readers: dict[TopicPartition, dict[Client, int]] = field(default_factory=dict)
+    note: str | None = None
+
+    def take(self, generation: Generation, assignment: Mapping[str, Sequence[TopicPartition]], lasted: int) -> None:
+        """Note who has what in a generation."""
+        self.members = max(self.members, len(generation.members))
+        for member, owned in assignment.items():
+            seen = generation.members.get(member)
+            if seen is None:
+                continue
+            for place in owned:
+                by_client = self.readers.setdefault(place, {})
+                by_client[seen.client] = by_client.get(seen.client, 0) + lasted
+
+    def change(
+        self, before: Mapping[str, Sequence[TopicPartition]], after: Mapping[str, Sequence[TopicPartition]]
+    ) -> None:
+        """Count one rebalance."""
+        self.rebalances += 1
+        owner = {place: member for member, owned in after.items() for place in owned}
+        had_owner = [(place, member) for member, owned in before.items() for place in owned]
+        moved = sum(owner.get(place) != member for place, member in had_owner)
+        self.moved += moved
+        is_eager = self.protocol == CLASSIC and self.assignor != COOPERATIVE
+        self.stopped += len(had_owner) if is_eager else moved
+
+
+def as_captured(group: Group, end: int) -> GroupHistory:
+    """A group as the capture shows it."""
+    found = GroupHistory(group.protocol, group.assignor)
+    for generation, lasted in lasting(group.generations, end):
+        found.take(generation, generation.assignment, lasted)
+    for before, after in pairwise(group.generations):
+        found.change(before.assignment, after.assignment)
+    return found
+
+
+def replayed(
+    group: Group,
+    topology: Topology,
+    end: int,
+    rack_of: RackOf,
+    protocol: str | None = None,
+    assignor: str | None = None,
+) -> GroupHistory:
+    """The same members in the same order, assigned anew.
+
+    Args:
+        protocol, assignor: the group's own where they are None; an assignor alone decides the protocol that it is of.
+    """
+    if group.protocol not in DEFAULT_ASSIGNORS:
+        return noted(group, end, f"groups of the {group.protocol} protocol are left as they are")
+    protocol = protocol or protocol_of(assignor, group.protocol)
+    name = assignor or (group.assignor if protocol == group.protocol else None) or DEFAULT_ASSIGNORS[protocol]
+    known = CONSUMER_SIDE if protocol == CLASSIC else tuple(SERVER_ASSIGNORS)
+    if name not in known:
+        return noted(group, end, f"its assignor {name} is not one of Kafka's, so it is left as it is")
+    found = GroupHistory(protocol, name)
+    owned: Assignment = {}
+    try:
+        for number, (generation, lasted) in enumerate(lasting(causes(group.generations), end)):
+            before = owned
+            owned, steps = assigned(found, topology, generation, before, rack_of, number)
+            for step_before, step_after in pairwise([before, *steps]):
+                if number:
+                    found.change(step_before, step_after)
+            found.take(generation, owned, lasted)
+    except PartitionAssignorError as error:
+        return noted(group, end, f"left as it is: {error}")
+    return found
+
+
+def assigned(
+    found: GroupHistory, topology: Topology, generation: Generation, before: Assignment, rack_of: RackOf, number: int
+) -> tuple[Assignment, list[Assignment]]:
+    """The assignment that a generation comes to, and each on the way there: cooperative members first give up."""
+    assert found.assignor is not None
+    owned = {member: before.get(member, []) for member in generation.members}
+    steps: list[Assignment] = []
+    for _ in range(3):
+        members = in_hash_order(
+            [member_of(found, name, seen, owned[name], rack_of, number) for name, seen in generation.members.items()]
+        )
+        if found.protocol == CONSUMER:
+            after = SERVER_ASSIGNORS[found.assignor](topology, members)
+        else:
+            after = assign_members(found.assignor, topology, members)
+        steps.append(after)
+        has_settled = found.assignor != COOPERATIVE or after == owned
+        owned = {member: after.get(member, []) for member in generation.members}
+        if has_settled or all_given(topology, generation, owned):
+            break
+    return owned, steps
+
+
+def all_given(topology: Topology, generation: Generation, owned: Assignment) -> bool:
+    topics = {topic for seen in generation.members.values() for topic in seen.topics}
+    return sum(map(len, owned.values())) >= sum(map(topology.partition_count, topics))
+
+
+def member_of(
+    found: GroupHistory, name: str, seen: MemberSeen, owned: Sequence[TopicPartition], rack_of: RackOf, number: int
+) -> Member:
+    user_data = None
+    if found.assignor == "sticky" and number:
+        user_data = write_sticky(owned, number)
+    elif found.assignor == COOPERATIVE and number:
+        user_data = write_cooperative(number)
+    keeps = found.protocol == CONSUMER or found.assignor == COOPERATIVE
+    by_topic = [(topic, [one for _, one in run]) for topic, run in groupby(sorted(owned), key=lambda one: one[0])]
+    return Member(
+        name,
+        list(seen.topics),
+        rack_of(seen),
+        seen.instance_id,
+        by_topic if keeps else (),
+        number or None,
+        user_data,
+    )
+
+
+def protocol_of(assignor: str | None, otherwise: str) -> str:
+    """The protocol that an assignor is of; ``range``, which both have, is of the group's own."""
+    if assignor in CONSUMER_SIDE and assignor not in SERVER_ASSIGNORS:
+        return CLASSIC
+    if assignor in SERVER_ASSIGNORS and assignor not in CONSUMER_SIDE:
+        return CONSUMER
+    return otherwise
+
+
+def noted(group: Group, end: int, note: str) -> GroupHistory:
+    found = as_captured(group, end)
+    found.note = note
+    return found
+
+
+def causes(generations: Sequence[Generation]) -> list[Generation]:
+    """Generations that began because members came, went or subscribed to something else.
+
+    Those between were the assignor's own doing, as the second rebalance in which cooperative members get what others
+    have given up.
+    """
+    found: list[Generation] = []
+    for generation in generations:
+        if not found or what_members_want(generation) != what_members_want(found[-1]):
+            found.append(generation)
+    return found
+
+
+def what_members_want(generation: Generation) -> dict[str, tuple[tuple[str, ...], str | None]]:
+    return {name: (seen.topics, seen.rack) for name, seen in generation.members.items()}
+
+
+def lasting(generations: Sequence[Generation], end: int) -> list[tuple[Generation, int]]:
+    """Each generation and how long it lasted, a microsecond at least."""
+    ends = [*(generation.since for generation in generations), end][1:]
+    return [(generation, max(1, until - generation.since)) for generation, until in zip(generations, ends, strict=True)]

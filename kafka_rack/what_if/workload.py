@@ -1,0 +1,111 @@
+"""A cluster at work as a capture shows it, small enough to think over: who moves what, and who is in which group.
+
+Everything is added up: one amount for each client, partition and broker. Times matter to groups alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Client = tuple[str, str]
+"""A client id, and the address without its port."""
+TopicPartition = tuple[str, int]
+
+
+class Amount(NamedTuple):
+    """Bytes from the client to the broker and back; of them ``record_bytes`` are records."""
+
+    sent: int = 0
+    received: int = 0
+    record_bytes: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        return Amount(self.sent + other.sent, self.received + other.received, self.record_bytes + other.record_bytes)
+
+    @property
+    def bytes(self) -> int:
+        return self.sent + self.received
+
+
+class Position(NamedTuple):
+    """Where a client is, as far as it is known, and the rack that it names itself."""
+
+    rack: str | None = None
+    named: str | None = None
+
+
+NOWHERE = Position()
+
+
+class PartitionLayout(NamedTuple):
+    """A partition's replicas, preferred first, those in sync among them, and its leader; -1 without one."""
+
+    replicas: tuple[int, ...]
+    leader: int
+    in_sync: frozenset[int]
+
+
+class MemberSeen(NamedTuple):
+    """A group's member: whose it is, what it subscribes to and the rack that it names."""
+
+    client: Client
+    topics: tuple[str, ...]
+    rack: str | None = None
+    instance_id: str | None = None
+
+
+@dataclass(slots=True)
+class Generation:
+    """A group between two rebalances, from ``since`` on (microseconds since 1970).
+
+    ``assignment`` has who had what, where the capture shows it.
+    """
+
+    since: int
+    members: dict[str, MemberSeen]
+    assignment: dict[str, list[TopicPartition]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Group:
+    """A group's history. ``protocol`` is classic or consumer, ``assignor`` as the wire names it."""
+
+    protocol: str
+    assignor: str | None
+    generations: list[Generation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Workload:
+    """A cluster at work from ``first`` to ``last``, microseconds since 1970.
+
+    Attributes:
+        brokers: broker id -> rack, None where it has none or none is known.
+        topics: topic -> partition -> where its replicas are, as last told.
+        positions: where clients are.
+        produced: (client, topic, partition, broker) -> bytes; a broker or partition that is not known is None.
+        consumed: (client, group, topic, partition, broker) -> bytes.
+        replicated: (follower, topic, partition, leader) -> bytes of followers' fetches.
+        diskless: topics that any broker serves.
+        reads_from_followers: whether any reader was served by a follower, or sent to one.
+    """
+
+    first: int = 0
+    last: int = 0
+    brokers: dict[int, str | None] = field(default_factory=dict)
+    topics: dict[str, dict[int, PartitionLayout]] = field(default_factory=dict)
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
+    positions: dict[Client, Position] = field(default_factory=dict)
+    produced: dict[tuple[Client, str | None, int | None, int | None], Amount] = field(default_factory=dict)
+    consumed: dict[tuple[Client, str | None, str | None, int | None, int | None], Amount] = field(default_factory=dict)
+    replicated: dict[tuple[int, str | None, int | None, int | None], Amount] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    diskless: frozenset[str] = frozenset()
+    reads_from_followers: bool = False
+
+    def position(self, client: Client) -> Position:
+        return self.positions.get(client, NOWHERE)
+
+    def rack(self, broker: int | None) -> str | None:
+        return self.brokers.get(broker) if broker is not None else None

@@ -1,0 +1,103 @@
+"""Real captures as workloads: the model of what was captured is near it, and all bytes of clients are there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kafka_rack.cli import main
+from kafka_rack.what_if import Change, compare
+from kafka_rack.wire_tables.reading import decode_paths
+from tests.fixture_data import FIXTURES
+
+reading = pytest.importorskip("kafka_rack.what_if.reading", reason="pyarrow is missing: pip install pyarrow")
+
+CAPTURES = ("java41-range", "java41-coop", "java41-kip848", "franz-go", "confluent-classic", "aiokafka")
+PLACED = ["--placer", "rack-aware", "--format", "json"]
+
+
+def path_of(name):
+    return str(FIXTURES / "captures" / f"{name}.jsonl.gz")
+
+
+@pytest.fixture(params=CAPTURES)
+def name(request):
+    return request.param
+
+
+def workload_of(path):
+    from kafka_rack.wire_capture.captures import Options
+    from kafka_rack.wire_capture.files import find_files
+
+    return reading.read_workload(find_files([path])[0], Options())
+
+
+def test_every_byte_of_the_tables_is_in_the_workload(name):
+    rows = decode_paths([path_of(name)])
+    compared = compare(workload_of(path_of(name)), Change())
+    produced = sum(row["request_bytes"] + row["response_bytes"] for row in rows.as_dicts("produces"))
+    fetched = sum(
+        row["request_bytes"] + row["response_bytes"] for row in rows.as_dicts("fetches") if row["who"] != "follower"
+    )
+    assert compared.measured.bills["produce"].total == compared.model.bills["produce"].total == produced
+    assert compared.measured.bills["consume"].total == compared.model.bills["consume"].total == fetched
+
+
+def test_the_model_of_a_capture_as_it_is_puts_its_bytes_where_they_went(name):
+    """Up to the fetches that leaders answer with the name of a nearer replica, and those before the first answer."""
+    compared = compare(workload_of(path_of(name)), Change())
+    for category in ("produce", "consume"):
+        was, model = compared.measured.bills[category], compared.model.bills[category]
+        assert abs(was.bytes["cross"] - model.bytes["cross"]) <= 0.1 * was.total
+    assert not any("compare its column" in note for note in compared.notes)
+
+
+def test_groups_are_as_the_wire_shows_them():
+    history = compare(workload_of(path_of("java41-range")), Change()).measured.groups["range-2"]
+    assert (history.protocol, history.assignor, history.rebalances) == ("classic", "range", 1)
+    modern = compare(workload_of(path_of("java41-kip848")), Change()).measured.groups["kip848-2"]
+    assert modern.protocol == "consumer"
+    assert modern.rebalances > 0
+
+
+def test_kafkas_own_assignor_replayed_gives_what_the_wire_had():
+    workload = workload_of(path_of("java41-range"))
+    compared = compare(workload, Change(protocol="classic"))
+    was, again = (outcome.groups["range-2"] for outcome in (compared.measured, compared.after))
+    assert {place: set(by) for place, by in was.readers.items()} == {
+        place: set(by) for place, by in again.readers.items()
+    }
+    assert (was.rebalances, was.stopped, was.moved) == (again.rebalances, again.stopped, again.moved)
+
+
+def test_the_command_prints_one_screen_and_json(capsys):
+    assert main(["what-if", path_of("java41-range"), "--set", "client.rack=auto"]) == 0
+    screen = capsys.readouterr().out
+    assert "range-2" in screen
+    assert "a month after" in screen
+    assert main(["what-if", path_of("java41-range"), *PLACED]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["change"] == {"placer": "rack-aware"}
+    assert found["before"]["categories"]["consume"]["local_bytes"] == 191243
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "expected something that is to be different"),
+        (["--set", "client.rack"], "expected NAME=VALUE, got 'client.rack'"),
+        (["--placer", "nearest"], "expected one of broker-replica"),
+        (["--set", "client.rak=a"], "did you mean client.rack?"),
+    ],
+)
+def test_wrong_usage_is_one_line(capsys, arguments, said):
+    assert main(["what-if", path_of("java41-range"), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_capture_without_clients_is_said(capsys, tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text('{"t":1,"ev":"open","conn":1}\n', encoding="utf-8")
+    assert main(["what-if", str(empty), "--protocol", "consumer"]) == 1
+    assert "no frame of clients" in capsys.readouterr().err

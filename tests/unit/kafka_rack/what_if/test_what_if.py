@@ -1,0 +1,189 @@
+"""What would have been, on workloads made by hand: who talks to whom, and that no byte is lost on the way."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from kafka_rack.errors import InputError
+from kafka_rack.locality.prices import Prices
+from kafka_rack.what_if import Change, Workload, change_of, compare
+from kafka_rack.what_if.flows import as_it_would_be
+from kafka_rack.what_if.workload import Amount, Generation, Group, MemberSeen, PartitionLayout, Position
+
+A, B, C = ("at-a", "10.0.0.1"), ("at-b", "10.0.0.2"), ("at-c", "10.0.0.3")
+RACKS = {0: "a", 1: "b", 2: "c"}
+NEAR = change_of({"client.rack": "auto", "replica.selector.class": "rack-aware"})
+SECOND = 1_000_000
+
+
+def workload(**given):
+    """Three racks, three partitions with a replica everywhere; each client reads from the leader in the next rack."""
+    layouts = {
+        number: PartitionLayout((number, (number + 1) % 3, (number + 2) % 3), number, frozenset(RACKS))
+        for number in range(3)
+    }
+    made = {
+        "first": 0,
+        "last": 10 * SECOND,
+        "brokers": dict(RACKS),
+        "topics": {"orders": layouts},
+        "positions": {A: Position("a"), B: Position("b"), C: Position("c")},
+        "produced": {(A, "orders", 0, 0): Amount(1000, 50, 900), (A, "orders", 1, 1): Amount(500, 50, 400)},
+        "consumed": {
+            (A, "readers", "orders", 1, 1): Amount(100, 700, 600),
+            (B, "readers", "orders", 2, 2): Amount(100, 800, 700),
+            (C, "readers", "orders", 0, 0): Amount(100, 901, 800),
+        },
+        "groups": {
+            "readers": Group(
+                "classic",
+                "range",
+                [
+                    Generation(
+                        0,
+                        {name: MemberSeen(client, ("orders",)) for name, client in (("ma", A), ("mb", B), ("mc", C))},
+                        {"ma": [("orders", 1)], "mb": [("orders", 2)], "mc": [("orders", 0)]},
+                    )
+                ],
+            )
+        },
+    }
+    return Workload(**(made | given))
+
+
+def test_readers_that_name_their_racks_read_within_them_where_brokers_look_at_racks():
+    compared = compare(workload(), NEAR)
+    assert compared.measured.bills["consume"].bytes == {"local": 0, "cross": 2701, "unknown": 0}
+    assert compared.after.bills["consume"].bytes == {"local": 2701, "cross": 0, "unknown": 0}
+
+
+def test_without_the_selector_a_rack_changes_nothing_and_that_is_said():
+    compared = compare(workload(), change_of({"client.rack": "auto"}))
+    flows = as_it_would_be(workload(), change_of({"client.rack": "auto"})).flows
+    leaders = {(flow.topic, flow.broker) for flow in flows if flow.category == "consume"}
+    assert leaders == {("orders", broker) for broker in RACKS}
+    assert compared.after.bills["consume"].total == 2701
+    assert any("no rack-aware replica selector" in note for note in compared.notes)
+
+
+def test_a_rack_that_no_broker_has_leads_to_the_leaders():
+    change = change_of({"client.rack": "z", "replica.selector.class": "rack-aware", "group.protocol": "classic"})
+    assert {flow.broker for flow in as_it_would_be(workload(), change).flows if flow.client == A} >= {0, 1}
+
+
+def test_a_replica_out_of_sync_serves_nobody():
+    given = workload()
+    given.topics["orders"][1] = PartitionLayout((1, 0, 2), 1, frozenset({1, 2}))
+    assert Change(reads_from_followers=True, client_rack="auto") == NEAR
+    flows = [flow for flow in as_it_would_be(given, NEAR).flows if flow.category == "consume"]
+    assert all(flow.broker != 0 or flow.topic != "orders" or flow.client_rack == "a" for flow in flows)
+    reads_of_a = [flow for flow in flows if flow.client == A]
+    assert {flow.broker for flow in reads_of_a} <= {0, 1}
+
+
+def test_no_byte_of_clients_is_lost_or_made_whatever_differs():
+    changes = [
+        NEAR,
+        Change(protocol="consumer"),
+        Change(assignor="rack-uniform", client_rack="auto"),
+        Change(diskless=("*",), client_rack="auto"),
+        Change(diskless=("*",)),
+        Change(placer="striped"),
+        Change(placer="rack-aware", replication_factor=2),
+    ]
+    for change in changes:
+        compared = compare(workload(), change)
+        for category in ("produce", "consume"):
+            before, after = (outcome.bills[category].total for outcome in (compared.measured, compared.after))
+            assert before == after, (change, category)
+
+
+def test_diskless_topics_are_served_within_racks_and_copied_by_no_broker():
+    compared = compare(workload(), Change(diskless=("ord*",), client_rack="auto"))
+    assert compared.after.bills["produce"].bytes == {"local": 1600, "cross": 0, "unknown": 0}
+    assert compared.after.bills["replication"].total == 0
+    assert sum(load.leaders for load in compared.after.brokers.values()) == 0
+    assert any("object storage" in note for note in compared.notes)
+
+
+def test_clients_of_diskless_topics_that_name_no_rack_are_sent_anywhere():
+    after = compare(workload(), Change(diskless=("orders",))).after
+    assert {broker for broker, load in after.brokers.items() if load.bytes_in} == set(RACKS)
+
+
+def test_fewer_replicas_are_fetched_by_fewer_followers():
+    compared = compare(workload(), Change(placer="rack-aware", replication_factor=2))
+    assert compared.measured.bills["replication"].total == 2 * (900 + 400)
+    assert compared.after.bills["replication"].total == 900 + 400
+    assert any("taken from what was produced" in note for note in compared.notes)
+
+
+def test_captured_replication_stays_as_it_is_where_nothing_moves():
+    replicated = {(1, "orders", 0, 0): Amount(70, 1000, 900), (2, "orders", 0, 0): Amount(90, 1100, 900)}
+    compared = compare(workload(replicated=replicated), NEAR)
+    assert compared.measured.bills["replication"].total == compared.after.bills["replication"].total == 2260
+    assert compared.after.bills["replication"].bytes["cross"] == 2260
+
+
+def test_money_is_of_each_direction():
+    compared = compare(workload(), NEAR, Prices())
+    crossed = compared.measured.bills["consume"]
+    assert crossed.cost == Decimal(2701) * Decimal("0.02") / 10**9
+    assert compared.after.bills["consume"].cost == 0
+
+
+def test_eager_groups_stop_whole_and_cooperative_ones_what_moves():
+    members = {name: MemberSeen(client, ("orders",)) for name, client in (("ma", A), ("mb", B), ("mc", C))}
+    owned = {"ma": [("orders", 0)], "mb": [("orders", 1)], "mc": [("orders", 2)]}
+    two = {name: seen for name, seen in members.items() if name != "mc"}
+    generations = [
+        Generation(0, members, owned),
+        Generation(5 * SECOND, two, {"ma": [("orders", 0), ("orders", 1)], "mb": [("orders", 2)]}),
+    ]
+    given = workload(groups={"readers": Group("classic", "range", generations)})
+    eager = compare(given, Change(assignor="roundrobin"))
+    history = eager.measured.groups["readers"]
+    assert (history.members, history.rebalances, history.stopped, history.moved) == (3, 1, 3, 2)
+    assert eager.after.groups["readers"].stopped == 3
+    calm = compare(given, Change(protocol="consumer")).after.groups["readers"]
+    assert (calm.protocol, calm.assignor, calm.rebalances, calm.stopped, calm.moved) == ("consumer", "uniform", 1, 1, 1)
+    careful = compare(given, Change(assignor="cooperative-sticky")).after.groups["readers"]
+    assert careful.protocol == "classic"
+    assert careful.stopped == careful.moved == 1
+
+
+def test_a_group_whose_generations_were_not_seen_is_there_all_the_same():
+    given = workload(groups={"late": Group("classic", None)})
+    compared = compare(given, NEAR)
+    assert (compared.measured.groups["late"].rebalances, compared.after.groups["late"].members) == (0, 0)
+
+
+def test_a_group_with_an_assignor_of_its_own_is_left_as_it_is_and_that_is_said():
+    given = workload()
+    given.groups["readers"].assignor = "ours"
+    after = compare(given, NEAR).after
+    assert after.groups["readers"].note == "its assignor ours is not one of Kafka's, so it is left as it is"
+    assert after.bills["consume"].bytes["cross"] == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"client.rak": "auto"}, "did you mean client.rack?"),
+        ({"replica.selector.class": "nearest"}, "unknown"),
+        ({"client.rack": ""}, "expected a rack"),
+        ({"group.protocol": "classic", "group.remote.assignor": "uniform"}, "expected one of the classic protocol"),
+        ({"group.protocol": "share"}, "expected classic or consumer"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_what_would_be_right(settings, said):
+    with pytest.raises(InputError, match=said):
+        change_of(settings)
+
+
+def test_a_coordinators_assignor_alone_means_the_consumer_protocol():
+    assert change_of({"group.remote.assignor": "uniform"}).protocol == "consumer"
+    java = change_of({"partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"})
+    assert java.assignor == "cooperative-sticky"
