@@ -82,6 +82,25 @@ class UpstreamLink:
         self._name = ""
         self._correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
+        self._turn = asyncio.Lock()
+
+    async def ask(self, request: Any, highest: int | None = None) -> Any:
+        """The answer to any other request, in the newest version that both sides speak, up to ``highest``.
+
+        It is sent once: where the connection breaks, nobody knows what became of it. Raises UpstreamError.
+        """
+        async with self._turn:
+            try:
+                if self._writer is None:
+                    await self._open()
+                version = self._version_for(type(request))
+                if version is None:
+                    name = type(request).__name__.removesuffix("Request")
+                    raise UpstreamError(f"{self._name}: serves no version of {name} that we know", is_final=True)
+                return await self._ask(request, version if highest is None else min(version, highest))
+            except UpstreamError:
+                await self.close()
+                raise
 
     async def metadata(self) -> tuple[Any, int]:
         """All brokers and topics, and the version of Metadata that says so. Raises UpstreamError."""

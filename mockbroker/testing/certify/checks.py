@@ -274,9 +274,18 @@ def check_of(facts: WireFacts, wanted: str) -> Check:
     return Check(name, question, weight, *judge(facts))
 
 
+def judged(facts: WireFacts, check: str, judge: Callable[[WireFacts], Judgement]) -> Judgement:
+    """What the facts say, unless the cluster is none to see it at. Lost records and ended processes count anywhere."""
+    verdict, evidence = judge(facts)
+    why = facts.skipped.get(check)
+    if why is None or (check in ("no_loss", "goes_on") and verdict == FAIL):
+        return verdict, evidence
+    return NOT_SEEN, why
+
+
 def checks_of(facts: WireFacts) -> list[Check]:
     """Every check, in the order of ``CHECKS``."""
-    return [Check(name, question, weight, *judge(facts)) for name, question, weight, judge in CHECKS]
+    return [Check(name, question, weight, *judged(facts, name, judge)) for name, question, weight, judge in CHECKS]
 
 
 def of_tally(tally: Tally, what: str, not_seen: str) -> Judgement:

@@ -174,6 +174,8 @@ class WireFacts:
     consumed_topics: set[str] = field(default_factory=set)
     produced_topics: set[str] = field(default_factory=set)
     outage_rack: str | None = None
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Checks that cannot be made before the cluster that there is, with why."""
     failures: list[str] = field(default_factory=list)
     """Processes that ended by themselves and not well, in words."""
     unfinished: dict[str, str] = field(default_factory=dict)

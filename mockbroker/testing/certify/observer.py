@@ -6,7 +6,8 @@ it is known where the process runs, whatever the client says. Calls of other lis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from kafka_rack.locality import Facts as LocalityFacts
@@ -28,6 +29,7 @@ from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, Cons
 from protocol.embedded.versioned import read_versioned, stated_version
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
+from protocol.headers import read_response
 from protocol.records import iter_batches
 from protocol.registry import message_class
 
@@ -50,10 +52,13 @@ class WireObserver:
     """One of ``CallPath.arrivals`` and of ``CallPath.observers``; ``facts`` grow with each call of the program.
 
     What is kept grows with clients, partitions and groups, not with calls; of acknowledged batches a checksum each.
+
+    Args:
+        out_of_sync: brokers that programs are to take for ones that lag, whatever the cluster's ISRs say.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, out_of_sync: AbstractSet[int] = frozenset()) -> None:
+        self.cluster, self._out_of_sync = cluster, out_of_sync
         self.facts = WireFacts(racks=cluster.racks())
         self.following = Following(self.facts, self._layout_of)
         self.calls = 0
@@ -62,6 +67,7 @@ class WireObserver:
         self._arrived: dict[Call, int] = {}
         self._sessions: dict[tuple[int, int], FetchPositions] = {}  # by broker and session id
         self._moves: dict[TopicPartition, tuple[int, int]] = {}  # leader, and when it came to lead
+        self._replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move, those to be
         self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients that were told of it, by API
 
     # the path's calls
@@ -108,10 +114,11 @@ class WireObserver:
             self._joined(client, request, arrived)
         elif call.api_key == SYNC_GROUP:
             client.last_rebalance = self._clock
-            if outcome.response is not None:
-                self._assigned(client, outcome.response)
+            response = response_of(outcome)
+            if response is not None:
+                self._assigned(client, response)
         elif call.api_key == CONSUMER_GROUP_HEARTBEAT:
-            self._heartbeat(client, request, outcome.response)
+            self._heartbeat(client, request, response_of(outcome))
         elif call.api_key == OFFSET_COMMIT:
             client.group = client.group or request.group_id
         elif getattr(request, "client_software_name", ""):
@@ -126,6 +133,14 @@ class WireObserver:
     def leader_settled(self, place: TopicPartition) -> None:
         """What was to be seen of that was seen; who comes now, comes for another reason."""
         self._moves.pop(place, None)
+
+    def replicas_moving(self, place: TopicPartition, replicas: Sequence[int]) -> None:
+        """A partition is to be elsewhere; clients may hear of it before we do."""
+        self._replicas[place] = tuple(replicas)
+
+    def replicas_moved(self, place: TopicPartition) -> None:
+        """It is there."""
+        self._replicas.pop(place, None)
 
     def brokers_stopped(self, broker_ids: list[int]) -> int:
         """Brokers were stopped; gives the moment, to be compared with arrivals."""
@@ -162,14 +177,23 @@ class WireObserver:
         partition = self._partition(place)
         if partition is None:
             return None
-        in_sync = self.cluster.online_ids().intersection(partition.isr)
-        return PartitionLayout(partition.leader, in_sync, partition.replicas)
+        brokers, replicas = self.cluster.brokers, self._replicas.get(place, partition.replicas)
+        up = (one for one in self._in_sync(partition) & self.cluster.online_ids() if brokers[one].is_running)
+        return PartitionLayout(partition.leader, frozenset(up).intersection(replicas), replicas)
+
+    def _in_sync(self, partition: Partition) -> set[int]:
+        return {one for one in partition.isr if one == partition.leader or one not in self._out_of_sync}
 
     def _replica_racks(self, place: TopicPartition) -> set[str] | None:
         partition = self._partition(place)
         if partition is None:
             return None
-        return {rack for one in partition.replicas if (rack := self.cluster.brokers[one].rack) is not None}
+        return {rack for one in partition.replicas if (rack := self._rack(one)) is not None}
+
+    def _rack(self, broker_id: int) -> str | None:
+        """The rack of a broker; a real cluster may name one that has not been there since the proxy has."""
+        broker = self.cluster.brokers.get(broker_id)
+        return None if broker is None else broker.rack
 
     def _name(self, topic: Any, by_id: bool, name: str) -> str | None:
         if not by_id:
@@ -264,7 +288,7 @@ class WireObserver:
             redirected = redirected or entry.preferred_read_replica != NO_LEADER
             if size:
                 partition = self._partition(place)
-                in_sync = {self.cluster.brokers[one].rack for one in partition.isr} if partition is not None else None
+                in_sync = {self._rack(one) for one in self._in_sync(partition)} if partition is not None else None
                 facts = LocalityFacts(
                     "consume",
                     told_rack=told or None,
@@ -430,6 +454,17 @@ class WireObserver:
 def consumed_topics(facts: WireFacts) -> list[str]:
     """The topics that the program reads and nobody of it writes, without Kafka's own; sorted."""
     return sorted(facts.consumed_topics - facts.produced_topics - INTERNAL_TOPICS)
+
+
+def response_of(outcome: Outcome) -> Any:
+    """The answer; before a real cluster it is read out of its bytes, where the proxy had no need of it."""
+    call = outcome.call
+    if outcome.response is not None or not outcome.output:
+        return outcome.response
+    try:
+        return read_response(b"".join(outcome.output)[LENGTH_BYTES:], call.api_key, call.version)[1]
+    except ProtocolError:
+        return None
 
 
 def wire_bytes(outcome: Outcome) -> int:

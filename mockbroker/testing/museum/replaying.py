@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mockbroker.testing.certify.checks import FAIL, PASS, Check, check_of
-from mockbroker.testing.certify.course import CertifyPlan, run
+from mockbroker.testing.certify.course import run
 from mockbroker.testing.certify.facts import WireFacts
+from mockbroker.testing.certify.plan import CertifyPlan
 from mockbroker.testing.museum.bugs import Bug
 
 RACKS = ("a", "b", "c")

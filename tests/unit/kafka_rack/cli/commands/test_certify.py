@@ -15,7 +15,7 @@ import pytest
 
 from kafka_rack.cli import main
 from mockbroker.testing.certify.checks import CHECKS, OTHER_CHECKS
-from mockbroker.testing.certify.course import STEPS
+from mockbroker.testing.certify.plan import STEPS
 from mockbroker.testing.museum.bugs import BUGS
 from tests.progress import SignsOfWork, run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
-from mockbroker.testing.certify.course import coordinators
+from mockbroker.testing.certify.clusters import coordinators
 
 
 def test_no_topic_of_offsets_is_made_to_find_out_who_coordinates():

@@ -1,0 +1,337 @@
+"""A real cluster with a proxy before it: programs are led to the proxy, and what happens to them happens there.
+
+Racks that stop, followers that lag and metadata that is late are the proxy's doing; the real brokers go on. What only
+they can do, another leader and other replicas, is asked of them for the one topic that was made for the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.adapters.proxy.server import KafkaProxy
+from mockbroker.adapters.proxy.upstream import UpstreamError
+from mockbroker.core.proxy.mending import Mending
+from mockbroker.core.proxy.mends import APIS_MENDED, Mends
+from mockbroker.testing.certify.clusters import CertifiedCluster
+from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
+from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
+from protocol.codec import codec
+from protocol.error_codes import ErrorCode
+from protocol.headers import request_frame
+from protocol.registry import message_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.call import Call
+    from mockbroker.core.faults.faults import FaultHandle
+    from mockbroker.core.outcome import Outcome
+    from mockbroker.core.proxy.path import ProxyPath
+    from mockbroker.state.topics.topic import Partition
+    from mockbroker.testing.certify.facts import WireFacts
+    from mockbroker.testing.certify.following import TopicPartition
+    from protocol.records.batches import BatchHeader
+
+SELECTOR = "replica.selector.class"
+LEADERS_ALONE = ("", "org.apache.kafka.common.replica.LeaderSelector")
+BY_SELECTOR = ("preferred_replica", "stays", "leader_on_minus_one", "out_of_range", "near_reads")
+"""The checks that are about readers who were sent to a follower."""
+FETCH, FIND_COORDINATOR = 1, 10
+COORDINATORS_AT_ONCE = 4  # since when FindCoordinator takes many keys
+LOOK_AGAIN_S = 0.2
+MOVE_S = 20.0
+"""How long real brokers may take to do as they were told."""
+CLEAN_UP_S = 15.0
+
+
+class HiddenRacks(Mending):
+    """Keeps the rack of some clients from the real brokers: a leader then names them no replica, as it does when the
+    follower in their rack is not in sync.
+    """
+
+    def __init__(self, proxy: KafkaProxy) -> None:
+        super().__init__(Mends(), proxy.mirror)
+        self.racks: set[str] = set()
+
+    def frame_of(self, call: Call, changed: Any = None) -> Sequence[bytes] | None:
+        session = call.session
+        if call.api_key != FETCH or call.version < APIS_MENDED[FETCH] or session.listener_rack not in self.racks:
+            return super().frame_of(call, changed)
+        request = changed
+        if request is None:  # observers see what the client said
+            decode = codec(message_class(FETCH, "request"), call.version).brief_decoder()
+            request, _ = decode(call.frame, call.body_start)
+        request.rack_id = ""
+        frame = request_frame(request, call.version, correlation_id=call.correlation_id, client_id=session.client_id)
+        return (frame,)
+
+
+class RealCluster(CertifiedCluster):
+    """See the module.
+
+    Args:
+        skip: is given each check that cannot be made, and why.
+    """
+
+    def __init__(self, plan: CertifyPlan, upstream: UpstreamPlan, skip: Callable[[str, str], None]) -> None:
+        self._plan, self._upstream, self._skip = plan, upstream, skip
+        self.proxy = self.served = KafkaProxy(
+            upstream.settings,
+            racks=upstream.racks,
+            listener_per_rack=True,
+            capture=plan.capture,
+            capture_bytes=plan.capture_bytes,
+            tls=upstream.security_dir is not None,
+            security_dir=upstream.security_dir,
+        )
+        self.fed, self.out_of_sync = 0, set()
+        self._brokers = RealBrokers(upstream.settings, self.proxy.mirror.upstream)
+        path: ProxyPath = self.proxy.engine.path  # type: ignore[assignment]
+        path.mending = self._hidden = HiddenRacks(self.proxy)
+        path.observers.append(self)
+        self._coordinators: set[int] = set()
+        self._ends: dict[TopicPartition, int] = {}
+        self._lagging: dict[int, tuple[str | None, list[FaultHandle]]] = {}
+        self._is_own_topic = False
+
+    # its life
+
+    async def start(self) -> None:
+        await self.proxy.start()
+        racks = self.racks()
+        if len(racks) < 2:
+            raise UnfitClusterError(
+                f"expected brokers in two or more racks, got {', '.join(racks) or 'none'} of "
+                f"{len(self.proxy.state.brokers)} brokers; --racks ID=RACK,... says where they are"
+            )
+        await self._look_for_selector()
+        if self._plan.topic not in self.proxy.state.topics:
+            await self._create_topic()
+        else:
+            self._skip("leader_hints", f"{self._plan.topic} was not made by certify, so its leaders are not moved")
+
+    async def close(self) -> None:
+        with suppress(UpstreamError, TimeoutError):
+            if self._is_own_topic:
+                await asyncio.wait_for(self._clean_up(), CLEAN_UP_S)
+        await self._brokers.close()
+        await self.proxy.close()
+
+    async def _clean_up(self) -> None:
+        await self._brokers.delete_topic(self._plan.topic)
+        await self._brokers.delete_group(self._plan.group)
+
+    async def _create_topic(self) -> None:
+        """Make the topic, with replicas as in a cluster of certify's own."""
+        racks = self.racks()
+        members = [[broker.id for broker in self.proxy.state.brokers_in(rack)] for rack in racks]
+        replicas = [
+            [members[rack][index % len(members[rack])] for rack in row]
+            for index, row in enumerate(layout(len(racks), self._plan.partitions))
+        ]
+        refused = await self._brokers.create_topic(self._plan.topic, replicas)
+        if refused is not None:
+            raise UnfitClusterError(f"{refused}; --topic names one that is there, and --feed has it written to")
+        self._is_own_topic = True
+        self._ends = {(self._plan.topic, index): 0 for index in range(len(replicas))}
+
+        def is_led() -> bool:
+            topic = self.proxy.state.topics.get(self._plan.topic)
+            return topic is not None and [one.leader for one in topic.partitions] == [row[0] for row in replicas]
+
+        if not await self._seen(is_led):
+            raise UnfitClusterError(f"expected every partition of {self._plan.topic} to have a leader, but not all do")
+
+    async def _look_for_selector(self) -> None:
+        """Learn whether leaders send readers to followers at all."""
+        try:
+            selector = await self._brokers.broker_setting(SELECTOR)
+        except UpstreamError:
+            return
+        if selector in LEADERS_ALONE:
+            for check in BY_SELECTOR:
+                self._skip(check, f"the brokers send nobody to a follower: they have no rack-aware {SELECTOR}")
+
+    # what the course asks
+
+    def racks(self) -> list[str]:
+        return self.proxy.state.racks()
+
+    def feeds(self, topic: str) -> bool:
+        return topic == self._plan.topic and (self._is_own_topic or self._upstream.feeds_named)
+
+    async def feed(self, topics: Sequence[str], count: int) -> None:
+        leaders = {
+            (topic, one.index): one.leader
+            for topic in topics
+            for one in self.proxy.state.topics[topic].partitions
+            if one.leader in self.proxy.mirror.upstream
+        }
+        new = {place: leader for place, leader in leaders.items() if place not in self._ends}
+        try:
+            if new:
+                self._ends |= await self._brokers.end_offsets(new)
+            now_ms = self.proxy.now_ms()
+            answers = await asyncio.gather(
+                *(self._brokers.write(*one, now_ms, count) for one in by_leader(leaders).items())
+            )
+        except UpstreamError:
+            with suppress(UpstreamError):
+                await self.proxy.look()
+            return
+        is_refused = False
+        for place, end in (one for answer in answers for one in answer.items()):
+            if end is None:
+                is_refused = True
+            else:
+                self.fed += count
+                self._ends[place] = max(end, self._ends.get(place, 0))
+        if is_refused:  # another broker leads
+            with suppress(UpstreamError):
+                await self.proxy.look()
+
+    def offsets(self, place: TopicPartition) -> tuple[int, int]:
+        return 0, self._ends.get(place, 0)
+
+    async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
+        rack = self.proxy.state.brokers[broker].rack
+        by_topic: dict[str, list[int]] = {}
+        for topic, index in places:
+            by_topic.setdefault(topic, []).append(index)
+        if rack is not None:
+            self._hide(rack)
+        faults = [
+            self.proxy.faults.add(
+                match={"api": "Fetch", "broker": broker, "topic": topic, "partition": sorted(indexes)},
+                effect={"error": ErrorCode.OFFSET_OUT_OF_RANGE.name},
+            )
+            for topic, indexes in by_topic.items()
+        ]
+        self._lagging[broker] = rack, faults
+
+    async def catch_up(self, broker: int) -> None:
+        rack, faults = self._lagging.pop(broker)
+        for fault in faults:
+            fault.remove()
+        self._show(rack or "")
+
+    def may_change(self, topic: str) -> bool:
+        return self._is_own_topic and topic == self._plan.topic
+
+    async def move_leader(self, place: TopicPartition, target: int) -> str | None:
+        partition = self.proxy.state.find_partition(*place)
+        replicas = [target, *(one for one in partition.replicas if one != target)]
+        return await self._place(place[0], {place[1]: replicas})
+
+    async def move_replicas(self, place: TopicPartition, replicas: Sequence[int]) -> str | None:
+        return await self._place(place[0], {place[1]: replicas})
+
+    async def stop_rack(self, rack: str) -> list[int]:
+        self._hide(rack)
+        stopped = await self.proxy.stop_rack(rack)
+        if self._is_own_topic:  # as a controller does whose brokers have gone
+            moved = {}
+            for one in self.proxy.state.topics[self._plan.topic].partitions:
+                others = [broker for broker in one.replicas if broker not in stopped]
+                if one.leader in stopped and others:
+                    moved[one.index] = [*others, *(broker for broker in one.replicas if broker in stopped)]
+            if moved:
+                await self._place(self._plan.topic, moved)
+        return stopped
+
+    async def start_rack(self, rack: str) -> None:
+        await self.proxy.start_rack(rack)
+        self._show(rack)
+
+    def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
+        read: dict[str, int] = {}
+        for rack in reversed(self.racks()):
+            brokers = {broker.id for broker in self.proxy.state.brokers_in(rack)}
+            if not brokers & self._coordinators:
+                read[rack] = sum(followers.get(broker, 0) for broker in brokers)
+        return max(read, key=lambda rack: read[rack], default=None)
+
+    def goes_on(self, partition: Partition) -> bool:
+        leader = self.proxy.state.brokers.get(partition.leader)
+        return leader is not None and leader.is_running
+
+    def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
+        dealt = {place for client in facts.clients.values() if client.group for place in client.assignment}
+        topics = [topic for topic in facts.consumed_topics if self.feeds(topic)]
+        return dealt >= {(topic, one.index) for topic in topics for one in self.proxy.state.topics[topic].partitions}
+
+    def keeps_checksums(self, topic: str) -> bool:
+        return self.may_change(topic)  # another one may have its records compressed anew, or dated
+
+    async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
+        for _ in range(2):
+            leader = self.proxy.state.find_partition(*place).leader
+            found = await self._brokers.batches(leader, place, first, end)
+            if found:
+                return found
+            await self.proxy.look()
+        return []
+
+    # one of ``CallPath.observers``
+
+    def call_ended(self, outcome: Outcome) -> None:
+        """Note which brokers coordinate groups and transactions of programs."""
+        if outcome.call.api_key != FIND_COORDINATOR or outcome.response is None:
+            return
+        response = outcome.response
+        for one in response.coordinators if outcome.call.version >= COORDINATORS_AT_ONCE else [response]:
+            if not one.error_code and one.node_id >= 0:
+                self._coordinators.add(one.node_id)
+
+    # inside
+
+    def _hide(self, rack: str) -> None:
+        """Have leaders name nobody in a rack to its readers."""
+        self._hidden.racks.add(rack)
+        self.out_of_sync |= {broker.id for broker in self.proxy.state.brokers_in(rack)}
+
+    def _show(self, rack: str) -> None:
+        self._hidden.racks.discard(rack)
+        self.out_of_sync -= {broker.id for broker in self.proxy.state.brokers.values() if broker.rack == rack}
+
+    async def _place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
+        """Have partitions of the own topic be at these brokers, the first leading."""
+        try:
+            refused = await self._brokers.place(topic, replicas)
+            if refused is not None:
+                return refused
+
+            def is_placed() -> bool:
+                parts = self.proxy.state.topics[topic].partitions
+                return all(set(parts[index].replicas) == set(row) for index, row in replicas.items())
+
+            def is_led() -> bool:
+                parts = self.proxy.state.topics[topic].partitions
+                return all(parts[index].leader == row[0] for index, row in replicas.items())
+
+            if not await self._seen(is_placed):
+                return "the real brokers have not moved the partition in time"
+            if not is_led():
+                refused = await self._brokers.elect(topic, replicas)
+            if refused is None and not await self._seen(is_led):
+                return "the real brokers have not given the partition another leader in time"
+        except UpstreamError as error:
+            return str(error)
+        else:
+            return refused
+
+    async def _seen(self, is_so: Callable[[], bool]) -> bool:
+        """Look at the real cluster until it is so; False where it takes too long."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + MOVE_S
+        while True:
+            with suppress(UpstreamError):
+                await self.proxy.look()
+            if is_so():
+                return True
+            if loop.time() >= ends_at:
+                return False
+            await asyncio.sleep(LOOK_AGAIN_S)
