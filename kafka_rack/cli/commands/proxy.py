@@ -16,13 +16,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
 from typing import Any
 
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.live.client_settings import ClientSettings, client_settings_in
 from kafka_rack.cli.live.cluster import addresses_of
-from kafka_rack.cli.live.login import Exchange, Login
+from kafka_rack.cli.live.upstream import broker_racks_in, upstream_settings
 from kafka_rack.cli.options import environment
 from kafka_rack.cli.options.text_files import racks_file
 from kafka_rack.cli.serving.running import (
@@ -40,7 +39,6 @@ from kafka_rack.cli.serving.running import (
 from kafka_rack.cli.serving.security_folder import SecurityFolder, security_folder
 
 DEFAULT_WAIT_S = 60
-DEFAULT_TIMEOUT_S = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,26 +124,17 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
     if wait_s < 0:
         raise UsageError(f"--wait: expected 0 or more seconds, got {wait_s}")
     check_serving(arguments)
-    racks, own_keys = racks_from(arguments.racks), tls_settings_from(arguments.set)
-    settings = ClientSettings()
-    if arguments.command_config:
-        settings = client_settings_in(arguments.command_config)
-        for note in settings.notes:
-            sys.stderr.write(f"kafka-rack proxy: note: {arguments.command_config}: {note}\n")
+    racks, own_keys = broker_racks_in(arguments.racks), tls_settings_from(arguments.set)
+    settings = client_settings_in(arguments.command_config) if arguments.command_config else ClientSettings()
+    for note in settings.notes:
+        sys.stderr.write(f"kafka-rack proxy: note: {arguments.command_config}: {note}\n")
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
     from mockbroker.adapters.proxy.server import KafkaProxy
-    from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamSettings
+    from mockbroker.adapters.proxy.upstream import UpstreamError
 
-    upstream = UpstreamSettings(
-        servers,
-        settings.tls,
-        login_of(arguments.command_config, settings),
-        settings.client_id,
-        settings.timeout_s or DEFAULT_TIMEOUT_S,
-    )
-
+    upstream = upstream_settings(servers, arguments.command_config, settings)
     try:
         proxy = KafkaProxy(
             upstream,
@@ -171,32 +160,6 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
         return run_made(proxy, arguments, token, folder, loop_factory)
     except UpstreamError as error:
         raise CommandError(str(error)) from None
-
-
-class CurrentLogin:
-    """Who logs in as a file says it at the time: a token in it, or made by it, does not last as long as the proxy."""
-
-    def __init__(self, path: str, login: Login) -> None:
-        self._path, self._login = path, login
-
-    @property
-    def mechanism(self) -> str:
-        """Kafka's name of the mechanism."""
-        return self._login.mechanism
-
-    def exchange(self) -> Exchange:
-        """The tokens of one login. Raises ValueError, as it goes on: it cannot be gone on with."""
-        with suppress(UsageError):  # of a file that is half written the one before counts
-            self._login = client_settings_in(self._path).login or self._login
-        return self._login.exchange()
-
-    def __str__(self) -> str:
-        return str(self._login)
-
-
-def login_of(path: str | None, settings: ClientSettings) -> CurrentLogin | None:
-    """Who the proxy is, where the cluster asks."""
-    return None if path is None or settings.login is None else CurrentLogin(path, settings.login)
 
 
 def mends_from(arguments: argparse.Namespace) -> Any:
@@ -227,23 +190,3 @@ def tls_settings_from(given: list[str]) -> dict[str, str]:
             raise UsageError(f"--set: expected ssl.NAME=VALUE, for TLS with clients, got {key!r}")
         settings[key.strip()] = value.strip()
     return settings
-
-
-def racks_from(text: str | None) -> dict[int, str | None]:
-    """Racks by node id out of ``0=a,1=b``. Raises UsageError.
-
-    >>> racks_from("0=a, 1=b,2=")
-    {0: 'a', 1: 'b', 2: None}
-    """
-    racks: dict[int, str | None] = {}
-    for word in (text or "").split(","):
-        if not word.strip():
-            continue
-        number, equals, rack = word.partition("=")
-        number = number.strip().removeprefix("b")
-        if not equals or not number.isdecimal() or len(number) > 10:
-            raise UsageError(f"--racks: expected ID=RACK with commas between, as 0=a,1=b, got {word.strip()!r}")
-        if int(number) in racks:
-            raise UsageError(f"--racks: broker {number} is given more than once")
-        racks[int(number)] = rack.strip() or None
-    return racks

@@ -104,6 +104,10 @@ class UpstreamLink:
 
     async def metadata(self) -> tuple[Any, int]:
         """All brokers and topics, and the version of Metadata that says so. Raises UpstreamError."""
+        async with self._turn:
+            return await self._metadata()
+
+    async def _metadata(self) -> tuple[Any, int]:
         problem: UpstreamError | None = None
         for _ in range(2):  # a connection of before may have ended meanwhile
             is_new = self._writer is None
@@ -121,6 +125,10 @@ class UpstreamLink:
 
     async def topic_configs(self, names: Sequence[str], config: str) -> dict[str, str | None]:
         """The value of a topic config by topic, of those whose configs the cluster tells. Raises UpstreamError."""
+        async with self._turn:
+            return await self._topic_configs(names, config)
+
+    async def _topic_configs(self, names: Sequence[str], config: str) -> dict[str, str | None]:
         version = self._version_for(DescribeConfigsRequest)
         if version is None:
             raise UpstreamError(f"{self._name}: does not serve DescribeConfigs, which says what is diskless")

@@ -15,6 +15,7 @@ from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamError
 from mockbroker.core.proxy.mending import Mending
 from mockbroker.core.proxy.mends import APIS_MENDED, Mends
+from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.clusters import CertifiedCluster
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
 from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
@@ -39,7 +40,7 @@ SELECTOR = "replica.selector.class"
 LEADERS_ALONE = ("", "org.apache.kafka.common.replica.LeaderSelector")
 BY_SELECTOR = ("preferred_replica", "stays", "leader_on_minus_one", "out_of_range", "near_reads")
 """The checks that are about readers who were sent to a follower."""
-FETCH, FIND_COORDINATOR = 1, 10
+FETCH, METADATA, FIND_COORDINATOR = 1, 3, 10
 COORDINATORS_AT_ONCE = 4  # since when FindCoordinator takes many keys
 LOOK_AGAIN_S = 0.2
 MOVE_S = 20.0
@@ -48,8 +49,11 @@ CLEAN_UP_S = 15.0
 
 
 class HiddenRacks(Mending):
-    """Keeps the rack of some clients from the real brokers: a leader then names them no replica, as it does when the
-    follower in their rack is not in sync.
+    """Has clients see what they would see if some brokers lagged or had gone.
+
+    The rack of clients in ``racks`` is kept from the real brokers: a leader then names them no replica, as it does when
+    the follower in their rack is not in sync. Brokers that are stopped here are not in Metadata, lead nothing there and
+    are not in sync.
     """
 
     def __init__(self, proxy: KafkaProxy) -> None:
@@ -67,6 +71,21 @@ class HiddenRacks(Mending):
         request.rack_id = ""
         frame = request_frame(request, call.version, correlation_id=call.correlation_id, client_id=session.client_id)
         return (frame,)
+
+    def looks_at_answer(self, api_key: int) -> bool:
+        return api_key == METADATA
+
+    def mend_answer(self, call: Call, response: Any) -> bool:
+        stopped = {broker.id for broker in self._mirror.cluster.brokers.values() if not broker.is_running}
+        if not stopped:
+            return False
+        response.brokers = [one for one in response.brokers if one.node_id not in stopped]
+        for partition in (one for topic in response.topics for one in topic.partitions):
+            partition.isr_nodes = [one for one in partition.isr_nodes if one not in stopped]
+            partition.offline_replicas = [one for one in partition.replica_nodes if one in stopped]
+            if partition.leader_id in stopped:
+                partition.leader_id, partition.error_code = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
+        return True
 
 
 class RealCluster(CertifiedCluster):

@@ -1,11 +1,14 @@
 """Run a program against a cluster of several racks, one process a rack, and grade what the wire shows of it.
 
     kafka-rack certify --racks a,b,c -- ./your-worker --brokers {bootstrap} --rack {rack} --topic {topic}
+    kafka-rack certify --bootstrap-server staging-1:9092 -- ./your-worker --brokers {bootstrap} --rack {rack} ...
 
 {bootstrap}, {rack}, {topic} and {group} are filled in, and in the environment of each process there are
 KAFKA_BOOTSTRAP_SERVERS, KAFKA_CLIENT_RACK, KAFKA_TOPIC and KAFKA_GROUP_ID. What the program only reads is fed from
 here. With --command-config brokers ask for TLS or a login, and {config} and KAFKA_COMMAND_CONFIG say where the
 properties are that meet this.
+With --bootstrap-server it is a real cluster that the program runs against, through a proxy on which all that happens; a
+topic is made there for the run and taken away at its end, unless --topic names one that is there.
 A follower lags, leaders and a replica move, a rack stops and comes back. docs/certify.md says what is checked.
 
 Exit codes: 0 done, 1 the program could not be judged, 2 wrong usage, 3 a grade below --at-least, 130 interrupted.
@@ -22,6 +25,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +34,32 @@ from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 if TYPE_CHECKING:
     from kafka_rack.locality import Prices
     from mockbroker.testing.certify.certificate import Certificate
-    from mockbroker.testing.certify.course import CertifyPlan, CertifySecurity
+    from mockbroker.testing.certify.plan import CertifyPlan, CertifySecurity
 
 PLAIN_WIDTH = 120  # of output that goes into a file
 LEAST_SECONDS = 5
+DEFAULT_RACKS, DEFAULT_TOPIC = "a,b,c", "orders"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--racks", default="a,b,c", metavar="A,B,...", help="one broker in each; default: a,b,c")
-    parser.add_argument("--topic", default="orders", help="the topic that is there from the start; default: orders")
+    parser.add_argument(
+        "--racks",
+        metavar="A,B,...",
+        help="one broker in each; default: a,b,c. Of a real cluster, racks by node id in place of what brokers say,\n"
+        "as 0=a,1=b",
+    )
+    parser.add_argument(
+        "--bootstrap-server", metavar="HOST:PORT,...", help="a real cluster, in place of one of certify's own"
+    )
+    parser.add_argument(
+        "--topic",
+        help="the topic that is there from the start; default: orders, and before a real cluster one of a new name",
+    )
+    parser.add_argument(
+        "--feed",
+        action="store_true",
+        help="write records into --topic of a real cluster, if the program reads it and it was there before",
+    )
     parser.add_argument("--partitions", type=int, default=12, metavar="N", help="of that topic; default: 12")
     parser.add_argument(
         "--for", type=float, default=120.0, metavar="SECONDS", dest="seconds", help="at most so long; default: 120"
@@ -53,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--command-config",
         metavar="FILE",
-        help="Kafka's client properties: brokers ask for what they give, and programs find a file of them\n"
-        "by {config} and KAFKA_COMMAND_CONFIG",
+        help="Kafka's client properties: brokers ask for what they give, or are reached by them where they are real,\n"
+        "and programs find a file of them by {config} and KAFKA_COMMAND_CONFIG",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument(
@@ -67,19 +88,10 @@ def run(arguments: argparse.Namespace) -> int:
     check(arguments, command)
     prices = prices_from(arguments.prices)
     from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
-    from mockbroker.testing.certify.course import CertifyPlan
 
     started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
     with TemporaryDirectory(prefix="kafka-rack-certify-") as folder:
-        plan = CertifyPlan(
-            command,
-            racks_from(arguments.racks),
-            topic=arguments.topic,
-            partitions=arguments.partitions,
-            budget_s=arguments.seconds,
-            capture=Path(arguments.capture) if arguments.capture else None,
-            security=security_of(arguments, Path(folder)),
-        )
+        plan = plan_of(arguments, command, Path(folder))
         certificate = certificate_of(command, facts_of(plan, quiet=arguments.quiet), prices)
     if arguments.junit:
         from kafka_rack.cli.output.tables import write_whole
@@ -99,9 +111,30 @@ def run(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def plan_of(arguments: argparse.Namespace, command: list[str], folder: Path) -> CertifyPlan:
+    """What is to be run. Raises UsageError."""
+    from mockbroker.testing.certify.plan import CertifyPlan
+
+    given: dict[str, Any] = {
+        "partitions": arguments.partitions,
+        "budget_s": arguments.seconds,
+        "capture": Path(arguments.capture) if arguments.capture else None,
+    }
+    if arguments.bootstrap_server:
+        from kafka_rack.cli.commands.certify.real import real_cluster_from
+
+        upstream, security = real_cluster_from(arguments, folder)
+        name = f"kafka-rack-certify-{token_hex(4)}"
+        topic = arguments.topic or name
+        return CertifyPlan(command, [], topic=topic, group=name, security=security, upstream=upstream, **given)
+    security = security_of(arguments, folder)
+    racks = racks_from(arguments.racks or DEFAULT_RACKS)
+    return CertifyPlan(command, racks, topic=arguments.topic or DEFAULT_TOPIC, security=security, **given)
+
+
 def security_of(arguments: argparse.Namespace, folder: Path) -> CertifySecurity:
     """What the cluster asks for: nothing, or what ``--command-config`` meets. Raises UsageError."""
-    from mockbroker.testing.certify.course import NO_SECURITY
+    from mockbroker.testing.certify.plan import NO_SECURITY
 
     if not arguments.command_config:
         return NO_SECURITY
@@ -116,8 +149,12 @@ def check(arguments: argparse.Namespace, command: list[str]) -> None:
 
     if not command:
         raise UsageError("expected a program behind --, as in: kafka-rack certify -- ./worker --brokers {bootstrap}")
-    racks = racks_from(arguments.racks)
-    if len(racks) < 2 or len(set(racks)) != len(racks) or not all(racks):
+    racks = racks_from(arguments.racks or DEFAULT_RACKS)
+    if arguments.feed and not (arguments.bootstrap_server and arguments.topic):
+        raise UsageError("--feed: expected --bootstrap-server and the --topic to write to, got no such")
+    if arguments.bootstrap_server:
+        pass  # its racks are looked at with its other options
+    elif len(racks) < 2 or len(set(racks)) != len(racks) or not all(racks):
         raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {arguments.racks!r}")
     if arguments.partitions < 1:
         raise UsageError(f"--partitions: expected 1 or more, got {arguments.partitions}")
@@ -154,8 +191,10 @@ def prices_from(name: str | None) -> Prices:
 
 def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
     """Run the program; SIGTERM ends it as Ctrl-C does. Raises CommandError."""
+    from mockbroker.adapters.proxy.upstream import UpstreamError
     from mockbroker.state.errors import ApiError
     from mockbroker.testing.certify.course import run
+    from mockbroker.testing.certify.plan import UnfitClusterError
     from mockbroker.testing.certify.programs import ProgramError
 
     before_s = time.monotonic()
@@ -173,7 +212,7 @@ def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
 
     try:
         return asyncio.run(main())
-    except ProgramError as error:
+    except (ProgramError, UnfitClusterError, UpstreamError) as error:
         raise CommandError(str(error)) from None
     except ApiError as error:
         raise UsageError(error.message or str(error)) from None

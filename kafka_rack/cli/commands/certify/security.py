@@ -15,9 +15,10 @@ from kafka_rack.cli.live.client_settings import client_settings_in
 from kafka_rack.cli.live.login import OAUTHBEARER
 from kafka_rack.cli.options.properties_file import read_properties
 from mockbroker.state.security.protocols import WITH_TLS
-from mockbroker.testing.certify.course import CertifySecurity
+from mockbroker.testing.certify.plan import CertifySecurity
 
 TRUST_STORE = "ssl.truststore."
+AUTHORITY = "ca.pem"
 HOSTS = ("127.0.0.1", "localhost")
 
 
@@ -49,13 +50,19 @@ def security_from(path: str, folder: Path) -> CertifySecurity:
         "ssl.keystore.key": server.key,
         "ssl.keystore.certificate.chain": server.certificate,
     }
-    trusted = folder / "ca.pem"
+    trusted = folder / AUTHORITY
     trusted.write_text(authority.pem, encoding="ascii")
-    own = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(trusted)}
+    copy = copy_for_programs(path, folder)
+    return CertifySecurity(given.protocol, str(copy), users, settings)
+
+
+def copy_for_programs(path: str, folder: Path) -> Path:
+    """The file, with the test authority in place of whom it trusts."""
+    own = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / AUTHORITY)}
     kept = {name: value for name, value in read_properties(Path(path)).items() if not name.startswith(TRUST_STORE)}
     copy = folder / "client.properties"
     write_properties(copy, {**kept, **own})
-    return CertifySecurity(given.protocol, str(copy), users, settings)
+    return copy
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.commands.proxy import CurrentLogin
 from kafka_rack.cli.live.client_settings import client_settings_in, client_settings_of
+from kafka_rack.cli.live.upstream import CurrentLogin
 from mockbroker import MockCluster
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamSettings
