@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kafka_rack.cli import main
+from mockbroker import MockCluster
 from mockbroker.testing.certify.checks import CHECKS, OTHER_CHECKS
 from mockbroker.testing.certify.plan import STEPS
 from mockbroker.testing.museum.bugs import BUGS
@@ -22,6 +23,18 @@ from tests.progress import SignsOfWork, run
 ROOT = Path(__file__).resolve().parents[5]
 WORKER = [sys.executable, "-m", "tests.interop.clients.worker_ignoring_redirects", "--brokers", "{bootstrap}"]
 READING = [*WORKER, "--topic", "{topic}", "--rack", "{rack}"]
+
+LOOKING_AT_TOPICS = """
+import json, os, sys
+from kafka_rack.cli.live.client_settings import client_settings_in
+from kafka_rack.cli.live.cluster import LiveCluster
+settings = client_settings_in(sys.argv[1])
+with LiveCluster(os.environ["KAFKA_BOOTSTRAP_SERVERS"], settings=settings) as cluster:
+    topics = list(cluster.snapshot().topics)
+same = os.environ["KAFKA_COMMAND_CONFIG"] == sys.argv[1]
+open({seen!r}, "w").write(json.dumps([topics, same, settings.client_id]))
+sys.exit("that is all")
+"""
 
 
 def certify(*arguments: str) -> subprocess.CompletedProcess:
@@ -41,6 +54,9 @@ def certify(*arguments: str) -> subprocess.CompletedProcess:
         (["--prices", "no-such-file", "--", "x"], "--prices no-such-file: cannot be read"),
         (["--capture", "x.jsonl.gz", "--", "x"], "written plain"),
         (["--topic", "a/b", "--", "x"], "a/b"),
+        (["--feed", "--", "x"], "--feed: expected --bootstrap-server and the --topic to write to"),
+        (["--bootstrap-server", "staging", "--", "x"], "'staging', but host:port is due"),
+        (["--bootstrap-server", "x:1", "--racks", "a,b", "--", "x"], "--racks: expected ID=RACK with commas between"),
         (["--command-config", "no-such-file", "--", "x"], "--command-config no-such-file: No such file or directory"),
     ],
 )
@@ -70,6 +86,22 @@ def test_a_program_that_never_calls_is_told_what_was_expected(capsys):
     assert "expected the program to connect to {bootstrap} or KAFKA_BOOTSTRAP_SERVERS" in capsys.readouterr().err
 
 
+def test_a_real_cluster_that_is_not_there_is_named(capsys):
+    arguments = ["--quiet", "--bootstrap-server", "127.0.0.1:1", "--", "x"]
+    assert main(["certify", *arguments]) == 1
+    assert capsys.readouterr().err == "kafka-rack certify: 127.0.0.1:1: cannot be reached: Connection refused\n"
+
+
+def test_what_a_program_reads_of_a_real_cluster_is_written_to_by_nobody_unless_that_is_asked_for(capsys):
+    cluster = MockCluster(topics={"payments": (2, 3)})
+    with cluster as real:
+        given = ["--quiet", "--topic", "payments", "--bootstrap-server", real.bootstrap_servers]
+        assert main(["certify", *given, "--", *READING]) == 1
+        assert cluster.state.topics["payments"].partitions[0].log.end_offset == 0
+    said = capsys.readouterr().err
+    assert "the program reads payments, and nothing is written there from here: --feed has records written" in said
+
+
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_a_program_finds_the_properties_that_its_brokers_ask_for(protocol, tmp_path, capsys):
     config, seen = tmp_path / "client.properties", tmp_path / "seen.json"
@@ -77,21 +109,27 @@ def test_a_program_finds_the_properties_that_its_brokers_ask_for(protocol, tmp_p
         f"security.protocol={protocol}\nsasl.mechanism=PLAIN\nclient.id=me\n"
         'sasl.jaas.config=x.PlainLoginModule required username="alice" password="a\\\\b";\n'
     )
-    code = f"""
-import json, os, sys
-from kafka_rack.cli.live.client_settings import client_settings_in
-from kafka_rack.cli.live.cluster import LiveCluster
-settings = client_settings_in(sys.argv[1])
-with LiveCluster(os.environ["KAFKA_BOOTSTRAP_SERVERS"], settings=settings) as cluster:
-    topics = list(cluster.snapshot().topics)
-same = os.environ["KAFKA_COMMAND_CONFIG"] == sys.argv[1]
-open({str(seen)!r}, "w").write(json.dumps([topics, same, settings.client_id]))
-sys.exit("that is all")
-"""
+    code = LOOKING_AT_TOPICS.format(seen=str(seen))
     given = ["--command-config", str(config), "--", sys.executable, "-c", code, "{config}"]
     assert main(["certify", "--quiet", *given]) == 1
     assert "that is all" in capsys.readouterr().err
     assert json.loads(seen.read_text()) == [["orders"], True, "me"]
+
+
+def test_a_program_logs_in_to_a_real_cluster_through_tls_that_ends_at_the_proxy(tmp_path, capsys):
+    seen, users = tmp_path / "seen.json", {"alice": "secret", "kafka-rack": "other"}
+    with MockCluster(2, tls=True, users=users, topics={"payments": (1, 2)}, security_dir=tmp_path) as real:
+        config = tmp_path / "certify.properties"
+        config.write_text(
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.truststore.type=PEM\n"
+            f"ssl.truststore.location={tmp_path / 'ca.pem'}\n"
+            'sasl.jaas.config=x.PlainLoginModule required username="alice" password="secret";\n'
+        )
+        given = ["--bootstrap-server", real.bootstrap_servers, "--command-config", str(config), "--topic", "payments"]
+        code = LOOKING_AT_TOPICS.format(seen=str(seen))
+        assert main(["certify", "--quiet", *given, "--", sys.executable, "-c", code, "{config}"]) == 1
+    assert "that is all" in capsys.readouterr().err
+    assert json.loads(seen.read_text()) == [["payments"], True, "kafka-rack"]
 
 
 def test_tokens_are_no_login_at_certifys_own_brokers(tmp_path, capsys):
