@@ -72,7 +72,7 @@ def portion_of(nodeid: str) -> str:
     'tests/unit/test_docs.py'
     >>> portion_of("tests/pipeline/test_decode.py::test_it")
     'spark'
-    >>> portion_of("tests/browser/test_racks.py::test_it")
+    >>> portion_of("tests/browser/test_dashboard_looks.py::test_it")
     'browser'
     """
     file = nodeid.partition("::")[0]

@@ -30,15 +30,17 @@ class Partition:
 
     @property
     def leading(self) -> int:
-        """Who leads, as far as is known: else the preferred leader."""
-        return self.replicas[0] if self.leader is None else self.leader
+        """Who leads, as far as is known: else the preferred leader; -1 of a diskless topic's, which has no replicas."""
+        if self.leader is not None:
+            return self.leader
+        return self.replicas[0] if self.replicas else -1
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic's partitions, from 0 up; min.insync.replicas where it is known.
 
-    A diskless topic has no replicas: those that are told stand for whoever serves the client that asked.
+    A diskless topic has no replicas: those that a cluster tells stand for whoever serves the client that asked.
     """
 
     partitions: tuple[Partition, ...]
@@ -215,7 +217,7 @@ def topic_of_json(name: str, said: Any) -> Topic:
     found: dict[int, Partition] = {}
     for at, entry in enumerate(said):
         number = entry.get("partition", at) if isinstance(entry, dict) else at
-        add_partition(found, name, number, partition_of_json(f"{name}-{number}", entry))
+        add_partition(found, name, number, partition_of_json(f"{name}-{number}", entry, diskless=diskless))
     return Topic(in_order(name, found), least, internal, diskless)
 
 
@@ -250,14 +252,14 @@ def reassignment_entries(said: Any) -> list[tuple[str, int, tuple[int, ...]]]:
     return entries
 
 
-def partition_of_json(where: str, entry: Any) -> Partition:
+def partition_of_json(where: str, entry: Any, *, diskless: bool = False) -> Partition:
     """A partition as a list of replicas, or as {"replicas", "leader", "isr"}."""
     leader, isr = None, None
     if isinstance(entry, dict):
         leader, isr = entry.get("leader"), entry.get("isr")
         entry = entry.get("replicas")
     replicas = brokers_of_json(where, "replicas", entry)
-    if not replicas:
+    if not replicas and not diskless:
         raise InputError(f"{where}: no replicas, but at least one is due")
     if leader is not None and not is_number(leader):
         raise InputError(f"{where}: leader is {json.dumps(leader)}, but a broker id or null is due")

@@ -2,7 +2,7 @@
 
 A diskless partition lives in object storage, so any broker can serve it. Metadata therefore names a broker near the
 client as its leader. Source: the rack-aware metadata of KIP-1163 and its companions, as the design page draws it; by
-hash, docs/inkless/CLIENT-BROKER-AZ-ALIGNMENT.md of Inkless.
+hash, Inkless's page CLIENT-BROKER-AZ-ALIGNMENT.
 """
 
 from __future__ import annotations

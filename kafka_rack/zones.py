@@ -3,7 +3,7 @@
 Clients cannot say in Metadata which rack they are in, so the systems that keep records in object storage read it from
 client.id, each in its own way. One table says how.
 
-Sources: Inkless (docs/inkless/CLIENT-BROKER-AZ-ALIGNMENT.md) and the diskless proposals; WarpStream's pages on clients;
+Sources: Inkless (its page CLIENT-BROKER-AZ-ALIGNMENT) and the diskless proposals; WarpStream's pages on clients;
 ClientIdMetadata of AutoMQ; Bufstream's page on client id options.
 """
 

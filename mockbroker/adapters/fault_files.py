@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kafka_rack.extras import pip_install
 from mockbroker.core.faults.fault import Fault, FaultError, shown
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -104,7 +105,7 @@ def read_yaml(path: Path, text: str) -> object:
         import yaml
     except ImportError:
         raise FaultFileError(
-            f"{path}: YAML needs PyYAML, which is not installed: pip install 'kafka-rack[yaml]', or write it as JSON"
+            f"{path}: YAML needs PyYAML, which is not installed: {pip_install('yaml')}, or write it as JSON"
         ) from None
 
     # yaml ships no types

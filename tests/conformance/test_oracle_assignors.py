@@ -14,7 +14,7 @@ from kafka_rack.assignment import PartitionAssignorError, assign
 from tests.fixture_data import FIXTURES
 
 KAFKA_FAILS = {"NullPointerException", "IllegalStateException", "Hang"}
-"""Where Kafka's code fails on its own; what ours does then is in tests/unit/kafka_rack/assignment/test_even.py."""
+"""Where Kafka's code fails on its own; ours then still gives no partition to two members."""
 
 
 @cache

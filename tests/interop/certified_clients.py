@@ -35,7 +35,7 @@ def python_client(name: str, module: str, package: str) -> CertifiedClient:
 
     def command(work: str, rack: str) -> list[str]:
         if not version:
-            raise builders.ToolMissingError(f"{package} is not installed (pip install 'kafka-rack[clients]')")
+            raise builders.ToolMissingError(f"{package} is not installed (pip install '.[clients]')")
         program = [sys.executable, "-m", f"tests.interop.clients.{module}"]
         return [*program, *OPTIONS, "--rack", rack, "--work", work]
 

@@ -50,7 +50,7 @@ class ClientProcess:
     def __init__(self, library: str, work: str, **order: Any) -> None:
         self.library = "kafka-python" if library == OLD else library
         if find_spec(MODULES.get(self.library, "protocol")) is None:
-            pytest.skip(f"{self.library} is not installed (pip install 'kafka-rack[clients]')")
+            pytest.skip(f"{self.library} is not installed (pip install '.[clients]')")
         self.order = {"work": work, **order}
         self.lines: list[dict[str, Any]] = []
         self._more = asyncio.Condition()

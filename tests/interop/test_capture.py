@@ -12,7 +12,7 @@ from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables.reading import decode_paths
 from mockbroker import MockCluster
 
-aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")
+aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 
 pytestmark = pytest.mark.interop
 RECORDS = 300

@@ -15,7 +15,7 @@ from mockbroker.adapters.capture import Capture
 from tests.interop.test_capture import work
 from tests.progress import run
 
-pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")
+pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 
 pytestmark = pytest.mark.interop
 HIDDEN = ("offset", "capture", "file")

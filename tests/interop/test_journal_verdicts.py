@@ -20,7 +20,7 @@ from mockbroker import KafkaProxy, MockCluster
 from mockbroker.adapters.served_cluster import ServedCluster
 from tests.pipeline.plain import plain_tables
 
-aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")
+aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is missing: pip install it")
 
 pytestmark = pytest.mark.interop

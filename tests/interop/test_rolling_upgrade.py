@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
 def test_clients_of_0_9_and_0_10_lose_nothing_through_the_upgrade():
-    pytest.importorskip("kafka", reason="kafka-python is not installed (pip install 'kafka-rack[clients]')")
+    pytest.importorskip("kafka", reason="kafka-python is not installed (pip install '.[clients]')")
     options = ["--brokers", "4", "--format", "json"]
     done = run([*COMMAND, *options], cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -41,7 +41,7 @@ def test_clients_of_0_9_and_0_10_lose_nothing_through_the_upgrade():
 
 
 def test_ctrl_c_ends_it_in_one_line():
-    pytest.importorskip("kafka", reason="kafka-python is not installed (pip install 'kafka-rack[clients]')")
+    pytest.importorskip("kafka", reason="kafka-python is not installed (pip install '.[clients]')")
     # a test run in the background of a shell has SIGINT ignored, and its processes too unless told otherwise
     with subprocess.Popen(
         COMMAND,

@@ -13,10 +13,7 @@ from kafka_rack.wire_tables.tables import TABLES
 
 def tables_of(out: Path, folder: Path) -> dict[str, list[str]]:
     """Every table's rows, paths relative to where the captures were."""
-    return {
-        table: sorted(repr(row).replace(str(folder), "") for row in read_table(out, table) if row.pop("api") or True)
-        for table in TABLES
-    }
+    return {table: sorted(repr(row).replace(str(folder), "") for row in read_table(out, table)) for table in TABLES}
 
 
 def plain_tables(folder: Path, out: Path) -> dict[str, list[str]]:

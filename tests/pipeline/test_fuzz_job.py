@@ -64,7 +64,8 @@ def test_all_judges_agree_about_messages_that_all_know(spark):
     plan = Plan(chosen(["MetadataRequest", "FindCoordinatorResponse"], "latest"), 60, 9)
     found = fuzz(spark, plan, names, tasks=2).results
     assert found.failures == {}
-    assert all(found.tallies[name].agreed == found.tallies[name].asked > 0 for name in names[:4])
+    assert {name: found.tallies[name].agreed for name in names} == {name: found.tallies[name].asked for name in names}
+    assert min(found.tallies[name].asked for name in names) > 0
     assert never_exercised(coverage_rows(found, protocol.named_class)) == []
 
 

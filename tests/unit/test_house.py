@@ -6,6 +6,7 @@ import-linter holds the ladder itself; here are the rules that a ladder of names
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -211,6 +212,46 @@ def test_starting_a_cluster_loads_no_more_than_it_must():
         "uvicorn",
     )
     assert [module for module in unwanted if module in loaded] == []
+
+
+CITED = re.compile(
+    r"(?<![\w/.{<-])((?:docs|examples|fixtures|kafka_rack|mockbroker|protocol|tests)/[\w./-]++)(?![*<{])"
+)
+"""A path as prose and comments name it: from the root, whole."""
+CITING = (".go", ".java", ".md", ".py", ".toml", ".yaml", ".yml")
+
+
+def cited_paths(text: str) -> list[str]:
+    """
+    >>> cited_paths(
+    ...     "as docs/tools.md says (tests/unit/test_house.py), not docs/x-*.md, nor https://a.example/docs/b.md"
+    ... )
+    ['docs/tools.md', 'tests/unit/test_house.py']
+    """
+    return [path.rstrip("./-") for path in CITED.findall(text)]
+
+
+def is_there(path: str) -> bool:
+    """Whether there is such a file or folder; what is written first and packed then counts by its packed name."""
+    names = (path, f"{path}.gz")
+    return (
+        any((ROOT / name).exists() for name in names) or path.upper() == path or "VERSION" in path or "FAMILY" in path
+    )
+
+
+def test_each_path_that_is_cited_is_there():
+    """In prose, comments and docstrings alike: a reader is never sent to a file that has gone or never was."""
+    folders = ("docs", "examples", "fixtures", *PACKAGES, "tests")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in CITING]
+    files += [*ROOT.glob("*.md"), *ROOT.glob("*.py"), *ROOT.glob("*.toml"), ROOT / "Makefile", ROOT / ".ci" / "run"]
+    wrong = {
+        f"{file.relative_to(ROOT)}: {cited}"
+        for file in files
+        if file.is_file()
+        for cited in cited_paths(file.read_text(encoding="utf-8"))
+        if not is_there(cited)
+    }
+    assert sorted(wrong) == []
 
 
 def test_a_module_stays_short_enough_to_have_one_subject():

@@ -1,10 +1,12 @@
 """Look at a live cluster's racks over the wire: brokers, listeners, topics by rack, and what each broker speaks.
 
-What `--format json` writes can be read again by `audit` and `reassign` as --layout.
+What `--format json` writes can be read again by `audit` and `reassign` as --layout. `--format jsonl` is the same in one
+line, for a file with a cluster a line as `kafka-rack pipeline audit` reads it.
 
 Examples:
   kafka-rack inspect --bootstrap-server localhost:9092
   kafka-rack inspect --bootstrap-server localhost:9092 --format json > cluster.json
+  kafka-rack inspect --bootstrap-server eu:9092 --format jsonl >> fleet.jsonl
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_rack.cli import CommandError
-from kafka_rack.cli.commands.topics import topics_json
+from kafka_rack.cli.commands.topics import DISKLESS, topics_json
 from kafka_rack.cli.live.cluster import LiveBroker, LiveCluster, Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.live.wire_client import address_text
 from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, plot, say_hints, say_notes
@@ -56,7 +58,7 @@ class Told:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser, required=True)
     parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
-    add_output_arguments(parser)
+    add_output_arguments(parser, formats=("table", "json", "jsonl"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,7 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     say_hints(arguments, layout)
     if arguments.plot:
         plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack")
-    print(as_json(snapshot, layout, told) if arguments.format == "json" else as_tables(snapshot, layout, told))
+    if arguments.format == "table":
+        print(as_tables(snapshot, layout, told))
+    else:
+        print(as_json(snapshot, layout, told, indented=arguments.format == "json"))
     return 0
 
 
@@ -121,7 +126,7 @@ def topic_spread(topic: Topic, layout: ClusterLayout) -> TopicSpread:
     return TopicSpread(min(counts), max(counts), misplaced, leaders)
 
 
-def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told]) -> str:
+def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told], *, indented: bool) -> str:
     brokers = [
         {
             "id": broker.id,
@@ -142,6 +147,9 @@ def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told])
     ]
     topics = topics_json(snapshot, layout)
     for name, topic in layout.topics.items():
+        if topic.diskless:
+            topics[name] |= {"racks_per_partition": None, "misplaced_partitions": None, "leaders_by_rack": None}
+            continue
         spread = topic_spread(topic, layout)
         topics[name]["racks_per_partition"] = [spread.fewest_racks, spread.most_racks]
         topics[name]["misplaced_partitions"] = spread.misplaced
@@ -161,7 +169,7 @@ def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told])
             "features": features,
             "notes": snapshot.notes,
         },
-        indent=2,
+        indent=2 if indented else None,
     )
 
 
@@ -194,6 +202,10 @@ def topics_table(layout: ClusterLayout) -> str:
         racks = [*racks, None]
     rows = []
     for name, topic in layout.topics.items():
+        if topic.diskless:
+            served_anywhere = [None] * (2 + len(racks))
+            rows.append([name, len(topic.partitions), DISKLESS, topic.min_insync_replicas, *served_anywhere])
+            continue
         spread = topic_spread(topic, layout)
         few, many = spread.fewest_racks, spread.most_racks
         rows.append(

@@ -16,6 +16,9 @@ from typing import Any
 import protocol
 from kafka_rack.cli import CommandError, UsageError
 
+FLEXIBLE = "flexible: lengths as varints, tagged fields, and a header that has them too (KIP-482)"
+NOT_FLEXIBLE = "not flexible: lengths of two and four bytes, no tagged fields"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="a message, as MetadataRequest; any part of a name lists those")
@@ -68,9 +71,8 @@ def describe(message: Any, versions: list[int], form: str) -> None:
         if version not in message.valid_versions:
             raise CommandError(f"{message.name} has versions {message.valid_versions}, not {version}")
     if len(versions) == 2:
-        before, after = ([field_line(row) for row in field_rows(message, version)] for version in versions)
-        names = [f"{message.name} v{version}" for version in versions]
-        print("\n".join(difflib.unified_diff(before, after, names[0], names[1], lineterm="", n=1)))
+        first, second = versions
+        print(difference_json(message, first, second) if form == "json" else difference_text(message, first, second))
         return
     rows = field_rows(message, versions[0] if versions else None)
     if form == "json":
@@ -82,6 +84,52 @@ def describe(message: Any, versions: list[int], form: str) -> None:
         print(f"{message.__doc__.strip()}\n")
     for row in rows:
         print(field_line(row))
+
+
+def difference_text(message: Any, first: int, second: int) -> str:
+    """How two versions differ as a unified diff of their fields, or that they do not."""
+    before, after = ([field_line(row) for row in field_rows(message, version)] for version in (first, second))
+    flexible = [version in message.flexible_versions for version in (first, second)]
+    if flexible[0] != flexible[1]:
+        before, after = (
+            [FLEXIBLE if is_so else NOT_FLEXIBLE, *rows] for is_so, rows in zip(flexible, (before, after), strict=True)
+        )
+    old, new = (f"{message.name} v{version}" for version in (first, second))
+    lines = difflib.unified_diff(before, after, old, new, lineterm="", n=1)
+    return "\n".join(lines) or f"{old} and v{second} have the same fields."
+
+
+def difference_json(message: Any, first: int, second: int) -> str:
+    """The same for programs: fields by their paths, with what they are in each version."""
+    before, after = (by_path(field_rows(message, version)) for version in (first, second))
+    return json.dumps(
+        {
+            "name": message.name,
+            "versions": [first, second],
+            "flexible": [version in message.flexible_versions for version in (first, second)],
+            "added": [{"path": path, **after[path]} for path in after if path not in before],
+            "removed": [{"path": path, **before[path]} for path in before if path not in after],
+            "changed": [
+                {"path": path, "before": before[path], "after": after[path]}
+                for path in before
+                if path in after and before[path] != after[path]
+            ],
+        },
+        indent=2,
+    )
+
+
+def by_path(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Fields by their path, as ``topics.name``.
+
+    >>> list(by_path([{"name": "topics", "depth": 0}, {"name": "name", "depth": 1}, {"name": "rack", "depth": 0}]))
+    ['topics', 'topics.name', 'rack']
+    """
+    found, path = {}, list[str]()
+    for row in rows:
+        path = [*path[: row["depth"]], row["name"]]
+        found[".".join(path)] = row
+    return found
 
 
 def field_rows(message: Any, version: int | None, depth: int = 0) -> list[dict[str, Any]]:

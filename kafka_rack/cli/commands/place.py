@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
+from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
 from kafka_rack.cli.output.plots import partitions_by_rack
 from kafka_rack.cli.output.tables import table, write_whole
@@ -54,9 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), required=True, metavar="N")
     parser.add_argument("--start-partition", type=index, default=0, metavar="N", help="number of the first partition")
-    parser.add_argument(
-        "--placer", default="rack-aware", metavar="NAME", help="a built-in, module:Class, or an entry point's name"
-    )
+    parser.add_argument("--placer", default="rack-aware", metavar="NAME", help=placer_help())
     parser.add_argument(
         "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers"
     )

@@ -22,6 +22,7 @@ from typing import Any
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.live.cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, plot, say_hints, say_notes
+from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import (
     HIGHEST_ID,
     HIGHEST_SEED,
@@ -31,7 +32,7 @@ from kafka_rack.cli.options.whole_numbers import (
     whole_number,
 )
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cluster_layout import ClusterLayout
+from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic
 from kafka_rack.errors import KafkaRackError, MissingRackError
 from kafka_rack.placement import (
     CLASS_SETTING,
@@ -46,6 +47,9 @@ from kafka_rack.placement import (
     place_checked,
 )
 from kafka_rack.rack_spread import spread_of, usable_racks
+
+DISKLESS = "diskless"
+"""In place of a replication factor: such a topic has no replicas, and whichever broker a client asks serves it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID:ID,...",
         help="instead of both: the brokers of each partition, sent as they are; 0:1,1:2 for two partitions",
     )
-    parser.add_argument(
-        "--placer", metavar="NAME", help="rack-aware unless given; a built-in, module:Class, or an entry point's name"
-    )
+    parser.add_argument("--placer", metavar="NAME", help=placer_help())
     parser.add_argument(
         "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers"
     )
@@ -264,11 +266,16 @@ def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
                     "isr": list(partition.isr or ()),
                     "racks": [racks.get(broker) for broker in partition.replicas],
                 }
-                for number, partition in enumerate(topic.partitions)
+                for number, partition in enumerate(stored_partitions(topic))
             ],
         }
         for name, topic in snapshot.topics.items()
     }
+
+
+def stored_partitions(topic: Topic) -> Sequence[Partition]:
+    """The partitions of a topic; of a diskless one without the broker that it was told for us alone."""
+    return [Partition(()) for _ in topic.partitions] if topic.diskless else topic.partitions
 
 
 def description_tables(layout: ClusterLayout) -> str:
@@ -276,16 +283,17 @@ def description_tables(layout: ClusterLayout) -> str:
     heads, rows = [], []
     for name, topic in layout.topics.items():
         least = topic.min_insync_replicas
-        heads.append([name, len(topic.partitions), topic.replication_factor, least])
+        factor = DISKLESS if topic.diskless else topic.replication_factor
+        heads.append([name, len(topic.partitions), factor, least])
         rows += [
             [
                 f"{name}-{number}",
                 None if one.leading < 0 else one.leading,
-                ids(one.replicas),
-                racks_of(one.replicas, racks),
+                ids(one.replicas) or None,
+                racks_of(one.replicas, racks) or None,
                 ids(one.isr or ()) or None,
             ]
-            for number, one in enumerate(topic.partitions)
+            for number, one in enumerate(stored_partitions(topic))
         ]
     summary = table(["topic", "partitions", "replication factor", "min.insync.replicas"], heads)
     return f"{summary}\n\n{table(['partition', 'leader', 'replicas', 'racks', 'isr'], rows)}"

@@ -34,9 +34,9 @@ def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
     add_broker_arguments(parser)
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = ("table", "json")) -> None:
     """``--format`` and ``--plot``."""
-    parser.add_argument("--format", choices=["table", "json"], default="table")
+    parser.add_argument("--format", choices=formats, default="table", help="table for people, else for programs")
     parser.add_argument("--plot", metavar="FILE", help="write a picture of partitions by rack, as SVG")
 
 

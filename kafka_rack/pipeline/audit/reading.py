@@ -184,8 +184,10 @@ def name_of(said: Any, file: str, line: int | None) -> str:
 
     >>> name_of({}, "fleet/eu.jsonl.gz", 3), name_of({"name": "eu"}, "fleet/1.json", None)
     ('eu:3', 'eu')
+    >>> name_of({"cluster_id": "xQ"}, "fleet/1.json", None)  # as `kafka-rack inspect` writes it
+    'xQ'
     """
-    for key in ("name", "cluster"):
+    for key in ("name", "cluster", "cluster_id"):
         if isinstance(said.get(key), str) and said[key]:
             return str(said[key])
     stem = Path(plain_name(file)).name

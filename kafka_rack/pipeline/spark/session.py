@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafka_rack.extras import pip_install
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -21,7 +23,7 @@ INSTALL_JAVA = (
     "Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew "
     "install openjdk@17) or set JAVA_HOME"
 )
-INSTALL_SPARK = "the pipeline needs Spark: pip install 'kafka-rack[spark]'"
+INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
 KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 """Spark's own source and sink for Kafka, of the one version of Spark that this package takes; kafka-clients 3.9."""
 LOOPBACK = "127.0.0.1"

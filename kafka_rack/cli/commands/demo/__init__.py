@@ -14,6 +14,7 @@ from importlib.util import find_spec
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.commands.demo.plan import LIBRARIES
+from kafka_rack.extras import pip_install
 
 PLAIN_WIDTH = 120  # of output that goes into a file
 MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
@@ -69,6 +70,4 @@ def check(racks: list[str], stopped: str, libraries: list[str], arguments: argpa
             raise UsageError(f"--libraries: {library!r} is none of {', '.join(LIBRARIES)}")
     missing = [library for library in libraries if find_spec(MODULES[library]) is None]
     if missing:
-        raise CommandError(
-            f"{', '.join(missing)} missing; pip install 'kafka-rack[clients]' brings the client libraries"
-        )
+        raise CommandError(f"{', '.join(missing)}: not installed; {pip_install('clients')} brings the client libraries")

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, InterruptedWork, UsageError
+from kafka_rack.extras import pip_install
 
 MOST_BROKERS = 30
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     if not arguments.no_clients and find_spec("kafka") is None:
         raise CommandError(
-            "kafka-python missing; pip install 'kafka-rack[clients]' brings it, --no-clients does without"
+            f"kafka-python is not installed: {pip_install('clients')} brings it, --no-clients does without"
         )
 
     from kafka_rack.cli.commands.rolling_upgrade.replay import replay

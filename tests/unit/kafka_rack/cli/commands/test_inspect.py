@@ -71,6 +71,30 @@ async def test_a_snapshot_keeps_which_topics_are_diskless(tmp_path, capsys):
     assert "events is diskless" in capsys.readouterr().err
 
 
+async def test_a_diskless_topic_is_shown_as_one_and_alike_each_time(capsys):
+    seen = set()
+    async with MockCluster(topics={"orders": (3, 3)}, diskless_topics={"events": 3}) as mock:
+        for _ in range(4):
+            await live(mock)
+            seen.add(capsys.readouterr().out)
+        await live(mock, "--format", "json")
+        said = json.loads(capsys.readouterr().out)["topics"]["events"]
+    (text,) = seen
+    (line,) = (line.split() for line in text.splitlines() if line.startswith("events"))
+    assert line == ["events", "3", "diskless", "1", "-", "-", "-", "-", "-"]
+    assert (said["diskless"], said["racks_per_partition"], said["leaders_by_rack"]) == (True, None, None)
+    assert said["partitions"][2] == {"partition": 2, "leader": None, "replicas": [], "isr": [], "racks": []}
+
+
+async def test_a_cluster_is_a_line_of_a_file_with_many(capsys):
+    async with MockCluster(topics={"orders": (3, 3)}, diskless_topics={"events": 3}) as mock:
+        await live(mock, "--format", "jsonl")
+        line = capsys.readouterr().out
+        await live(mock, "--format", "json")
+        whole = capsys.readouterr().out
+    assert (line.count("\n"), json.loads(line)) == (1, json.loads(whole))
+
+
 async def test_rack_names_that_almost_match_get_a_hint_beside_the_answer(capsys):
     async with MockCluster(racks=("us-east-1a", "use1-az1")) as mock:
         await live(mock)

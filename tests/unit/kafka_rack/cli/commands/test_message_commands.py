@@ -132,6 +132,25 @@ def test_messages_shows_how_two_versions_differ(kafka_rack):
     assert [line for line in out.splitlines() if line.startswith(("+r", "-r"))] == ["+rack_id: string, ignorable"]
 
 
+def test_messages_says_that_a_version_becomes_flexible(kafka_rack):
+    _, out, _ = kafka_rack("messages", "MetadataRequest", "8", "9")
+    changed = [line for line in out.splitlines() if line.startswith(("-not", "+flexible"))]
+    assert [line.split(":")[0] for line in changed] == ["-not flexible", "+flexible"]
+    assert "flexible" not in kafka_rack("messages", "MetadataRequest", "7", "8")[1]
+    assert kafka_rack("messages", "MetadataRequest", "5", "6")[1] == "MetadataRequest v5 and v6 have the same fields.\n"
+
+
+def test_messages_gives_a_difference_to_programs_too(kafka_rack):
+    found = json.loads(kafka_rack("messages", "MetadataRequest", "8", "9", "--format", "json")[1])
+    assert (found["versions"], found["flexible"]) == ([8, 9], [False, True])
+    assert found["added"] == found["removed"] == found["changed"] == []
+    found = json.loads(kafka_rack("messages", "MetadataRequest", "9", "10", "--format", "json")[1])
+    assert [row["path"] for row in found["added"]] == ["topics.topic_id"]
+    assert [(row["path"], row["before"]["nullable"], row["after"]["nullable"]) for row in found["changed"]] == [
+        ("topics.name", False, True)
+    ]
+
+
 def test_messages_calls_a_struct_by_its_name_even_where_it_has_a_field_called_name(kafka_rack):
     _, out, _ = kafka_rack("messages", "StreamsGroupTopologyDescriptionUpdateRequest")
     assert "    source: TopologyNode, versions 0+" in out.splitlines()

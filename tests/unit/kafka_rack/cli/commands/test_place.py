@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kafka_rack.cli import main
+from kafka_rack.placement import BUILT_IN
 
 KIP_36 = "0:rack1,1:rack3,2:rack3,3:rack2,4:rack2,5:rack1"
 
@@ -169,3 +170,11 @@ def test_a_broken_broker_file_is_named_with_the_place(content, text, tmp_path, c
     assert place("--brokers-file", str(file), "--partitions", "1", "--replication-factor", "1") == 2
     assert f"{file}" in (error := capsys.readouterr().err)
     assert text in error
+
+
+@pytest.mark.parametrize("command", ["place", "topics"])
+def test_the_help_names_every_placer(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    assert [name for name in BUILT_IN if f" {name}  " not in said] == []
