@@ -4,7 +4,8 @@ Python's collector walks over all that a program keeps, at each time that has gr
 many partitions that holds everything up for a fifth of a second and more. After a walk that took long, what is left is
 set aside, and later walks are over what has come since, which they are before that is much. Whatever has no more owner
 is freed at once all the same; only what refers to itself and was set aside waits for the next walk over everything:
-when the process has had little to do for a minute, or after ten.
+when the process has had little to do for a minute, or after ten. While there are very large lists, over which any walk
+takes long, all is set aside.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections.abc import Callable
 from typing import Any
 
 LONG_S = 0.003
@@ -25,10 +27,15 @@ KEEPS_ALL = 2  # the generation that a whole walk is over
 
 
 class ShortCollections:
-    """Keeps the walks of this process short, from ``start`` to ``stop``. ``walks`` counts those over everything."""
+    """Keeps the walks of this process short, from ``start`` to ``stop``. ``walks`` counts those over everything.
 
-    def __init__(self) -> None:
+    ``has_large_lists`` is asked before each walk.
+    """
+
+    def __init__(self, has_large_lists: Callable[[], bool] = lambda: False) -> None:
         self.walks = 0
+        self._has_large_lists = has_large_lists
+        self._walks_over_all = False
         self._began_s = 0.0
         self._has_set_aside = False
         self._looks = 0
@@ -70,7 +77,9 @@ class ShortCollections:
         self._looks = 0
         self.walks += 1
         gc.unfreeze()
+        self._walks_over_all = True
         gc.collect()
+        self._walks_over_all = False
         gc.freeze()
         self._has_set_aside = False
 
@@ -78,6 +87,9 @@ class ShortCollections:
         self._look = asyncio.get_running_loop().call_later(LOOK_S, self.look)
 
     def _walked(self, phase: str, info: dict[str, Any]) -> None:
+        if phase == "start" and not self._walks_over_all and self._has_large_lists():
+            gc.freeze()
+            self._has_set_aside = True
         if info["generation"] != KEEPS_ALL:
             return
         if phase == "start":

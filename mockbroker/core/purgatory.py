@@ -97,6 +97,11 @@ class Purgatory:
         finally:
             self._waking = False
 
+    @property
+    def has_turns(self) -> bool:
+        """Whether large calls take turns, or what they held is given back."""
+        return bool(self._turns or self._freeing)
+
     def free(self, lists: list[list[Any]]) -> None:
         """Have lists cleared in turns that nobody needs any more."""
         if lists:

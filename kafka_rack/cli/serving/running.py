@@ -150,7 +150,8 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
     from mockbroker.adapters.early_imports import EarlyImports
     from mockbroker.adapters.garbage import ShortCollections
 
-    collections, imports = ShortCollections(), EarlyImports()
+    collections = ShortCollections(lambda: cluster.engine.path.purgatory.has_turns)
+    imports = EarlyImports()
     try:
         await cluster.start()
     except OSError as error:

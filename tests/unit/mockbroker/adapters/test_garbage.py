@@ -87,3 +87,23 @@ async def test_walks_are_over_little_as_long_as_they_are_kept_short():
     assert gc.get_threshold() == (*before[:2], garbage.YOUNGER_WALKS)
     collections.stop()
     assert gc.get_threshold() == before
+
+
+async def test_while_there_are_large_lists_all_is_set_aside_before_a_walk(monkeypatch):
+    monkeypatch.setattr(garbage, "LONG_S", 1e9)
+    monkeypatch.setattr(garbage, "IDLE_SHARE", 1e9)
+    has_large_lists = True
+    collections = ShortCollections(lambda: has_large_lists)
+    collections.start()
+    kept = Kept()
+    gone = weakref.ref(kept)
+    gc.collect(0)
+    assert not is_walked_over(kept)
+    del kept
+    collections.look()
+    assert (gone(), collections.walks) == (None, 1), "the walk over everything is over all the same"
+    has_large_lists = False
+    kept = Kept()
+    gc.collect(0)
+    assert is_walked_over(kept)
+    collections.stop()
