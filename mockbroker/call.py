@@ -8,6 +8,7 @@ What takes long in one piece it has done beside the loop, by ``in_background``.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
@@ -83,11 +84,15 @@ LATER_TURN_ITEMS = 500
 QUICK_ITEMS = 5_000
 """The same of things that are only put into a dict or a list."""
 TURN_MS = 1
+SHARDS = 256
+SHARE_OF_FREEING = 20
+"""How many things are given back in the time that one is dealt with in."""
 CREATED_ITEMS = 50
 """What making or deleting a topic counts for."""
 LOOKED_UP_ITEMS = 3
 """What a group counts for that is looked up among its coordinators."""
 Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Turns = Generator[Any, None, Result]
 """What a handler is that takes several turns; it yields None, SOON, or the BackgroundWork that the next one is for."""
@@ -296,6 +301,31 @@ def gathered(call: Call, items: Sequence[Item], take: Callable[[Sequence[Item]],
         take(items[start : start + QUICK_ITEMS])
         if call.has_had_its_turn(TURN_ITEMS):
             yield
+
+
+def distinct(call: Call, items: Sequence[Item], key: Callable[[Item], Key]) -> Turns[deque[Key]]:
+    """The keys of items, each once, in the order in which they come first, in turns.
+
+    Many are looked for in sets by their hashes: one set of all would stand still for long each time that it grows.
+    """
+    if len(items) <= QUICK_ITEMS:
+        return deque(dict.fromkeys(map(key, items)))
+    found: deque[Key] = deque()
+    shards: list[set[Key]] = [set() for _ in range(SHARDS)]
+    for start in range(0, len(items), 2 * LATER_TURN_ITEMS):
+        for item in items[start : start + 2 * LATER_TURN_ITEMS]:
+            one = key(item)
+            shard = shards[hash(one) % SHARDS]
+            if one not in shard:
+                shard.add(one)
+                found.append(one)
+        if call.has_had_its_turn(TURN_ITEMS):
+            yield
+    while shards:  # to give them back at once would take long, too
+        shards.pop()
+        if call.has_had_its_turn(len(items) // SHARDS // SHARE_OF_FREEING):
+            yield
+    return found
 
 
 def sorted_in_turns(call: Call, items: Collection[str]) -> Turns[list[str]]:

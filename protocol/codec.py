@@ -76,7 +76,7 @@ class Codec:
         return self._turns_decoder
 
     def turns_encoder(self) -> TurnsEncoder:
-        """As ``encoder`` for large messages: a generator that yields now and then, and returns what that gives."""
+        """As ``encoder`` for large messages: a generator that yields now and then, and returns that in pieces."""
         if self._turns_encoder is None:
             self._turns_encoder = compile_turns_encoder(self.message, self.version, self._explain_encode)
         return self._turns_encoder

@@ -273,7 +273,7 @@ class ClientProtocol(asyncio.Protocol):
             output = connection.take_output()
             for piece in output:
                 self._write(piece)
-            if output and len(output[-1]) >= JOINED_BYTES:
+            if sum(map(len, output)) >= JOINED_BYTES:
                 self._note_large()
             if connection.is_held and not self._goes_on and not self._unwritten:
                 self._goes_on = True

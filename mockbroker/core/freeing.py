@@ -1,10 +1,12 @@
 """What large messages hold is given back piece by piece: to free a million names at once takes a third of a second.
 
-Whoever else keeps some of it keeps it: what is cleared are lists of our own.
+Whoever else keeps some of it keeps it: only lists that nobody else has any more are cleared. To have lists of our own
+would take long as well, and again for their end.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +20,7 @@ FEW = 10
 
 
 def long_lists(*messages: Any) -> list[list[Any]]:
-    """What the long lists in messages hold, in new lists; a message may be None."""
+    """The long lists in messages; a message may be None."""
     found: list[list[Any]] = []
     for message in messages:
         if message is None:
@@ -28,20 +30,39 @@ def long_lists(*messages: Any) -> list[list[Any]]:
             if not isinstance(value, list) or not value:
                 continue
             if len(value) > FEW:
-                found.append(value[:])
+                found.append(value)
             elif isinstance(value[0], Struct):
                 found += long_lists(*value)
     return found
 
 
 def freed(lists: list[list[Any]]) -> Iterator[None]:
-    """Clear these lists from their ends on, some thousands of things at a time."""
+    """Clear these lists from their ends on, some thousands of things at a time, but for those that others have too."""
+    yield  # until whoever dealt with the call has forgotten it
     while lists:
         items = lists[-1]
+        if not OWN or owners(items) > OWN:
+            lists.pop()
+            continue
         del items[-max(1, QUICK_ITEMS // weight(items[-1])) :]
         if not items:
             lists.pop()
         yield
+
+
+def owners(items: list[Any]) -> int:
+    """How many refer to a list, as counted in here; 0 where that is not counted."""
+    return sys.getrefcount(items) if hasattr(sys, "getrefcount") else 0
+
+
+def own_owners() -> int:
+    """How many refer to a list of which ``freed`` alone knows."""
+    lists: list[list[Any]] = [[None]]
+    items = lists[-1]
+    return owners(items)
+
+
+OWN = own_owners()
 
 
 def weight(item: Any) -> int:

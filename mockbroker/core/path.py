@@ -83,9 +83,9 @@ class RespondBare(NamedTuple):
 
 
 class RespondEncoded(NamedTuple):
-    """Answer as ``respond`` says; its body was written already, in turns with other calls."""
+    """Answer as ``respond`` says; its body was written already, in turns with other calls, and is in pieces."""
 
-    body: bytes
+    body: list[bytes]
     respond: Respond
 
 
@@ -322,8 +322,8 @@ class CallPath:
 
     def answer_cached(self, call: Call) -> Verdict | None:
         """Answer as the same request was answered before."""
-        if call.api_key != CACHED_API:
-            return None
+        if call.api_key != CACHED_API or len(call.frame) >= LARGE_FRAME_BYTES:
+            return None  # what takes turns is not kept
         if call.injected is not None and call.injected.amend:
             return None  # a fault changes the answer
         cached = self.response_cache.find(call)
@@ -548,7 +548,7 @@ def read_on(call: Call, decoding: Turns[tuple[Any, int]]) -> Verdict | None:
     return until_next_turn(call, lambda later: read_on(later, decoding))
 
 
-def write_on(call: Call, encoding: Turns[bytes], respond: Respond) -> Verdict:
+def write_on(call: Call, encoding: Turns[list[bytes]], respond: Respond) -> Verdict:
     """Write an answer for a turn. Raises EncodeError."""
     try:
         next(encoding)
@@ -557,14 +557,17 @@ def write_on(call: Call, encoding: Turns[bytes], respond: Respond) -> Verdict:
     return until_next_turn(call, lambda later: write_on(later, encoding, respond))
 
 
-def encoded(call: Call, response: Any, version: int, body: bytes | None = None) -> list[bytes]:
+def encoded(call: Call, response: Any, version: int, pieces: list[bytes] | None = None) -> list[bytes]:
     """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
     message = type(response)
-    if body is None:
-        body = codec(message, version).encode(response)
+    body = codec(message, version).encode(response) if pieces is None else b""
     tags = _header_tags.get((message, version))
     if tags is None:
         tags = NO_TAGS if response_header_version(message.api_key, version) else b""
         _header_tags[message, version] = tags
+    if pieces is not None:
+        size = sum(map(len, pieces))
+        output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
+        return [b"".join(output)] if size < JOINED_BYTES else output
     start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
     return [start + body] if len(body) < JOINED_BYTES else [start, body]

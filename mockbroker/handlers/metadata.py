@@ -16,12 +16,13 @@ DescribeTopicPartitionsRequestHandler, Apache Kafka.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kafka_rack import diskless
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, each, gathered, handles, sorted_in_turns
+from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, distinct, each, gathered, handles, sorted_in_turns
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
@@ -215,25 +216,23 @@ def wanted_topics(call: Call, request: MetadataRequest) -> Turns[FoundTopics]:
     if request.topics is None or (call.version == 0 and not request.topics):
         view = call.view
         return (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
-    names: dict[str | None, None] = {}
-    ids: dict[bytes, None] = {}
-
-    def look_at(some: Sequence[MetadataRequest.Topic]) -> None:
-        names.update([(wanted.name, None) for wanted in some])
-        ids.update([(wanted.topic_id, None) for wanted in some])
-
-    yield from gathered(call, request.topics, look_at)
-    ids.pop(NO_ID, None)
-    if ID_VERSION <= call.version < NULL_NAME_VERSION and (ids or None in names):
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
+    names: deque[str | None] = yield from distinct(call, request.topics, lambda wanted: wanted.name)
+    ids: deque[bytes] = deque()
+    if call.version >= ID_VERSION:
+        ids = yield from distinct(call, request.topics, lambda wanted: wanted.topic_id)
+        if NO_ID in ids:
+            ids.remove(NO_ID)
+        if call.version < NULL_NAME_VERSION and (ids or None in names):
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
     if ids:  # then names alone count for nothing
         return topics_by_id(call, ids)
     return topics_by_name(call, names, request)
 
 
-def topics_by_id(call: Call, ids: Iterable[bytes]) -> FoundTopics:
+def topics_by_id(call: Call, ids: deque[bytes]) -> FoundTopics:
     view = call.view
-    for topic_id in ids:
+    while ids:
+        topic_id = ids.popleft()
         topic = view.topic_of_id(topic_id)
         if topic is not None:
             yield topic
@@ -241,10 +240,11 @@ def topics_by_id(call: Call, ids: Iterable[bytes]) -> FoundTopics:
             yield MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-def topics_by_name(call: Call, names: Iterable[str | None], request: MetadataRequest) -> FoundTopics:
+def topics_by_name(call: Call, names: deque[str | None], request: MetadataRequest) -> FoundTopics:
     view = call.view
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
-    for name in names:
+    while names:
+        name = names.popleft()
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
         topic = view.topic(name)

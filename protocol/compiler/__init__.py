@@ -14,7 +14,7 @@ from .encode import encoder_source
 Decoder = Callable[..., tuple[Any, int]]
 Encoder = Callable[[Any], bytes]
 TurnsDecoder = Callable[..., Generator[None, None, tuple[Any, int]]]
-TurnsEncoder = Callable[[Any], Generator[None, None, bytes]]
+TurnsEncoder = Callable[[Any], Generator[None, None, list[bytes]]]
 
 
 def compile_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
@@ -39,7 +39,7 @@ def compile_turns_decoder(message: Any, version: int, explain: Decoder) -> Turns
 
 
 def compile_turns_encoder(message: Any, version: int, explain: Encoder) -> TurnsEncoder:
-    """The same as a generator, which yields now and then while it writes, and returns what an encoder gives."""
+    """The same as a generator, which yields now and then, and returns what an encoder gives in pieces."""
     source = encoder_source(layout(message, version), in_turns=True)
     source.namespace["explain"] = explain
     return source.run(f"{message.name}_v{version}_encode_in_turns")

@@ -46,8 +46,8 @@ def encoder_source(construct: Record, *, in_turns: bool = False) -> Source:
     """The source of an encoder for ``construct``.
 
     ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
-    ``turn`` counts down, and returns what an encoder returns. What it has written is joined before it yields: to do so
-    at the end would take long, as would giving back so many pieces.
+    ``turn`` counts down, and returns what an encoder returns, in pieces. What it has written is joined before it
+    yields: to do so at the end would take long, as would giving back so many pieces.
     """
     writer = EncoderWriter(in_turns=in_turns)
     source = writer.source
@@ -58,7 +58,7 @@ def encoder_source(construct: Record, *, in_turns: bool = False) -> Source:
         with source.block("try:"):
             writer.record(construct, "m")
             writer.flush()
-            source.add("return b''.join([*written, *out])" if in_turns else "return b''.join(out)")
+            source.add("return [*written, b''.join(out)]" if in_turns else "return b''.join(out)")
         source.add("except Exception:", "    return explain(m)")
     return source
 

@@ -205,7 +205,8 @@ def driven(turns):
         try:
             next(turns)
         except StopIteration as end:
-            return end.value, count
+            made = end.value
+            return (b"".join(made) if type(made) is list else made), count
         count += 1
 
 

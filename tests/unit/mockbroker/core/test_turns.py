@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import protocol
 from mockbroker.call import QUICK_ITEMS, TURN_ITEMS
 from mockbroker.core.path import LARGE_FRAME_BYTES
 from mockbroker.core.simulation import Simulation
@@ -206,6 +207,30 @@ def test_what_a_large_request_and_its_answer_held_is_given_back_in_turns(sim):
     assert sim.engine.parked_calls == 0, "for which nobody waits"
     sim.advance(ms=10 * TURNS)
     assert sim.engine.next_deadline_ms() is None
+
+
+def test_of_many_topics_asked_for_twice_each_is_answered_once_in_the_order_of_its_first(sim):
+    names = [topic.name for topic in LARGE_TOPICS]
+    ids = [number.to_bytes(16, "big") for number in range(1, len(names))]
+    by_name = [MetadataRequest.Topic(name=name) for name in (*names, *reversed(names))]
+    by_id = [MetadataRequest.Topic(name=None, topic_id=one) for one in (*ids, *reversed(ids))]
+    answers = [
+        answered(sim, sim.send(MetadataRequest(topics=topics, allow_auto_topic_creation=False), version=12))
+        for topics in (by_name, by_id)
+    ]
+    assert [topic.name for topic in answers[0].topics] == names
+    assert [topic.topic_id for topic in answers[1].topics] == ids
+
+
+def test_a_large_answer_leaves_in_pieces_which_nobody_joins(sim):
+    client = Client(sim)
+    topics = [*LARGE_TOPICS, *(MetadataRequest.Topic(name=f"{topic.name}-more") for topic in LARGE_TOPICS)]
+    client.write(client.frame(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9))
+    while not (pieces := client.connection.take_output()):
+        sim.advance(ms=1)
+    assert len(pieces) > 3
+    (frame,) = client.reader.feed(b"".join(pieces))
+    assert len(protocol.read_response(frame, MetadataRequest.api_key, 9)[1].topics) == len(topics)
 
 
 def test_a_client_that_goes_takes_its_turns_with_it(sim):
