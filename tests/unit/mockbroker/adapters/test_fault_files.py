@@ -122,5 +122,5 @@ def test_without_pyyaml_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     path = tmp_path / "f.yaml"
     path.write_text(AS_YAML)
-    with pytest.raises(FaultFileError, match=r"pip install "pyyaml>=6", or write it as JSON"):
+    with pytest.raises(FaultFileError, match=r'pip install "pyyaml>=6", or write it as JSON'):
         faults_from_file(path)
