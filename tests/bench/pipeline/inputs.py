@@ -1,18 +1,22 @@
 """Captures of any size, made of the real ones: each copy with connections and times of its own.
 
 A round is every client's capture once, one behind the other in time; all connections are closed at the end of each
-capture, as they would be in one long recording, so that what a reader has to remember does not grow with the file.
+capture, as they would be in one long recording, so that what a reader has to remember does not grow with the file. It
+has checkpoints, as captures of ours do.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import shutil
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from kafka_rack.wire_capture.recording import Recording
 from tests.fixture_data import CAPTURES, capture_names
 
 MB = 1_000_000
@@ -24,13 +28,16 @@ GAP_US = 1_000_000
 
 
 class Line(NamedTuple):
-    """A line apart from its time and connection, which each copy has of its own; the time counts from 0."""
+    """A line apart from its time and connection, which each copy has of its own; the time counts from 0.
+
+    ``frame``: its bytes, and whether they are a request.
+    """
 
     ts: int
     before: bytes
     connection: int
     after: bytes
-    is_frame: bool
+    frame: tuple[bytes, bool] | None
 
 
 class Input(NamedTuple):
@@ -65,18 +72,37 @@ def rounds_for(size_mb: float) -> int:
 def capture_of(target: Path, rounds: int) -> Input:
     """Lines of JSON: a first line, then the rounds."""
     lines, span = one_round()
-    frames = sum(line.is_frame for line in lines)
-    first = gzip.decompress((CAPTURES / "java41-range.jsonl.gz").read_bytes()).splitlines(keepends=True)[0]
+    frames = sum(line.frame is not None for line in lines)
     start = 1_700_000_000_000_000
+    recording = Recording()
     with target.open("wb", buffering=1 << 20) as file:
-        file.write(first)
+        file.write(first_line())
+        recording.event(first_line())
         for number in range(rounds):
-            ts, connection = start + number * span, number * CONNECTIONS
-            file.writelines(
-                b'{"t":%d,%b"conn":%d%b' % (ts + line.ts, line.before, connection + line.connection, line.after)
-                for line in lines
-            )
+            file.writelines(copies(lines, start + number * span, number * CONNECTIONS, recording))
     return Input(target, target.stat().st_size, frames * rounds)
+
+
+def first_line() -> bytes:
+    """That of a capture of format 2."""
+    first = gzip.decompress((CAPTURES / "java41-range.jsonl.gz").read_bytes()).splitlines()[0]
+    return json.dumps({**json.loads(first), "format": 2}).encode() + b"\n"
+
+
+def copies(lines: list[Line], start: int, connections: int, recording: Recording) -> Iterator[bytes]:
+    """The lines of a round, and its checkpoints."""
+    for line in lines:
+        ts, connection = start + line.ts, connections + line.connection
+        copy = b'{"t":%d,%b"conn":%d%b' % (ts, line.before, connection, line.after)
+        yield copy
+        if line.frame is None:
+            recording.event(copy)
+        else:
+            data, is_request = line.frame
+            recording.frame(ts, connection, is_request, data, len(copy))
+        checkpoint = recording.checkpoint(ts)
+        if checkpoint is not None:
+            yield checkpoint
 
 
 def one_round() -> tuple[list[Line], int]:
@@ -95,7 +121,7 @@ def one_round() -> tuple[list[Line], int]:
             elif b'"ev":"close"' in line.before:
                 still_open.discard(line.connection)
         end = b',"partial_req":0,"partial_resp":0}\n'
-        lines += [Line(last + shift, b'"ev":"close",', gone + offset, end, False) for gone in sorted(still_open)]
+        lines += [Line(last + shift, b'"ev":"close",', gone + offset, end, None) for gone in sorted(still_open)]
         ts = last + shift + GAP_US
     return lines, ts
 
@@ -107,4 +133,6 @@ def lines_of(name: str) -> Iterator[Line]:
             found = LINE.fullmatch(text)
             if found is not None:
                 ts, before, connection, after = found.groups()
-                yield Line(int(ts), before, int(connection), after, b'"dir":' in after)
+                told = json.loads(text)
+                frame = (b64decode(told["data"]), told["dir"] == "req") if "dir" in told else None
+                yield Line(int(ts), before, int(connection), after, frame)
