@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 
 import msgspec
 
 from kafka_rack.wire_capture.checkpoints import last_checkpoint, next_checkpoint
 from kafka_rack.wire_capture.connections import Traffic
 from kafka_rack.wire_capture.files import CaptureFile, Damage, Source, capture_name
+from kafka_rack.wire_capture.filters import Filters
 from kafka_rack.wire_capture.frames import Frame, Known, Problem, State
 from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
@@ -67,12 +69,13 @@ class Place(msgspec.Struct):
 
     ``said`` is what kafka-rack's own captures say of the cluster at their heads. ``by_checkpoints``, for lines: the
     state comes from the file's own checkpoints, and reading goes on to the first of them at its end or later;
-    ``from_checkpoint``: it begins with the first one too.
+    ``from_checkpoint``: it begins with the first one too. ``wanted``: only what has times within these is.
     """
 
     start: int = 0
     by_checkpoints: bool = False
     from_checkpoint: bool = False
+    wanted: Filters | None = None
     state: State = msgspec.field(default_factory=State)
     traffic: Traffic | None = None
     format: Format | None = None
@@ -174,23 +177,39 @@ def read_frames(
 def line_frames(
     file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None
 ) -> Generator[Frame, None, int]:
-    checkpoint_from = None
-    if place.by_checkpoints and end is not None:
-        if not stand_at_checkpoint(file, place, options, end):
-            return place.start
-        checkpoint_from, end = end, file.size
-    return (
-        yield from read_lines(
+    if not place.by_checkpoints or end is None:
+        read = partial(read_lines, given=options.known(), can_go_back=not file.compressed)
+        return (yield from read(file.path, place.state, problems, place.start, end))
+    if not stand_at_checkpoint(file, place, options, end):
+        return place.start
+    at = place.start
+    for start, checkpoint_from in wanted_parts(file, at, end, place.wanted):
+        at = yield from read_lines(
             file.path,
             place.state,
             problems,
-            place.start,
-            end,
+            start,
+            file.size,
             checkpoint_from=checkpoint_from,
             given=options.known(),
-            can_go_back=not file.compressed,
         )
-    )
+    return at
+
+
+def wanted_parts(file: CaptureFile, start: int, end: int, wanted: Filters | None) -> Iterator[tuple[int, int]]:
+    """Where to read from, and from where on the next checkpoint ends that: all, or what may hold wanted times."""
+    if wanted is None:
+        yield start, end
+        return
+    while start < end:
+        found = next_checkpoint(file.path, start + 1, file.size)
+        if found is None:
+            yield start, end
+            return
+        following, checkpoint = found
+        if checkpoint.after > start or wanted.may_want(checkpoint.t_min, checkpoint.t_max):
+            yield start, following
+        start = following
 
 
 def stand_at_checkpoint(file: CaptureFile, place: Place, options: Options, end: int) -> bool:
@@ -200,7 +219,7 @@ def stand_at_checkpoint(file: CaptureFile, place: Place, options: Options, end: 
         return True
     if place.from_checkpoint:
         found = next_checkpoint(file.path, place.start, end)
-        place.start = found if found is not None else end
+        place.start = found[0] if found is not None else end
         return found is not None
     before = last_checkpoint(file.path, place.start) or 0
     for frame in read_lines(file.path, place.state, [], before, place.start, given=options.known()):

@@ -15,7 +15,7 @@ import msgspec
 
 from kafka_rack.wire_capture.files import Damage, Source
 from kafka_rack.wire_capture.frames import Asked, Connection, Known, State, request_frame
-from kafka_rack.wire_capture.json_fields import Int32, Int64, Time
+from kafka_rack.wire_capture.json_fields import LATEST, Int32, Int64, Time
 
 Offset = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 FIRST_FORMAT = 2
@@ -51,7 +51,11 @@ class OpenConnection(msgspec.Struct, omit_defaults=True):
 
 
 class Checkpoint(msgspec.Struct, tag_field="ev", tag="checkpoint"):
-    """A checkpoint's line. No field but ``t`` has the name of one that another line has with another type."""
+    """A checkpoint's line. No field but ``t`` has the name of one that another line has with another type.
+
+    ``t_min``, ``t_max``: the least and the greatest time of the lines from the checkpoint before, which begins at
+    ``after``, or from the file's start.
+    """
 
     t: Time
     frames: Int64
@@ -60,6 +64,9 @@ class Checkpoint(msgspec.Struct, tag_field="ev", tag="checkpoint"):
     partition_leaders: dict[str, dict[Int32, Int32]]
     broker_racks: dict[Int32, str | None]
     broker_endpoints: list[tuple[str, int, Int32]]
+    t_min: Time = 0
+    t_max: Time = LATEST
+    after: Offset = 0
 
 
 class RequestLine(msgspec.Struct):
@@ -78,8 +85,8 @@ FIRST_LINES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def checkpoint_line(state: State, ts: int) -> bytes:
-    """The line that has a reader's state, with its end."""
+def checkpoint_line(state: State, ts: int, t_min: int, t_max: int, after: int) -> bytes:
+    """The line that has a reader's state, with its end; the rest is as in :class:`Checkpoint`."""
     known = state.known
     leaders: dict[str, dict[int, int]] = {}
     for (topic, partition), leader in known.leaders.items():
@@ -91,7 +98,9 @@ def checkpoint_line(state: State, ts: int) -> bytes:
         for one in state.connections.values()
     ]
     endpoints = [(host, port, broker) for (host, port), broker in known.endpoints.items()]
-    told = Checkpoint(ts, state.frames, connections, list(known.topics.items()), leaders, known.racks, endpoints)
+    told = Checkpoint(
+        ts, state.frames, connections, list(known.topics.items()), leaders, known.racks, endpoints, t_min, t_max, after
+    )
     return ENCODER.encode(told) + b"\n"
 
 
@@ -217,8 +226,8 @@ def has_checkpoints(path: str) -> bool:
         return False
 
 
-def next_checkpoint(path: str, start: int, end: int) -> int | None:
-    """Where the first checkpoint begins at ``start`` or later and before ``end``; None if there is none."""
+def next_checkpoint(path: str, start: int, end: int) -> tuple[int, Checkpoint] | None:
+    """The first checkpoint that begins at ``start`` or later and before ``end``, with its offset; None if none does."""
     try:
         with Source(path, max(start - 1, 0)) as source:
             offset = source.position
@@ -231,8 +240,8 @@ def next_checkpoint(path: str, start: int, end: int) -> int | None:
                 for line in lines:
                     if offset >= end:
                         return None
-                    if line.startswith(START) and checkpoint_of(line) is not None:
-                        return offset
+                    if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
+                        return offset, checkpoint
                     offset += len(line) + 1
     except Damage:
         return None
@@ -247,8 +256,8 @@ def last_checkpoint(path: str, before: int) -> int | None:
         found = at = next_checkpoint(path, start, end)
         while at is not None:
             found = at
-            at = next_checkpoint(path, at + 1, end)
+            at = next_checkpoint(path, at[0] + 1, end)
         if found is not None:
-            return found
+            return found[0]
         end, size = start, size * 2
     return None

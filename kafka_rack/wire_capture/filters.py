@@ -24,6 +24,14 @@ class Filters(msgspec.Struct, frozen=True):
             return False
         return (self.since is None or frame.ts >= self.since) and (self.until is None or frame.ts < self.until)
 
+    def may_want(self, t_min: int, t_max: int) -> bool:
+        """Whether frames of these times, both included, may be wanted."""
+        return (self.since is None or t_max >= self.since) and (self.until is None or t_min < self.until)
+
+    @property
+    def limit_time(self) -> bool:
+        return self.since is not None or self.until is not None
+
     @property
     def take_all(self) -> bool:
         return all(limit is None for limit in (self.apis, self.clients, self.since, self.until))

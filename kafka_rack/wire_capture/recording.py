@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from kafka_rack.wire_capture.checkpoints import MAX_INLINE_BYTES, UNREADABLE, checkpoint_line
 from kafka_rack.wire_capture.frames import Connection, State
+from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event
 
@@ -18,17 +19,21 @@ CHECKPOINT_SHARE = 64
 class Recording:
     """Reads along while a file of lines is written. ``offset`` is that of the line that comes next."""
 
-    __slots__ = ("offset", "_due", "_state")
+    __slots__ = ("offset", "_after", "_due", "_state", "_t_max", "_t_min")
 
     def __init__(self) -> None:
         self._state = State()
-        self.offset = 0
+        self.offset = self._after = 0
         self._due = CHECKPOINT_BYTES
+        self._t_min, self._t_max = LATEST, 0
 
     def event(self, line: bytes) -> None:
         """A line without a frame is written."""
         with suppress(*UNREADABLE):  # by a reader neither
-            event(DECODER.decode(line), self._state, self.offset)
+            found = DECODER.decode(line)
+            event(found, self._state, self.offset)
+            if found.conn is not None:
+                self._pass(found.t)
         self.offset += len(line)
 
     def frame(self, ts: int, number: int, is_request: bool, data: bytes, line_bytes: int) -> None:
@@ -39,6 +44,7 @@ class Recording:
             connection = state.connections[number] = Connection(number)
         frame = state.frame(ts, connection, is_request, data, self.offset)
         learn_from(frame, state.known)
+        self._pass(ts)
         asked = frame.asked
         if is_request and asked is not None and len(data) > MAX_INLINE_BYTES:
             asked.data = data[: MAX_INLINE_BYTES + 1]  # of what a checkpoint leaves out no more is wanted
@@ -48,7 +54,12 @@ class Recording:
         """The line that comes next, if it is time for a checkpoint."""
         if self.offset < self._due:
             return None
-        line = checkpoint_line(self._state, ts)
+        line = checkpoint_line(self._state, ts, min(self._t_min, self._t_max), self._t_max, self._after)
+        self._t_min, self._t_max, self._after = LATEST, 0, self.offset
         self.offset += len(line)
         self._due = self.offset + max(CHECKPOINT_BYTES, CHECKPOINT_SHARE * len(line))
         return line
+
+    def _pass(self, ts: int) -> None:
+        self._t_min = min(self._t_min, ts)
+        self._t_max = max(self._t_max, ts)

@@ -32,7 +32,7 @@ class Block(msgspec.Struct):
 
     ``refused``: why nothing can be read, for a file that is no capture. ``by_checkpoints``: in the place of ``end``,
     and of ``start`` with ``from_checkpoint``, stands the first checkpoint there or later; nothing behind the file's
-    size is read.
+    size is read, and of ``wanted`` times at least.
     """
 
     file: CaptureFile
@@ -42,10 +42,11 @@ class Block(msgspec.Struct):
     refused: str | None = None
     by_checkpoints: bool = False
     from_checkpoint: bool = False
+    wanted: Filters | None = None
 
     def opened(self) -> Place | None:
         if self.by_checkpoints:
-            return Place(self.start, self.by_checkpoints, self.from_checkpoint)
+            return Place(self.start, self.by_checkpoints, self.from_checkpoint, self.wanted)
         place: Place | None = None if self.place is None else pickle.loads(self.place)  # noqa: S301 - our own
         return place
 
@@ -114,20 +115,22 @@ def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters 
         yield Block(file, 0, file.size)
         return
     if file.kind == "lines" and has_checkpoints(file.path):
-        yield from cut_by_checkpoints(file, 0, block_bytes)
+        yield from cut_by_checkpoints(file, 0, block_bytes, filters)
         return
-    limited = filters is not None and (filters.since is not None or filters.until is not None)
+    limited = filters is not None and filters.limit_time
     yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters, walk_last=limited)
 
 
-def cut_by_checkpoints(file: CaptureFile, start: int, block_bytes: int) -> Iterator[Block]:
+def cut_by_checkpoints(
+    file: CaptureFile, start: int, block_bytes: int, filters: Filters | None = None
+) -> Iterator[Block]:
     """The blocks from ``start``, a line's start, to the end of a file with checkpoints, of which nothing is read."""
-    begin = start
+    begin, wanted = start, filters if filters is not None and filters.limit_time else None
     while begin < file.size:
         end = begin + block_bytes
         if end + block_bytes // 2 >= file.size:
             end = file.size
-        yield Block(file, begin, end, by_checkpoints=True, from_checkpoint=begin > start)
+        yield Block(file, begin, end, by_checkpoints=True, from_checkpoint=begin > start, wanted=wanted)
         begin = end
 
 
@@ -155,14 +158,8 @@ def cut_from(
         times = walk(file, place, options, end if last else start + block_bytes)
         if place.start <= start or last:
             last, place.start = True, end
-        if filters is None or times is None or wanted(filters, times):
+        if filters is None or times is None or filters.may_want(*times):
             yield Block(file, start, place.start, packed_place)
-
-
-def wanted(filters: Filters, times: tuple[int, int]) -> bool:
-    too_early = filters.since is not None and times[1] < filters.since
-    too_late = filters.until is not None and times[0] >= filters.until
-    return not (too_early or too_late)
 
 
 def walk(file: CaptureFile, place: Place, options: Options, end: int) -> tuple[int, int] | None:

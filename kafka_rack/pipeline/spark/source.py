@@ -261,7 +261,7 @@ class WireStreamReader(DataSourceStreamReader):
             return [Block(file, 0, until)]
         block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
         if has_checkpoints(file.path):
-            return list(cut_by_checkpoints(file, begin, block_bytes))
+            return list(cut_by_checkpoints(file, begin, block_bytes, self.request.filters))
         remembered = self._places.get(path)
         place: Place | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
         if place is None or begin == 0 or place.start != begin:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_rack.wire_capture import checkpoints, splits
+from kafka_rack.wire_capture import captures, checkpoints, splits
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.checkpoints import START
 from kafka_rack.wire_capture.files import find_files
@@ -153,6 +153,22 @@ def test_to_plan_a_file_its_frames_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(splits, "walk", walk)
     monkeypatch.setattr(splits, "beginning", walk)
     assert len(planned(path, 16, Filters(since=1))) > 8
+
+
+@pytest.mark.parametrize(("since", "until"), [(0.3, 0.35), (0.5, None), (None, 0.1), (0.9, 0.2), (2, None)])
+def test_what_is_outside_the_wanted_time_is_passed_over_where_checkpoints_tell(tmp_path, monkeypatch, since, until):
+    path = tmp_path / "kafka-python.jsonl"
+    path.write_bytes(checkpointed("kafka-python", 3_000))
+    frames = sorted(decode_paths([str(path)]).as_dicts("frames"), key=lambda row: row["frame"])
+    first, span = frames[0]["ts"], frames[-1]["ts"] - frames[0]["ts"]
+    filters = Filters(*(None, None), *(None if at is None else first + int(at * span) for at in (since, until)))
+    started = []
+    read_lines = captures.read_lines
+    monkeypatch.setattr(captures, "read_lines", lambda *given, **more: started.append(1) or read_lines(*given, **more))
+    found = decoded(planned(path, 4, filters), filters=filters).as_dicts("frames")
+    wanted = [row for row in frames if filters.may_want(row["ts"], row["ts"])]
+    assert sorted(found, key=lambda row: row["frame"]) == wanted
+    assert len(started) < checkpointed("kafka-python", 3_000).count(b"\n" + START)
 
 
 def test_a_growing_file_gives_each_frame_once_wherever_reading_went_on(tmp_path):
