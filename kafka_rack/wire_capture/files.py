@@ -11,6 +11,8 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 
 import msgspec
 
+from kafka_rack.storage import Location, location
+
 Kind = Literal["lines", "packets"]
 SUFFIXES = (".jsonl", ".pcap", ".pcapng", ".cap")
 GZIP_MAGIC = b"\x1f\x8b"
@@ -62,13 +64,13 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     found: dict[str, CaptureFile] = {}
     refused: list[tuple[str, str]] = []
 
-    def take(path: Path, otherwise: str | None) -> None:
-        if not is_text(path):
+    def take(path: Location, otherwise: str | None) -> None:
+        if isinstance(path, Path) and not is_text(path):
             refused.append((as_text(path), "its name is no UTF-8, which the tables need"))
             return
         try:
             file = look_at(path)
-            empty = path.stat().st_size == 0
+            empty = file is None and path.stat().st_size == 0
         except OSError as error:
             refused.append((str(path.resolve()), unreadable(error)))
             return
@@ -78,12 +80,12 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
             refused.append((str(path.resolve()), otherwise))
 
     for given in paths:
-        path = local_path(given)
+        path = location(given)
         if not path.exists():
             raise FileNotFoundError(f"{given}: no such file or folder")
         if path.is_dir():
             for inside in files_inside(path, refused):
-                take(inside, NO_PACKETS if is_named_packets(inside) else None)
+                take(inside, NO_PACKETS if is_named_packets(inside.name) else None)
         elif path.is_file():
             take(path, "neither a capture of frames nor pcap or pcapng")
         else:
@@ -93,8 +95,14 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     return [found[path] for path in sorted(found)], sorted(set(refused))
 
 
-def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]:
+def files_inside(folder: Location, refused: list[tuple[str, str]]) -> Iterator[Location]:
     """The files below a folder that have a capture's name; folders that cannot be listed are added to ``refused``."""
+    if not isinstance(folder, Path):
+        for file in folder.files():
+            names = file.path.relative_to(folder).split("/")
+            if has_suffix(file.path.name) and not any(name.startswith((".", "_")) for name in names):
+                yield file.path
+        return
 
     def shut(error: OSError) -> None:
         refused.append((as_text(Path(error.filename).resolve()), f"cannot be listed: {error.strerror}"))
@@ -105,15 +113,6 @@ def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]
             inside = Path(here, name)
             if not name.startswith((".", "_")) and has_suffix(name) and inside.is_file():
                 yield inside
-
-
-def local_path(given: str) -> Path:
-    """The path that a user or Spark means.
-
-    >>> str(local_path("file:///trace")), str(local_path("file:/trace")), str(local_path("trace"))
-    ('/trace', '/trace', 'trace')
-    """
-    return Path(given.removeprefix("file://") if given.startswith("file:///") else given.removeprefix("file:"))
 
 
 def is_text(path: Path) -> bool:
@@ -130,11 +129,11 @@ def has_suffix(name: str) -> bool:
     return name.removesuffix(".gz").endswith(SUFFIXES)
 
 
-def is_named_packets(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(SUFFIXES[1:])
+def is_named_packets(name: str) -> bool:
+    return name.removesuffix(".gz").endswith(SUFFIXES[1:])
 
 
-def look_at(path: Path) -> CaptureFile | None:
+def look_at(path: Location) -> CaptureFile | None:
     """What kind of capture a file is; None if it is none. A file without a whole first line may become one.
 
     Raises OSError: it cannot be read.
@@ -178,7 +177,7 @@ class Source:
     def __init__(self, path: str, start: int = 0) -> None:
         self.path = path
         try:
-            self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115 - closed by close()
+            self._file: BinaryIO = location(path).open("rb")
             self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
             self._file.seek(start)
         except OSError as error:

@@ -12,18 +12,11 @@ import msgspec
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from kafka_rack.pipeline.output.writing import (
-    EVERYTHING,
-    TEMPORARY,
-    Written,
-    clear_left_over,
-    drop,
-    prepare,
-    put_in_place,
-    run_name,
-    write_block,
-)
+from kafka_rack.pipeline.output.commits import TEMPORARY, drop, run_name, settle
+from kafka_rack.pipeline.output.writing import EVERYTHING, Written, prepare, put_in_place, write_block
 from kafka_rack.pipeline.spark.source import BLOCKS, KafkaWire, Request, planned
+from kafka_rack.pipeline.spark.storage_settings import use_settings_of
+from kafka_rack.storage import Location, RemotePath, StorageSettings, current_settings, location, use_settings
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.splits import Block, packed
 
@@ -77,11 +70,14 @@ class Summary(msgspec.Struct):
                 self.last_ts = one.last_ts if self.last_ts is None else max(self.last_ts, one.last_ts)
 
 
-def block_writer(out: str, run: str, options: Options) -> Callable[[Iterable[list[Block]]], Iterator[Written]]:
+def block_writer(
+    out: Location, run: str, options: Options, storage: StorageSettings
+) -> Callable[[Iterable[list[Block]]], Iterator[Written]]:
     """What each task does with the blocks it is given: decode, write, say what was written."""
-    folder = Path(out) / TEMPORARY / run
+    folder = out / TEMPORARY / run
 
     def write(groups: Iterable[list[Block]]) -> Iterator[Written]:
+        use_settings(storage)
         for block in (block for group in groups for block in group):
             yield from write_block(block, options, folder)
             yield done(block)
@@ -98,7 +94,13 @@ def done(block: Block) -> Written:
 
 
 def write_blocks(
-    spark: SparkSession, groups: Sequence[list[Block]], out: Path, options: Options, summary: Summary, *, whole: bool
+    spark: SparkSession,
+    groups: Sequence[list[Block]],
+    out: Location,
+    options: Options,
+    summary: Summary,
+    *,
+    whole: bool,
 ) -> None:
     """Decode blocks, a task for each group, and put their tables in place.
 
@@ -106,18 +108,18 @@ def write_blocks(
 
     Raises: PySparkException: a task failed, and its message says why.
     """
-    clear_left_over(out)
+    settle(out)
     run = run_name()
     rows: list[Written] = []
     try:
         if groups:
             tasks = spark.sparkContext.parallelize(groups, len(groups))
-            rows = tasks.mapPartitions(block_writer(str(out), run, options)).collect()
+            rows = tasks.mapPartitions(block_writer(out, run, options, current_settings())).collect()
     except Py4JJavaError as error:  # what data frames raise as the other by themselves
-        drop(out, run)
+        drop(out / TEMPORARY / run)
         raise PySparkException(str(error)) from None
     except BaseException:
-        drop(out, run)
+        drop(out / TEMPORARY / run)
         raise
     written = [row for row in rows if row.table]
     ranges = [(row.path, row.first_ts or 0, row.last_ts or 0) for row in rows if not row.table]
@@ -131,7 +133,7 @@ def write_blocks(
 def decode(
     spark: SparkSession,
     paths: Sequence[str],
-    out: Path,
+    out: str | Path | RemotePath,
     *,
     partitions: int | None = None,
     source_options: dict[str, str] | None = None,
@@ -144,20 +146,22 @@ def decode(
 
     Raises: FileNotFoundError: an input that is not there. SchemaMismatch: ``out`` is of another version.
     """
-    prepare(out)
+    storage = use_settings_of(spark)
+    target = location(out).resolve()
+    prepare(target)
     summary = Summary(str(out))
     given = options_of(paths, source_options)
     request = Request.parse(given if partitions is None else {**given, "numPartitions": str(partitions)})
-    request.cores = spark.sparkContext.defaultParallelism
-    write_blocks(spark, planned(request), out.resolve(), request.options, summary, whole=True)
+    request.cores, request.storage = spark.sparkContext.defaultParallelism, storage
+    write_blocks(spark, planned(request), target, request.options, summary, whole=True)
     return summary
 
 
 def decode_stream(
     spark: SparkSession,
     paths: Sequence[str],
-    out: Path,
-    checkpoint: Path,
+    out: str | Path | RemotePath,
+    checkpoint: str | Path | RemotePath,
     *,
     source_options: dict[str, str] | None = None,
     available_now: bool = False,
@@ -172,10 +176,11 @@ def decode_stream(
     Args:
         available_now: read what is there and end; else look again ``every`` so often.
     """
-    prepare(out)
+    use_settings_of(spark)
+    target = location(out).resolve()
+    prepare(target)
     given = options_of(paths, source_options)
     options = Request.parse(given).options
-    target = out.resolve()
 
     def write(blocks: DataFrame, batch: int) -> None:
         summary = Summary(str(out))

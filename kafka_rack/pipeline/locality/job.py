@@ -28,6 +28,7 @@ from kafka_rack.pipeline.locality.html import report
 from kafka_rack.pipeline.locality.result import SUMS, Top, collect_result
 from kafka_rack.pipeline.locality.told import Told, told_by
 from kafka_rack.pipeline.locality.verdicts import ADDED, JUDGED_SCHEMA, KEYS, SAVES, Judge, Priced
+from kafka_rack.pipeline.output.commits import settle
 from kafka_rack.pipeline.output.staging import staged
 from kafka_rack.pipeline.output.writing import SCHEMA_FILE, SchemaMismatch
 from kafka_rack.wire_tables.tables import SCHEMA_VERSION
@@ -116,6 +117,8 @@ def measure(
     """
     folders = [Path(given).resolve() for given in inputs if is_decoded(Path(given))]
     captures = [given for given in inputs if not is_decoded(Path(given))]
+    for tables in folders:
+        settle(tables)
     with staged(out, FILES) as folder:
         if captures:
             decoded = folder.resolve() / DECODED

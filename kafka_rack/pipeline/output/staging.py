@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kafka_rack.pipeline.output.writing import TEMPORARY, clear_left_over, run_name
+from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, decide, drop, run_name, settle
+from kafka_rack.pipeline.output.writing import write_parquet
+from kafka_rack.storage import Location, RemoteFile, RemotePath, matching
 
 OURS = (".parquet", ".svg")
 """What folders of output hold; a folder with anything else is not ours to replace."""
@@ -23,11 +23,11 @@ class NotOurs(Exception):
 
 
 @contextmanager
-def staged(out: Path, names: Sequence[str]) -> Iterator[Path]:
+def staged(out: Location, names: Sequence[str]) -> Iterator[Any]:
     """A folder for output; what is in it takes the place of the same names below ``out`` when the block ends well.
 
-    Else nothing changes: readers see what was there. Only a process that is killed among the last renames leaves some
-    of both, and what is missing below ``_temporary``, where the next run clears up.
+    Else nothing changes: readers see what was there. A process that is killed among the last renames has decided what
+    goes where, and the next run ends its work before it begins its own.
 
     Args:
         names: folders and files that the job writes, also as ``folder/inner``, in the order in which they take their
@@ -36,36 +36,53 @@ def staged(out: Path, names: Sequence[str]) -> Iterator[Path]:
     Raises: NotOurs: one of them is there and holds what no job wrote. OSError.
     """
     out.mkdir(parents=True, exist_ok=True)
+    settle(out)
     for name in names:
         check_ours(out / name)
-    clear_left_over(out)
     folder = out / TEMPORARY / run_name()
     folder.mkdir(parents=True)
     try:
         yield folder
-        put_in_place(folder, out, names)
-    finally:
-        remove(folder)
+        change = change_of(folder, out, names)
+        if isinstance(folder, Path) and isinstance(out, Path):
+            decide(folder, change)
+            put_in_place(folder, out, names)
+            drop(folder)
+    except BaseException:
+        drop(folder)
+        raise
+    if not isinstance(folder, Path):
+        commit(out, folder, change)
 
 
-def clear(out: Path) -> None:
+def change_of(folder: Location, out: Location, names: Sequence[str]) -> Commit:
+    """What has to happen for output to take its place: folders whole on this machine, file by file in a store."""
+    if isinstance(folder, Path):
+        made = [name for name in names if (folder / name).exists()]
+        return Commit([], [(name, name) for name in made], [name for name in names if name not in made])
+    assert isinstance(out, RemotePath)
+    made = [file.path.relative_to(folder) for name in names for file in below(folder / name)]
+    there = {file.path.relative_to(out) for name in names for file in below(out / name)}
+    added, replaced = ([(path, path) for path in made if (path in there) == known] for known in (False, True))
+    return Commit(added, replaced, sorted(there.difference(made)))
+
+
+def below(place: RemotePath) -> list[RemoteFile]:
+    """The files of a folder in a store; a file itself."""
+    return [RemoteFile(place, 0)] if place.is_file() else place.files()
+
+
+def clear(out: Location) -> None:
     """Remove what runs of this process left that were interrupted, and those of processes that are no more.
 
     Tasks may still have written while their run ended; call it once they cannot.
     """
-    for folder in (out / TEMPORARY).glob(f"{os.getpid()}-*"):
-        remove(folder)
-    clear_left_over(out)
+    for folder in matching(out / TEMPORARY, f"{os.getpid()}-*"):
+        drop(folder)
+    settle(out)
 
 
-def remove(folder: Path) -> None:
-    """A run's folder, and the one that it is in if it was the last there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):
-        folder.parent.rmdir()
-
-
-def check_ours(path: Path) -> None:
+def check_ours(path: Location) -> None:
     """Refuse to replace a folder that holds other things."""
     if path.suffix:
         if path.is_dir():
@@ -73,13 +90,16 @@ def check_ours(path: Path) -> None:
     elif path.exists():
         if not path.is_dir():
             raise NotOurs(f"{path} is a file, but a folder goes there: choose another place for the output")
-        for found in sorted(path.iterdir()):
+        for found in matching(path, "*"):
             if found.is_dir() or found.suffix not in OURS:
                 raise NotOurs(f"{path} holds {found.name}, which no job wrote: choose another place for the output")
 
 
 def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
-    """Move what was made to its place, what was there out of the way; all of it, or after an error none of it."""
+    """Move what was made to its place, what was there out of the way; all of it, or after an error none of it.
+
+    At each moment what was made is either below ``folder`` by its name or in its place, so that ``settle`` can go on.
+    """
     fresh = [name for name in names if not (out / name).exists()]
     try:
         for name in names:
@@ -92,7 +112,7 @@ def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
         for name in names:
             was_there = kept(folder, name).exists()
             if (out / name).exists() and (was_there or name in fresh):
-                (out / name).replace(beside(folder, "undone", name))
+                (out / name).replace(folder / name)
             if was_there:
                 kept(folder, name).replace(out / name)
         raise
@@ -100,15 +120,11 @@ def put_in_place(folder: Path, out: Path, names: Sequence[str]) -> None:
 
 def kept(folder: Path, name: str) -> Path:
     """Where something that was there is until everything is in place."""
-    return beside(folder, "old", name)
+    return folder / f".old-{name.replace('/', '-')}"
 
 
-def beside(folder: Path, what: str, name: str) -> Path:
-    return folder / f".{what}-{name.replace('/', '-')}"
-
-
-def write_table(folder: Path, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_table(folder: Location, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> None:
     """A small table as one Parquet file in a folder of its name; without rows it still has its columns."""
     (folder / name).mkdir(exist_ok=True)
     table = pa.Table.from_pylist(list(rows), schema=schema)
-    pq.write_table(table, folder / name / "part-00000.parquet", compression="lz4")
+    write_parquet(table, folder / name / "part-00000.parquet")

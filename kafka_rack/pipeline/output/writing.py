@@ -6,11 +6,7 @@ nothing else. Until a run is put in place, readers see what was there.
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle
+from kafka_rack.storage import Location
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name
 from kafka_rack.wire_capture.splits import Block, without_collecting
@@ -29,7 +27,6 @@ from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import SOURCES, Rows
 from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
 
-TEMPORARY = "_temporary"
 SCHEMA_FILE = "schema.json"
 DIGITS = 15
 MOST_HELD = 400_000
@@ -53,7 +50,10 @@ class SchemaMismatch(Exception):
 
 
 class Written(NamedTuple):
-    """One file: ``path`` below the run's folder; of frames, their bytes and times too."""
+    """One file: its ``path`` below the tables' folder, and below the run's while it is ``staged``.
+
+    Of frames, their bytes and times too. A task that is tried again stages other files.
+    """
 
     table: str
     api: str
@@ -62,6 +62,7 @@ class Written(NamedTuple):
     frame_bytes: int
     first_ts: int | None
     last_ts: int | None
+    staged: str = ""
 
 
 def file_key(path: str) -> str:
@@ -73,7 +74,7 @@ def part_name(block: Block) -> str:
     return f"part-{file_key(block.file.path)}-{block.start:0{DIGITS}d}.parquet"
 
 
-def write_block(block: Block, options: Options, folder: Path) -> Iterator[Written]:
+def write_block(block: Block, options: Options, folder: Location) -> Iterator[Written]:
     """Decode a block into files below ``folder``; no more rows than ``MOST_HELD`` are kept in memory."""
     writers: dict[tuple[str, str], BlockWriter] = {}
     rows, held = Rows(), 0
@@ -108,14 +109,14 @@ def write_block(block: Block, options: Options, folder: Path) -> Iterator[Writte
 class BlockWriter:
     """One file of one table and API."""
 
-    def __init__(self, table: str, api: str, folder: Path, name: str) -> None:
-        self.table, self.api, self.folder = table, api, folder
+    def __init__(self, table: str, api: str, folder: Location, name: str) -> None:
+        self.table, self.api = table, api
         self.path = f"{table}/api={api}/{name}"
-        target = folder / self.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._beside = target.with_name(f".{name}.{blake2b(str(id(self)).encode(), digest_size=4).hexdigest()}")
+        self.staged = f"{self.path}.{uuid4().hex}"
+        (folder / self.staged).parent.mkdir(parents=True, exist_ok=True)
+        self._file = (folder / self.staged).open("wb")
         self._writer = pq.ParquetWriter(
-            self._beside, arrow_schema(table), use_dictionary=REPEATED[table], write_statistics=SOUGHT[table]
+            self._file, arrow_schema(table), use_dictionary=REPEATED[table], write_statistics=SOUGHT[table]
         )
         self._held: list[pa.RecordBatch] = []
         self.rows = self.frame_bytes = 0
@@ -140,15 +141,17 @@ class BlockWriter:
     def close(self) -> None:
         self.flush()
         self._writer.close()
-        self._beside.replace(self.folder / self.path)
+        self._file.close()
 
     def written(self) -> Written:
-        return Written(self.table, self.api, self.path, self.rows, self.frame_bytes, self.first_ts, self.last_ts)
+        found = (self.table, self.api, self.path, self.rows, self.frame_bytes, self.first_ts, self.last_ts)
+        return Written(*found, self.staged)
 
 
-def prepare(out: Path) -> None:
+def prepare(out: Location) -> None:
     """Make the folder ready. Raises SchemaMismatch; OSError."""
     out.mkdir(parents=True, exist_ok=True)
+    settle(out)
     told = out / SCHEMA_FILE
     if told.exists():
         found = msgspec.json.decode(told.read_bytes()).get("schema_version")
@@ -158,72 +161,59 @@ def prepare(out: Path) -> None:
         told.write_text(f'{{"schema_version": {SCHEMA_VERSION}}}\n')
 
 
-def run_name() -> str:
-    """A name for a run's folder that says whose it is."""
-    return f"{os.getpid()}-{uuid4().hex}@{socket.gethostname()}"
-
-
-def clear_left_over(out: Path) -> None:
-    """Remove what runs left behind that were killed on this machine."""
-    for folder in (out / TEMPORARY).glob(f"*@{socket.gethostname()}"):
-        number = folder.name.partition("-")[0]
-        if number.isdigit() and not is_running(int(number)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
-
-
 def put_in_place(
-    out: Path, run: str, read: Iterable[tuple[str, int, int]], written: Iterable[Written], *, whole: bool
+    out: Location, run: str, read: Iterable[tuple[str, int, int]], written: Iterable[Written], *, whole: bool
 ) -> None:
-    """Move a run's files to the tables, in the place of those that hold the same bytes of the same captures.
+    """Have a run's files take the place of those that hold the same bytes of the same captures.
+
+    All of it happens or nothing, wherever the process dies: see ``commits``.
 
     Args:
         read: file, start and end of each block.
         whole: the captures were read from beginning to end, so whatever was there of them goes.
     """
-    temporary = out / TEMPORARY / run
     ranges: dict[str, list[tuple[int, int]]] = {}
     for path, start, end in read:
         ranges.setdefault(file_key(path), []).append((0, EVERYTHING) if whole else (start, max(end, start + 1)))
-    for table in TABLES:
-        for old in (out / table).glob("api=*/part-*.parquet"):
-            _, key, begin = old.stem.split("-")
-            if any(low <= int(begin) < high for low, high in ranges.get(key, ())):
-                old.unlink()
-    for one in written:
-        target = out / one.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (temporary / one.path).replace(target)
+    fresh = {one.path: one.staged for one in written}
+    there = {path for table in TABLES for path in parts_of(out, table)}
+    added, replaced = ([(fresh[path], path) for path in fresh if (path in there) == known] for known in (False, True))
+    removed = sorted(path for path in there if path not in fresh and is_replaced(path, ranges))
+    commit(out, out / TEMPORARY / run, Commit(added, replaced, removed))
     for table in TABLES:
         ensure_table(out, table)
-        for folder in (out / table).glob("api=*"):
+    if isinstance(out, Path):
+        for folder in [folder for table in TABLES for folder in (out / table).glob("api=*")]:
             if not any(folder.iterdir()):
                 folder.rmdir()
-    drop(out, run)
 
 
-def drop(out: Path, run: str) -> None:
-    """Remove what a run has written and not put in place."""
-    shutil.rmtree(out / TEMPORARY / run, ignore_errors=True)
-    with suppress(OSError):  # other runs', or gone
-        (out / TEMPORARY).rmdir()
+def parts_of(out: Location, table: str) -> list[str]:
+    """The files of a table, below the tables' folder."""
+    return [f"{table}/{part.parent.name}/{part.name}" for part in (out / table).glob("api=*/part-*.parquet")]
 
 
-def ensure_table(out: Path, table: str) -> None:
+def is_replaced(path: str, ranges: Mapping[str, list[tuple[int, int]]]) -> bool:
+    """Whether a file holds what some ranges of captures' files, by key, are read anew for."""
+    _, key, begin = path.rpartition("/")[2].removesuffix(".parquet").split("-")
+    return any(low <= int(begin) < high for low, high in ranges.get(key, ()))
+
+
+def ensure_table(out: Location, table: str) -> None:
     """A table without rows still is one: its folder has a file with the columns, in no API's name."""
     empty = out / table / "api=unknown" / "empty.parquet"
     if not empty.exists():
         empty.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(arrow_schema(table).empty_table(), empty, compression="lz4")
+        write_parquet(arrow_schema(table).empty_table(), empty)
+
+
+def write_parquet(rows: pa.Table, path: Location) -> None:
+    """A file that is there whole or not at all, however often a task is tried."""
+    beside = path.with_name(f".{path.name}.{uuid4().hex}") if isinstance(path, Path) else path
+    with beside.open("wb") as file:
+        pq.write_table(rows, file, compression="lz4")
+    if isinstance(path, Path) and isinstance(beside, Path):
+        beside.replace(path)
 
 
 def read_table(out: Path, table: str) -> list[dict[str, Any]]:

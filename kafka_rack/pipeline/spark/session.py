@@ -98,7 +98,7 @@ def spark_session(
         from pyspark.sql import SparkSession
     except ImportError:
         raise SparkMissing(INSTALL_SPARK) from None
-    from kafka_rack.pipeline.spark.source import KafkaWire
+    from kafka_rack.pipeline.spark.source import kafka_wire
 
     builder = SparkSession.builder.master(master).appName(app_name)
     chosen = {
@@ -130,7 +130,7 @@ def spark_session(
                 "log_level='WARN' shows what it says"
             ) from error
     spark.sparkContext.setLogLevel(log_level)
-    spark.dataSource.register(KafkaWire)
+    spark.dataSource.register(kafka_wire(spark))
     return spark
 
 

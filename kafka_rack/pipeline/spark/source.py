@@ -14,15 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
+from kafka_rack.pipeline.spark.storage_settings import storage_settings
+from kafka_rack.storage import StorageSettings, location, use_settings
 from kafka_rack.wire_capture.captures import Options, Place, beginning
 from kafka_rack.wire_capture.checkpoints import has_checkpoints
-from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, local_path, look_at, unreadable
+from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, look_at, unreadable
 from kafka_rack.wire_capture.filters import Filters
 from kafka_rack.wire_capture.frames import name_of_api
 from kafka_rack.wire_capture.splits import (
@@ -41,6 +43,9 @@ from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import UNKNOWN, Rows
 from kafka_rack.wire_tables.tables import TABLES
 from protocol.registry import messages
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BLOCKS = "blocks"
 BLOCKS_DDL = "file string, start long, end long, block binary"
@@ -74,6 +79,7 @@ class Request(msgspec.Struct):
     partitions: int | None = None
     block_bytes: int | None = None
     cores: int = DEFAULT_CORES
+    storage: StorageSettings = StorageSettings()
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Request:
@@ -168,7 +174,9 @@ class BlockPartition(InputPartition):
 
 
 class KafkaWire(DataSource):
-    """The data source; register it with ``spark.dataSource.register(KafkaWire)``."""
+    """The data source; register it with ``spark.dataSource.register(KafkaWire)``, or for stores by ``kafka_wire``."""
+
+    storage = StorageSettings()
 
     @classmethod
     def name(cls) -> str:
@@ -189,7 +197,16 @@ class KafkaWire(DataSource):
         request = Request.parse(self.options)
         if not request.paths:
             raise ValueError("no path: load() takes files and folders, with commas between")
+        request.storage = self.storage
         return request
+
+
+def kafka_wire(spark: SparkSession) -> type[KafkaWire]:
+    """The data source that reaches object stores as this session does.
+
+    Spark asks a data source for its partitions in a Python that has no session, so its class carries the settings.
+    """
+    return type("KafkaWireOfSession", (KafkaWire,), {"storage": storage_settings(spark)})
 
 
 class WireReader(DataSourceReader):
@@ -224,12 +241,14 @@ class WireStreamReader(DataSourceStreamReader):
 
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """All that can be read now."""
+        use_settings(self.request.storage)
         files, refused = find_files(self.request.paths)
         offsets: dict[str, Any] = {path: (1, REFUSED + reason) for path, reason in refused}
         return offsets | {file.path: found for file in files if (found := readable(file)) is not None}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         request = self.request
+        use_settings(request.storage)
         blocks: list[Block] = []
         for path, (until, mark) in sorted(end.items()):
             begin, mark_before = start.get(path, (0, mark))
@@ -245,7 +264,7 @@ class WireStreamReader(DataSourceStreamReader):
 
     def _blocks(self, path: str, begin: int, until: int, mark: str) -> list[Block]:
         try:
-            found = look_at(local_path(path))
+            found = look_at(location(path))
             now = None if found is None else readable(found)
         except OSError as error:
             found, now = None, None
@@ -294,7 +313,7 @@ def readable(file: CaptureFile) -> tuple[int, str] | None:
     if not can_grow(file):
         return file.size, ""
     try:
-        with local_path(file.path).open("rb") as opened:
+        with location(file.path).open("rb") as opened:
             first = opened.readline(TAIL_BYTES)
             mark = blake2b(first, digest_size=6).hexdigest() if first.endswith(b"\n") else ""
             end = file.size
@@ -312,6 +331,7 @@ def readable(file: CaptureFile) -> tuple[int, str] | None:
 
 def planned(request: Request) -> list[list[Block]]:
     """The blocks of a load, by task; a file that was named and is no capture gives a problem."""
+    use_settings(request.storage)
     files, refused = find_files(request.paths)
     groups = plan(
         files,
@@ -332,6 +352,7 @@ def refusal(path: str, reason: str) -> Block:
 
 def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
     """What a task gives Spark."""
+    use_settings(request.storage)
     if request.table == BLOCKS:
         for block in blocks:
             yield pa.RecordBatch.from_pylist(

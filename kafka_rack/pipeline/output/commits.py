@@ -1,0 +1,155 @@
+"""Changes of several files that are made whole, whenever their process dies.
+
+What a run makes lies below ``_temporary`` until all of it is there. Then ``commit.json`` beside it says what goes where
+and what goes away: one small file, which is there or not. From that moment the change is decided. Whoever comes next
+and finds it unfinished finishes it, so no moment is one in which something is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import msgspec
+
+from kafka_rack.storage import Location, matching
+
+Item = TypeVar("Item")
+TEMPORARY = "_temporary"
+COMMIT = "commit.json"
+STORE_THREADS = 16
+"""An object store answers many at once, each after tens of milliseconds."""
+
+
+class Commit(msgspec.Struct):
+    """What is decided, of files or whole folders: pairs are paths in the run's folder and in the output.
+
+    What is new comes first and what goes is last, so that readers who look on miss nothing that was there.
+    """
+
+    added: list[tuple[str, str]]
+    replaced: list[tuple[str, str]]
+    removed: list[str]
+
+
+def run_name() -> str:
+    """A name for a run's folder that says whose it is."""
+    return f"{os.getpid()}-{uuid4().hex}@{socket.gethostname()}"
+
+
+def commit(out: Location, run: Location, change: Commit) -> None:
+    """Make a change: it is decided, carried out, and its run's folder goes.
+
+    Raises: OSError: not all could be moved; what was decided stays, and ``settle`` takes it up again.
+    """
+    decide(run, change)
+    carry_out(out, run, change)
+    drop(run)
+
+
+def decide(run: Location, change: Commit) -> None:
+    """From here on the change is made, by this process or by the next."""
+    run.mkdir(parents=True, exist_ok=True)
+    told = msgspec.json.encode(change)
+    if isinstance(run, Path):
+        beside = run / f".{COMMIT}.{uuid4().hex}"
+        beside.write_bytes(told)
+        beside.replace(run / COMMIT)
+    else:
+        (run / COMMIT).write_bytes(told)
+
+
+def carry_out(out: Location, run: Location, change: Commit) -> None:
+    """Move and remove; what was moved before by somebody else is left as it is."""
+
+    def move(pair: tuple[str, str]) -> None:
+        with suppress(FileNotFoundError):
+            put(run / pair[0], out / pair[1], run)
+
+    def remove(path: str) -> None:
+        old = out / path
+        if old.is_dir():
+            remove_tree(old)
+        else:
+            old.unlink(missing_ok=True)
+
+    each(move, change.added, out)
+    each(move, change.replaced, out)
+    each(remove, change.removed, out)
+
+
+def put(made: Location, place: Location, run: Location) -> None:
+    """Have one file or folder take its place. Raises FileNotFoundError: it is not there any more."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(made, Path) and isinstance(place, Path):
+        if made.is_dir() and place.exists():
+            place.replace(str(run / f".old-{uuid4().hex}"))
+        made.replace(place)
+        return
+    assert not isinstance(made, Path)
+    assert not isinstance(place, Path)
+    made.replace(place)
+
+
+def drop(run: Location) -> None:
+    """A run's folder goes, first what it had decided; and the folder of all runs if it was the last there."""
+    (run / COMMIT).unlink(missing_ok=True)
+    remove_tree(run)
+    with suppress(OSError):
+        run.parent.rmdir()
+
+
+def settle(out: Location) -> None:
+    """Finish what runs had decided that died over it, and remove what others of this machine left."""
+    for run in matching(out / TEMPORARY, "*@*"):
+        mine = run.name.endswith(f"@{socket.gethostname()}")
+        number = run.name.partition("-")[0]
+        if mine and (not number.isdigit() or is_running(int(number))):
+            continue
+        change = decided(run)
+        if change is not None:
+            carry_out(out, run, change)
+        if change is not None or mine:
+            drop(run)
+
+
+def decided(run: Location) -> Commit | None:
+    try:
+        return msgspec.json.decode((run / COMMIT).read_bytes(), type=Commit)
+    except FileNotFoundError:
+        return None
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+def remove_tree(folder: Location) -> None:
+    if isinstance(folder, Path):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.remove_tree()
+
+
+def each(work: Callable[[Item], None], items: Iterable[Item], out: Location) -> None:
+    """``work`` over items: one after the other on this machine, side by side on a store."""
+    if isinstance(out, Path):
+        for item in items:
+            work(item)
+        return
+    with ThreadPoolExecutor(STORE_THREADS) as pool:
+        for _ in pool.map(work, items):
+            pass
