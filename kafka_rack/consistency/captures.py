@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from heapq import merge
 from itertools import chain
 from operator import itemgetter
@@ -30,6 +31,22 @@ class CheckedCapture(NamedTuple):
     started_us: int | None
     report: Report
     problems: tuple[Problem, ...]
+
+    @property
+    def started(self) -> str | None:
+        """The time of the first frame, as ISO 8601 in UTC."""
+        if self.started_us is None:
+            return None
+        return datetime.fromtimestamp(self.started_us / 1e6, UTC).isoformat(timespec="milliseconds")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "files": list(self.paths),
+            "started": self.started,
+            **self.report.to_json(),
+            "problems": [problem._asdict() for problem in self.problems],
+        }
 
 
 def check_capture(

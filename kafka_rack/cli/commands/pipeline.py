@@ -20,6 +20,8 @@ JOBS = {
     "availability": "what outages cost, over grids of clusters",
     "fuzz": "compatibility of every message and version",
     "audit": "placements of a fleet of clusters",
+    "what-if": "captures under other settings: bytes, money, load before and after",
+    "check": "lost, doubled, reordered and aborted records in captures",
 }
 
 
@@ -40,4 +42,4 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def module_name(job: str) -> str:
-    return f"kafka_rack.cli.pipeline.{job}"
+    return f"kafka_rack.cli.pipeline.{job.replace('-', '_')}"

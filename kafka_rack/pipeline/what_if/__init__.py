@@ -1,0 +1,1 @@
+"""A capture's clients, groups and topics under other settings, its rows added up by Spark."""

@@ -1,0 +1,118 @@
+"""The job ``what-if``: Spark adds up the rows of decoded tables; what they come to is small, and the driver asks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.locality.prices import Prices
+from kafka_rack.locality.rack_rules import RackRules
+from kafka_rack.pipeline.decode import job as decode_job
+from kafka_rack.pipeline.locality.job import is_decoded
+from kafka_rack.pipeline.output.staging import staged
+from kafka_rack.what_if import Change, Comparison, Workload, compare
+from kafka_rack.what_if.gathering import BROKERS, FETCHED, MEMBERSHIPS, PARTITIONS, PRODUCED, SUMS, Gathering
+from kafka_rack.what_if.reading import PORT, Nothing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JSON_NAME = "what-if.json"
+FILES = (JSON_NAME,)
+DECODED = "decoded"
+
+
+def what_if(
+    spark: SparkSession,
+    inputs: Sequence[str],
+    out: Path,
+    change: Change,
+    prices: Prices | None = None,
+    rules: RackRules | None = None,
+    *,
+    tasks: int | None = None,
+    source_options: dict[str, str] | None = None,
+) -> Comparison:
+    """Before and after, of captures or of folders of decoded tables; ``what-if.json`` below ``out`` has all of it.
+
+    Raises: FileNotFoundError: an input that is not there. SchemaMismatch: tables of another version. Nothing. NotOurs.
+    """
+    folders = [Path(given).resolve() for given in inputs if is_decoded(Path(given))]
+    captures = [given for given in inputs if not is_decoded(Path(given))]
+    with staged(out, FILES) as folder:
+        if captures:
+            decoded = folder.resolve() / DECODED
+            decode_job.decode(spark, captures, decoded, partitions=tasks, source_options=source_options)
+            folders.append(decoded)
+        compared = compare(workload_of(spark, folders, rules), change, prices)
+        (folder / JSON_NAME).write_text(
+            json.dumps(compared.as_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+    return compared
+
+
+def workload_of(spark: SparkSession, folders: Sequence[Path], rules: RackRules | None = None) -> Workload:
+    """What decoded tables come to. Raises Nothing."""
+    from pyspark.sql import functions as f
+
+    gathering = Gathering(rules)
+    tables = {
+        name: table_of(spark, folders, name) for name in ("produces", "fetches", "partitions", "memberships", "brokers")
+    }
+    for name in ("produces", "fetches", "partitions", "memberships"):
+        rows = tables[name]
+        if rows is not None:
+            ((first, last),) = rows.agg(f.min(micros()), f.max(micros())).collect()
+            if first is not None:
+                gathering.span(first, last)
+    if (produces := tables["produces"]) is not None:
+        gathering.produced(listed(alike(produces, PRODUCED)))
+    if (fetches := tables["fetches"]) is not None:
+        gathering.fetched(listed(alike(fetches, FETCHED)))
+    if (brokers := tables["brokers"]) is not None:
+        gathering.brokers(listed(brokers.select(*BROKERS).distinct()))
+    if (partitions := tables["partitions"]) is not None:
+        right = partitions.where("error_code = 0 and partition is not null")
+        gathering.partitions(listed(right.groupBy(*PARTITIONS).agg(f.max(micros()).alias("ts"))))
+    if (memberships := tables["memberships"]) is not None:
+        old = "(event = 'heartbeat' and topics is null) or (event = 'answered' and assignment is null)"
+        telling = with_host(memberships.where(f"not ({old})")).withColumn("ts", micros())
+        gathering.memberships(listed(telling.select(*MEMBERSHIPS)))
+    workload = gathering.finish()
+    if not (workload.produced or workload.consumed or workload.topics):
+        raise Nothing("no frame of clients that write or read")
+    return workload
+
+
+def table_of(spark: SparkSession, folders: Sequence[Path], name: str) -> DataFrame | None:
+    """A table of all folders; None where none has rows of it."""
+    paths = [str(folder / name) for folder in folders if any((folder / name).rglob("*.parquet"))]
+    return spark.read.parquet(*paths) if paths else None
+
+
+def micros() -> Any:
+    from pyspark.sql import functions as f
+
+    return f.unix_micros("ts")
+
+
+def with_host(rows: DataFrame) -> DataFrame:
+    """With the client's address without port."""
+    from pyspark.sql import functions as f
+
+    bare = f.regexp_replace("client_addr", PORT, "")
+    return rows.withColumn("client_host", f.regexp_replace(bare, r"^\[|\]$", ""))
+
+
+def alike(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The sums of rows with the same in some columns."""
+    from pyspark.sql import functions as f
+
+    return with_host(rows).groupBy(*columns).agg(*(f.sum(name).alias(name) for name in SUMS))
+
+
+def listed(rows: DataFrame) -> Iterator[dict[str, Any]]:
+    for row in rows.toLocalIterator():
+        yield row.asDict(recursive=True)
