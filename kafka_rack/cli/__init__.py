@@ -32,6 +32,7 @@ COMMANDS = {
     "certify": "is a program rack-aware? run it, one process a rack, and grade what the wire shows",
     "check": "do captures show lost, doubled, reordered or aborted records? which does Kafka permit?",
     "what-if": "a capture under other settings: bytes, money, rebalances, load before and after",
+    "locality": "bytes and money across racks in captures, and what was avoidable",
     "simulate": "the whole cluster with clients under virtual time, things going wrong by seed: does all hold?",
     "replay": "known rack bugs of released clients, each failing with one version and mended in the next",
     "place": "place replicas over racks",

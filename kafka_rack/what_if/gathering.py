@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka_rack.locality.places import place_of
+from kafka_rack.locality.client_location import locate_client
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.what_if.workload import (
     Amount,
@@ -164,7 +164,9 @@ class Gathering:
         cluster = frozenset(rack for rack in self.workload.brokers.values() if rack)
         for client, racks in self._named.items():
             named = next(iter(racks)) if len(racks) == 1 else None
-            where = place_of(named, "request" if named else None, self.rules, client[0], client[1] or None, cluster)
+            where = locate_client(
+                named, "request" if named else None, self.rules, client[0], client[1] or None, cluster
+            )
             self.workload.positions[client] = Position(where.rack, named)
 
 

@@ -8,7 +8,8 @@ integers behind those of the row before it, by table and API: small enough for t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import repeat
 from struct import Struct
 from typing import Any
 
@@ -140,6 +141,18 @@ def value_of(number: int, source: Source, is_flag: bool, values: list[Row] | Non
     return values[number][source.inside] if values is not None else bool(number) if is_flag else number
 
 
+def numbers_of(numbers: Iterable[int]) -> Iterator[int | None]:
+    return (None if number == NONE else number for number in numbers)
+
+
+def flags_of(numbers: Iterable[int]) -> Iterator[bool | None]:
+    return (None if number == NONE else bool(number) for number in numbers)
+
+
+def values_of(numbers: Iterable[int], shared: Sequence[Any]) -> Iterator[Any]:
+    return (None if number == NONE else shared[number] for number in numbers)
+
+
 class Rows:
     """The rows of some frames, made as ``ROWS`` has it, with the shared sets they refer to.
 
@@ -168,6 +181,27 @@ class Rows:
 
     def count(self, table: str, api: str) -> int:
         return len(self.tables[table][api]) // (NUMBER_BYTES * len(ROWS[table]))
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[Row]:
+        """Some columns of every row of a table, in any order; ``api`` is one too. Times are microseconds since 1970."""
+        names, width = TABLES[table].names, len(ROWS[table])
+        flags = {column.name for column in TABLES[table].columns if column.type == "boolean"}
+        found = [(SOURCES[table][names.index(name)], name in flags) if name != "api" else None for name in columns]
+        for api, packed in self.tables[table].items():
+            held = memoryview(bytes(packed)).cast("q")
+            values: list[Iterable[Any]] = []
+            for one in found:
+                if one is None:
+                    values.append(repeat(api, len(held) // width))
+                    continue
+                source, is_flag = one
+                numbers = held[source.at :: width]
+                if source.shared is None:
+                    values.append(flags_of(numbers) if is_flag else numbers_of(numbers))
+                else:
+                    shared = [row[source.inside] for row in self.shared[source.shared].values_by_number]
+                    values.append(values_of(numbers, shared))
+            yield from zip(*values, strict=True)
 
     def of(self, table: str) -> Iterator[Row]:
         """Every row of a table in its columns, with its API behind it."""

@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_rack.locality import Prices, RackRules
+from kafka_rack.locality import Prices, RackRules, captures
+from kafka_rack.locality.settings import Settings
 from kafka_rack.pipeline.decode import job
 from kafka_rack.pipeline.locality import job as locality
-from kafka_rack.pipeline.locality.job import GROUPINGS, RESULT, NothingToMeasure, Settings, follow, measure
+from kafka_rack.pipeline.locality.job import GROUPINGS, RESULT, NothingToMeasure, follow, measure
 from kafka_rack.pipeline.output.writing import SchemaMismatch
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 
@@ -185,6 +186,13 @@ def test_every_table_sums_up_to_the_total_and_costs_are_those_of_its_bytes(measu
     assert Decimal(total["possible_cost"]) == Decimal(total["unknown_bytes"]) * Decimal("0.02") / 10**9
     assert json.loads((out / RESULT).read_text()) == result
     assert sorted(path.name for path in out.iterdir()) == ["locality", "locality.html", "locality.json"]
+
+
+def test_plain_python_gives_the_same_result(measured):
+    result, _ = measured
+    plain = captures.measure([str(CAPTURES / f"{name}.jsonl.gz") for name in NAMES])
+    assert {**plain.result, "out": result["out"]} == result
+    assert plain.unread == []
 
 
 def test_prices_racks_and_windows_change_what_they_are_for_and_running_again_replaces(spark, few, tmp_path):

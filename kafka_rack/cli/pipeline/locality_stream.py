@@ -12,12 +12,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_rack.cli.output.locality import as_text
 from kafka_rack.cli.pipeline.captures import stopped_by_signals, stream_options, wait_for
-from kafka_rack.cli.pipeline.locality_text import as_text
 from kafka_rack.locality.amounts import money_text
 
 if TYPE_CHECKING:
-    from kafka_rack.pipeline.locality.job import Settings
+    from kafka_rack.locality.settings import Settings
 
 
 def follow(spark: Any, arguments: argparse.Namespace, settings: Settings) -> None:

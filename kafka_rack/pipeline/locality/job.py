@@ -19,13 +19,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_rack.locality.amounts import window_for
-from kafka_rack.locality.prices import Prices
-from kafka_rack.locality.rack_rules import RackRules
+from kafka_rack.locality.page import report
+from kafka_rack.locality.settings import Settings
 from kafka_rack.pipeline.decode import job
 from kafka_rack.pipeline.locality.facts import facts
 from kafka_rack.pipeline.locality.files import Block, Capture, captures_in, shared_out
-from kafka_rack.pipeline.locality.html import report
-from kafka_rack.pipeline.locality.result import SUMS, Top, collect_result
+from kafka_rack.pipeline.locality.result import SUMS, collect_result
 from kafka_rack.pipeline.locality.told import Told, told_by
 from kafka_rack.pipeline.locality.verdicts import ADDED, JUDGED_SCHEMA, KEYS, SAVES, Judge, Priced
 from kafka_rack.pipeline.output.commits import settle
@@ -62,22 +61,6 @@ GROUPINGS: dict[str, tuple[str, ...]] = {
 """Table -> the columns that it sums by; bytes by locality beside the sums of ``COUNTS``."""
 FILES = (*(f"{TABLES}/{name}" for name in ("traffic", *GROUPINGS)), PAGE, RESULT)
 """What a run writes, the JSON last: a program that sees it sees all."""
-
-
-class Settings:
-    """What a run is asked for. ``window_us`` None: one that cuts the span into some sixty."""
-
-    def __init__(
-        self,
-        prices: Prices | None = None,
-        rules: RackRules | None = None,
-        window_us: int | None = None,
-        *,
-        top: int = Top.ROWS,
-        racks_file: str | None = None,
-    ) -> None:
-        self.prices = prices or Prices()
-        self.rules, self.window_us, self.top, self.racks_file = rules, window_us, top, racks_file
 
 
 def is_decoded(path: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_rack.locality.places import Place, place_of
+from kafka_rack.locality.client_location import ClientLocation, locate_client
 from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import REPLICATION, Facts, judge
@@ -115,31 +115,31 @@ class Judge:
             fact.group_id,
             fact.topic,
             place.rack,
-            place.source,
-            place.told,
+            place.known_from,
+            place.named_rack,
             broker_rack,
             found.locality,
             found.reason,
-            found.detail or place.detail,
+            found.detail or place.conflict,
             found.saves,
             found.at_most,
         )
 
-    def place(self, fact: Fact) -> Place:
+    def place(self, fact: Fact) -> ClientLocation:
         """Where the client is; of replication, the follower."""
         said, said_in = fact.said, fact.said_in
         if fact.category == REPLICATION:
             rack = said or self.broker_rule(fact.replica_id)
-            return Place(rack, said_in if said else "racks_file" if rack else None)
+            return ClientLocation(rack, said_in if said else "racks_file" if rack else None)
         if not said:
             said, said_in = zone_in_client_id(fact.client_id), "client_id"
         listener = fact.listener or ""
         if not said and listener.startswith(RACK_LISTENER):
             said, said_in = listener.removeprefix(RACK_LISTENER), "listener"
         if said or not fact.elsewhere:
-            return place_of(said, said_in, self.rules, fact.client_id, fact.client_host, self.cluster)
-        found = place_of(fact.elsewhere, "client", self.rules, fact.client_id, fact.client_host, self.cluster)
-        return found._replace(told=None, told_in=None)
+            return locate_client(said, said_in, self.rules, fact.client_id, fact.client_host, self.cluster)
+        found = locate_client(fact.elsewhere, "client", self.rules, fact.client_id, fact.client_host, self.cluster)
+        return found._replace(named_rack=None, named_in=None)
 
     def broker_rule(self, broker: int | None) -> str | None:
         return self.rules.brokers.get(broker) if self.rules is not None and broker is not None else None
@@ -180,14 +180,14 @@ class Priced:
         }
 
 
-def facts_of(fact: Fact, place: Place, broker_rack: str | None, cluster: frozenset[str]) -> Facts:
+def facts_of(fact: Fact, place: ClientLocation, broker_rack: str | None, cluster: frozenset[str]) -> Facts:
     """What the verdict turns on."""
     in_sync, leaders = fact.racks_in_sync, fact.leader_racks
     return Facts(
         category=fact.category,
         client_rack=place.rack,
-        told_rack=place.told,
-        told_in=place.told_in,
+        told_rack=place.named_rack,
+        told_in=place.named_in,
         broker_rack=broker_rack,
         api_version=fact.api_version,
         share=fact.share,

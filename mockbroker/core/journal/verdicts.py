@@ -314,11 +314,11 @@ def replica_of(record: CallRecord) -> int:
 
 def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cluster: Cluster | None) -> ClientPlace:
     """Where a client is by the racks file, if it says nothing, or names a rack that no broker has."""
-    from kafka_rack.locality.places import place_of
+    from kafka_rack.locality.client_location import locate_client
 
     racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
-    filed = place_of(found.rack, found.source, rules, client.client_id, client.address, racks)
-    return found._replace(rack=filed.rack, source=filed.source, detail=filed.detail)
+    filed = locate_client(found.rack, found.source, rules, client.client_id, client.address, racks)
+    return found._replace(rack=filed.rack, source=filed.known_from, detail=filed.conflict)
 
 
 def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> ClientPlace:

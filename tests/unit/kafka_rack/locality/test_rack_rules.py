@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.errors import InputError
-from kafka_rack.locality.places import place_of
+from kafka_rack.locality.client_location import locate_client
 from kafka_rack.locality.rack_rules import RackRules
 
 FILE = """
@@ -106,10 +106,14 @@ def test_ranges_are_found_as_a_look_at_each_finds_them(ranges, address):
 
 def test_what_a_client_says_holds_unless_the_cluster_has_no_such_rack(rules):
     cluster = frozenset({"az-a", "az-b"})
-    said = place_of("az-b", "request", rules, "app", "10.1.1.1", cluster)
-    assert (said.rack, said.source, said.detail) == ("az-b", "request", "it says az-b, the racks file az-a")
-    wrong = place_of("az-9", "request", rules, "app", "10.1.1.1", cluster)
-    assert (wrong.rack, wrong.source, wrong.told) == ("az-a", "racks_file", "az-9")
-    silent = place_of(None, None, rules, "billing-1", "10.1.1.1", cluster)
-    assert (silent.rack, silent.source, silent.told) == ("az-e", "racks_file", None)  # the id before the address
-    assert place_of(None, None, None, "app", "10.1.1.1").rack is None
+    said = locate_client("az-b", "request", rules, "app", "10.1.1.1", cluster)
+    assert (said.rack, said.known_from, said.conflict) == ("az-b", "request", "it says az-b, the racks file az-a")
+    wrong = locate_client("az-9", "request", rules, "app", "10.1.1.1", cluster)
+    assert (wrong.rack, wrong.known_from, wrong.named_rack) == ("az-a", "racks_file", "az-9")
+    silent = locate_client(None, None, rules, "billing-1", "10.1.1.1", cluster)
+    assert (silent.rack, silent.known_from, silent.named_rack) == (
+        "az-e",
+        "racks_file",
+        None,
+    )  # the id before the address
+    assert locate_client(None, None, None, "app", "10.1.1.1").rack is None

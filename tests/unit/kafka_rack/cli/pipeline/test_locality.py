@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.pipeline.locality_text import as_text
+from kafka_rack.cli.output.locality import as_text
 
 PLAN = "racks=3,rf=3,in=300MiB/s,readers=2"
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_rack.locality.amounts import bytes_text, duration_text
-from kafka_rack.pipeline.locality.markup import LOCALITIES, STYLE, Terms, name, seen, share, table, text
-from kafka_rack.pipeline.locality.svg import bar, heat_map, over_time, swatch
+from kafka_rack.locality.markup import LOCALITIES, STYLE, Terms, name, seen, share, table, text
+from kafka_rack.locality.svg import bar, heat_map, over_time, swatch
 
 MOST_FLOWS, MOST_EXAMPLES = 50, 6
 """Rows of the table of who sends to whom; lines of the racks file that is proposed."""

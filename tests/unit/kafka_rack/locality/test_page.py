@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from kafka_rack.locality.page import report
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.pipeline.locality.html import report
+from kafka_rack.locality.svg import MOST_COLUMNS, MOST_RACKS
 from kafka_rack.pipeline.locality.job import FILES
-from kafka_rack.pipeline.locality.svg import MOST_COLUMNS, MOST_RACKS
 from kafka_rack.pipeline.output.staging import staged
 
 GB = 10**9

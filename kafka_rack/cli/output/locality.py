@@ -1,4 +1,4 @@
-"""What `kafka-rack pipeline locality` prints: one screen of a result, and of a plan's forecast."""
+"""What `kafka-rack locality` and the job of that name print: one screen of a result, and of a plan's forecast."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def as_text(result: Mapping[str, Any]) -> str:
     lines += [f"note: {printable(note)}" for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
         lines.append(f"and {len(notes) - MOST_NOTES} notes more in locality.json")
-    lines.append(f"{result['assumptions'][0]} Results below {result['out']}")
+    lines.append(result["assumptions"][0] + (f" Results below {result['out']}" if result["out"] else ""))
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ from math import ceil
 from typing import Any
 
 from kafka_rack.locality.amounts import bytes_text
-from kafka_rack.pipeline.locality.markup import LOCALITIES, Terms, short, split_text
+from kafka_rack.locality.markup import LOCALITIES, Terms, short, split_text
 
 CELL, HIGH, LEFT, TOP = 124, 46, 150, 48
 """Pixels: a cell of the map and the margins for racks' names."""

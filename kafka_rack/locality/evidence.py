@@ -1,0 +1,312 @@
+"""What a capture's tables show about where clients, brokers and replicas are, wherever in the capture that stands.
+
+Evidence of a capture's parts adds up to that of the whole in whatever way it was cut. What is shown once counts for all
+of the capture: a client that names its rack late was there before.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from kafka_rack.locality.rack_rules import RackRules
+
+NUMBER = re.compile(r"[0-9]{1,9}")
+PORT = re.compile(r":[0-9]+$")
+FETCHER = re.compile(r"(?:broker-([0-9]{1,9})-fetcher-[0-9]+|raft-client-([0-9]{1,9}))")
+"""Client ids of Kafka's own followers: ReplicaFetcherThread's and the metadata quorum's."""
+AMONG_BROKERS = frozenset(
+    ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition")
+) | frozenset(("AllocateProducerIds", "BrokerRegistration", "BrokerHeartbeat", "Envelope", "AssignReplicasToDirs"))
+"""APIs that only brokers and controllers call; their client id is then their own number."""
+OWN_EVENTS = ("join", "heartbeat", "leave")
+"""Events of ``memberships`` in which a client speaks of itself; a leader is told of others too."""
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+Client = tuple[str, str]
+"""A client id and the address without port."""
+TopicPartition = tuple[str, int]
+
+
+class TableRows(Protocol):
+    """Some consecutive frames' rows of decoded tables; docs/tables.md has the columns."""
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+        """The values of some columns, row by row. ``api`` is a column too, times are microseconds since 1970."""
+
+
+class Unanimous(Generic[Key, Value]):
+    """A value by key, as long as it is the same each time.
+
+    >>> found = Unanimous()
+    >>> found.add("a", 1)
+    ... found.add("a", 1)
+    ... found.add("b", 1)
+    ... found.add("b", 2)
+    >>> found.agreed()
+    {'a': 1}
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: dict[Key, Value | None] = {}
+
+    def add(self, key: Key, value: Value | None) -> None:
+        """``None`` as value is disagreement."""
+        if self.values.setdefault(key, value) != value:
+            self.values[key] = None
+
+    def merge(self, other: Unanimous[Key, Value]) -> None:
+        for key, value in other.values.items():
+            self.add(key, value)
+
+    def agreed(self) -> dict[Key, Value]:
+        return {key: value for key, value in self.values.items() if value is not None}
+
+
+class InSyncChange(NamedTuple):
+    """The replicas in sync of a partition, with their racks where known, as told at some moment."""
+
+    ts: int
+    frame: int
+    replicas: tuple[tuple[int, str | None], ...]
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Gathers what tables show. ``first`` and ``last`` are moments in microseconds since 1970.
+
+    ``covered`` are frames whose rows in ``fetches`` or ``produces`` stand in a later part than the frame itself.
+    """
+
+    capture: str | None = None
+    frames: int = 0
+    first: int = 1 << 62
+    last: int = 0
+    broker_racks: Unanimous[int, str] = field(default_factory=Unanimous)
+    racks: set[str] = field(default_factory=set)
+    broker_of: Unanimous[int, int] = field(default_factory=Unanimous)
+    calling_broker: Unanimous[int, int] = field(default_factory=Unanimous)
+    rack_of: Unanimous[int, str] = field(default_factory=Unanimous)
+    client_racks: Unanimous[Client, str] = field(default_factory=Unanimous)
+    member_racks: Unanimous[tuple[str, str, str], str] = field(default_factory=Unanimous)
+    groups: Unanimous[Client, str] = field(default_factory=Unanimous)
+    follower_of: Unanimous[int, int] = field(default_factory=Unanimous)
+    followers: Unanimous[Client, int] = field(default_factory=Unanimous)
+    leaders: dict[str, set[tuple[int | None, str | None]]] = field(default_factory=dict)
+    served_by: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
+    in_sync: dict[TopicPartition, list[InSyncChange]] = field(default_factory=dict)
+    topics: Unanimous[str, str] = field(default_factory=Unanimous)
+    covered: set[int] = field(default_factory=set)
+
+    def add(self, tables: TableRows) -> None:
+        """Take what rows show, other than those of ``frames``."""
+        for broker, rack in set(tables.rows("brokers", ("broker_id", "rack"))):
+            self.add_broker(broker, rack)
+        self.add_fetches(tables)
+        self.add_memberships(tables)
+        self.add_partitions(tables)
+
+    def add_broker(self, broker: int | None, rack: str | None) -> None:
+        if broker is not None and rack:
+            self.broker_racks.add(broker, rack)
+            self.racks.add(rack)
+
+    def add_client(self, conn: int, client: Client | None, rack: str) -> None:
+        self.rack_of.add(conn, rack)
+        if client is not None:
+            self.client_racks.add(client, rack)
+
+    def add_connection(
+        self, api: str, conn: int, client_id: str | None, broker: int | None, broker_rack: str | None
+    ) -> None:
+        """What a frame shows of its connection."""
+        self.add_broker(broker, broker_rack)
+        if broker is not None:
+            self.broker_of.add(conn, broker)
+        if api in AMONG_BROKERS and client_id and NUMBER.fullmatch(client_id):
+            self.calling_broker.add(conn, int(client_id))
+
+    def add_fetches(self, tables: TableRows) -> None:
+        columns = ("conn", "client_id", "client_addr", "client_rack", "client_rack_from")
+        for conn, client_id, address, rack, rack_from, who, replica, replica_rack in set(
+            tables.rows("fetches", (*columns, "who", "replica_id", "replica_rack"))
+        ):
+            client = client_of(client_id, address)
+            if who == "follower":
+                self.follower_of.add(conn, replica)
+                if client is not None:
+                    self.followers.add(client, replica)
+                if replica_rack:
+                    self.add_client(conn, client, replica_rack)
+            elif rack_from == "request":
+                self.add_client(conn, client, rack)
+
+    def add_memberships(self, tables: TableRows) -> None:
+        columns = ("conn", "client_id", "client_addr", "event", "protocol", "group_id", "rack_id")
+        for conn, client_id, address, event, protocol, group, rack in set(tables.rows("memberships", columns)):
+            client = client_of(client_id, address)
+            if client is not None and group:
+                self.groups.add(client, group)
+            if rack and event in OWN_EVENTS:
+                self.add_client(conn, client, rack)
+                if client is not None and protocol == "share" and group:
+                    self.member_racks.add((*client, group), rack)
+
+    def add_partitions(self, tables: TableRows) -> None:
+        """Replicas in sync, leaders, and who served a partition of one replica in each leader epoch."""
+        columns = ("ts", "frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
+        for ts, frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in tables.rows(
+            "partitions", (*columns, "replicas", "replica_racks", "isr", "error_code")
+        ):
+            if topic and topic_id:
+                self.topics.add(topic_id, topic)
+            if topic is None or partition is None or error != 0:
+                continue
+            self.leaders.setdefault(topic, set()).add((leader, rack))
+            self.add_broker(leader, rack)
+            rack_of = dict(zip(replicas or (), racks or (), strict=False))
+            for broker, replica_rack in rack_of.items():
+                self.add_broker(broker, replica_rack)
+            if len(replicas or ()) == 1 and leader is not None and epoch is not None and epoch >= 0:
+                least, most = self.served_by.get((topic, partition, epoch), (leader, leader))
+                self.served_by[topic, partition, epoch] = min(least, leader), max(most, leader)
+            change = InSyncChange(ts, frame, tuple((broker, rack_of.get(broker)) for broker in isr or ()))
+            changes = self.in_sync.setdefault((topic, partition), [])
+            if not changes or changes[-1].replicas != change.replicas or ts < changes[-1].ts:
+                changes.append(change)
+
+    def merge(self, other: Evidence) -> Evidence:
+        """Take the evidence of another part of the same capture; gives this."""
+        self.capture = self.capture or other.capture
+        self.frames += other.frames
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+        for name in UNANIMOUS:
+            getattr(self, name).merge(getattr(other, name))
+        self.racks |= other.racks
+        self.covered |= other.covered
+        for topic, leaders in other.leaders.items():
+            self.leaders.setdefault(topic, set()).update(leaders)
+        for key, (least, most) in other.served_by.items():
+            before = self.served_by.get(key, (least, most))
+            self.served_by[key] = min(least, before[0]), max(most, before[1])
+        for partition, changes in other.in_sync.items():
+            self.in_sync[partition] = changed([*self.in_sync.get(partition, ()), *changes])
+        return self
+
+    def conclude(self, rules: RackRules | None = None) -> Conclusions:
+        """What follows, with the racks file's brokers where nothing else names their racks."""
+        racks = self.broker_racks.agreed()
+        filed = rules.brokers if rules is not None else {}
+        known = {**filed, **racks}
+        diskless = frozenset(topic for (topic, _, _), (least, most) in self.served_by.items() if least != most)
+        leaders = {}
+        for topic, told in self.leaders.items():
+            led = frozenset(rack or known.get(leader, "") for leader, rack in told if leader is not None) - {""}
+            if led:
+                leaders[topic] = led
+        in_sync = {}
+        for partition, changes in self.in_sync.items():
+            if partition[0] not in diskless:
+                at = [
+                    (change.ts, frozenset(rack or known.get(broker, "") for broker, rack in change.replicas) - {""})
+                    for change in changed(changes)
+                ]
+                in_sync[partition] = [at[0], *(later for before, later in pairwise(at) if before[1] != later[1])]
+        called = {conn: known[broker] for conn, broker in self.calling_broker.agreed().items() if broker in known}
+        return Conclusions(
+            capture=self.capture or "",
+            broker_racks=racks,
+            filed_brokers=filed,
+            cluster_racks=frozenset(self.racks) | frozenset(filed.values()),
+            broker_of=self.broker_of.agreed(),
+            rack_of=called | self.rack_of.agreed(),
+            client_racks=self.client_racks.agreed(),
+            member_racks=self.member_racks.agreed(),
+            groups=self.groups.agreed(),
+            follower_of=self.follower_of.agreed(),
+            followers=self.followers.agreed(),
+            leaders=leaders,
+            diskless=diskless,
+            in_sync=in_sync,
+            topics=self.topics.agreed(),
+        )
+
+
+UNANIMOUS = (
+    *("broker_racks", "broker_of", "calling_broker", "rack_of", "client_racks", "member_racks", "groups"),
+    *("follower_of", "followers", "topics"),
+)
+"""The fields of ``Evidence`` that hold a value by key."""
+
+
+class Conclusions(NamedTuple):
+    """What a capture's evidence comes to.
+
+    A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. ``in_sync``
+    has for each topic and partition the racks with replicas in sync from a moment on.
+    """
+
+    capture: str
+    broker_racks: Mapping[int, str]
+    filed_brokers: Mapping[int, str]
+    cluster_racks: frozenset[str]
+    broker_of: Mapping[int, int]
+    rack_of: Mapping[int, str]
+    client_racks: Mapping[Client, str]
+    member_racks: Mapping[tuple[str, str, str], str]
+    groups: Mapping[Client, str]
+    follower_of: Mapping[int, int]
+    followers: Mapping[Client, int]
+    leaders: Mapping[str, frozenset[str]]
+    diskless: frozenset[str]
+    in_sync: Mapping[TopicPartition, Sequence[tuple[int, frozenset[str]]]]
+    topics: Mapping[str, str]
+
+    def rack_of_broker(self, broker: int) -> str | None:
+        """A broker's rack as frames tell it, else as the racks file does."""
+        return self.broker_racks.get(broker) or self.filed_brokers.get(broker)
+
+    def racks_in_sync(self, topic: str | None, partition: int | None, ts: int) -> frozenset[str] | None:
+        """Racks with a replica in sync as last told before; None where nothing was."""
+        if topic is None or partition is None:
+            return None
+        changes = self.in_sync.get((topic, partition), ())
+        before = bisect_right(changes, ts, key=itemgetter(0))
+        return changes[before - 1][1] if before else None
+
+    def follower(self, conn: int, client: Client) -> int | None:
+        """Which broker copies by this client, None for one that is no follower."""
+        found = self.follower_of.get(conn, self.followers.get(client))
+        if found is None and (match := FETCHER.fullmatch(client[0])):
+            found = int(match[1] or match[2])
+        return found
+
+
+def changed(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
+    """In order of time, whatever is not what was told before."""
+    ordered = sorted(changes, key=lambda change: (change.ts, change.frame, repr(change.replicas)))
+    return [ordered[0], *(later for before, later in pairwise(ordered) if before.replicas != later.replicas)]
+
+
+def client_of(client_id: str | None, address: str | None) -> Client | None:
+    """Who sent it, where it says so: no client id is nobody."""
+    found = host(address)
+    return (client_id, found) if client_id and found else None
+
+
+@lru_cache(maxsize=100_000)
+def host(address: str | None) -> str | None:
+    """An address without its port.
+
+    >>> host("10.0.0.1:9092"), host("[::1]:9092"), host(None)
+    ('10.0.0.1', '::1', None)
+    """
+    return PORT.sub("", address).strip("[]") if address is not None else None
