@@ -70,6 +70,32 @@ def test_a_created_topic_lies_where_it_was_placed_over_racks(run, kafka):
     assert described(kafka, "placed") == place("rack-aware", brokers, 0, 8, 3, start_index=1, next_replica_shift=2)
 
 
+def test_a_topic_grows_over_racks_and_kafka_says_the_same(run, kafka):
+    brokers = [UsableBroker(broker, rack) for broker, rack in enumerate(RACKS)]
+    run("topics", "--create", "--topic", "grown", "--replica-assignment", "2:0,3:1")
+    assert run("topics", "--alter", "--topic", "grown", "--partitions", 7, "--validate-only")[0] == 0
+    assert described(kafka, "grown") == [[2, 0], [3, 1]]
+    code, _, said = run("topics", "--alter", "--topic", "grown", "--partitions", 7)
+    assert (code, said) == (0, "")
+    added = place("rack-aware", brokers, 2, 5, 2, start_index=2)
+    assert described(kafka, "grown") == [[2, 0], [3, 1], *added]
+    assert all(len({RACKS[broker] for broker in row}) == 2 for row in added)
+    code, _, said = run("topics", "--alter", "--topic", "grown", "--partitions", 7)
+    assert (code, "INVALID_PARTITIONS" in said) == (1, True)
+
+
+def test_topics_are_listed_and_deleted_as_kafkas_tool_does(run, kafka):
+    for name in ("gone.a", "gone-a"):
+        run("topics", "--create", "--topic", name, "--replica-assignment", "0:1")
+    theirs = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--list").splitlines()
+    assert run("topics", "--list")[1].splitlines() == theirs
+    assert run("topics", "--delete", "--topic", "gone.a")[:2] == (0, "Topic gone.a deleted.\n")
+    left = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--list").splitlines()
+    assert left == [name for name in theirs if name != "gone.a"]
+    assert run("topics", "--delete", "--topic", "gone.a")[0] == 1
+    assert run("topics", "--delete", "--topic", "gone.a", "--if-exists")[0] == 0
+
+
 def test_the_proposal_has_kafkas_form_and_its_plan_of_now_is_kafkas_byte_for_byte(run, kafka, tmp_path):
     run("topics", "--create", "--topic", "moved", "--replica-assignment", "0:1,2:3,1:0")
     topics = tmp_path / "topics.json"

@@ -1,12 +1,16 @@
-"""Create a topic over the racks of a live cluster, or describe topics with the racks of their replicas.
+"""Create a topic over the racks of a live cluster, give it more partitions, list, describe or delete topics.
 
-Creating does what KIP-36's TopicCommand does: it asks the cluster for its brokers and their racks, places the replicas
-here, and sends them as a manual assignment, so that any broker since 0.10.1 gives a topic that knows racks. Brokers
-partly without a rack are refused and named, unless racks are ignored.
+Creating and altering do what KIP-36's TopicCommand does: they ask the cluster for its brokers and their racks, place
+the replicas here, and send them as a manual assignment, so that any broker since 0.10.1 gives a topic that knows racks.
+Brokers partly without a rack are refused and named, unless racks are ignored. Topics are named as they are: no pattern
+stands for several, so that nothing else is deleted.
 
 Examples:
   kafka-rack topics --create --bootstrap-server localhost:9092 --topic orders --partitions 12 --replication-factor 3
   kafka-rack topics --create --bootstrap-server localhost:9092 --topic orders --replica-assignment 0:1:2,1:2:0
+  kafka-rack topics --alter --bootstrap-server localhost:9092 --topic orders --partitions 18
+  kafka-rack topics --list --bootstrap-server localhost:9092 --exclude-internal
+  kafka-rack topics --delete --bootstrap-server localhost:9092 --topic orders --if-exists
   kafka-rack topics --describe --bootstrap-server localhost:9092 --topic orders
 """
 
@@ -14,39 +18,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.live.cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
+from kafka_rack.cli.live.placing import (
+    assignment_in,
+    ids,
+    placed,
+    racks_of,
+    rows_json,
+    rows_table,
+    warn_of_shared_racks,
+)
+from kafka_rack.cli.live.topic_changes import alter, delete, found_topics, list_topics
 from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, plot, say_hints, say_notes
 from kafka_rack.cli.options.placers import placer_help
-from kafka_rack.cli.options.whole_numbers import (
-    HIGHEST_ID,
-    HIGHEST_SEED,
-    MOST_BROKERS,
-    check_size,
-    number_in,
-    whole_number,
-)
+from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic
-from kafka_rack.errors import KafkaRackError, MissingRackError
-from kafka_rack.placement import (
-    CLASS_SETTING,
-    DISABLED,
-    ENFORCED,
-    MOST_REPLICAS,
-    SEED_SETTING,
-    SHIFT_SETTING,
-    START_INDEX_SETTING,
-    close_placer,
-    load_placer,
-    place_checked,
-)
-from kafka_rack.rack_spread import spread_of, usable_racks
+from kafka_rack.placement import MOST_REPLICAS
 
 DISKLESS = "diskless"
 """In place of a replication factor: such a topic has no replicas, and whichever broker a client asks serves it."""
@@ -54,19 +47,33 @@ DISKLESS = "diskless"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--create", action="store_true")
-    what.add_argument("--describe", action="store_true")
+    what.add_argument("--create", action="store_true", help="make a topic, its replicas placed here")
+    what.add_argument("--alter", action="store_true", help="give a topic more partitions, placed here")
+    what.add_argument("--list", action="store_true", help="the names of topics, a line each")
+    what.add_argument("--describe", action="store_true", help="topics, their replicas and the racks of these")
+    what.add_argument("--delete", action="store_true", help="delete topics and all that is in them")
     add_cluster_arguments(parser, required=True)
-    parser.add_argument("--topic", action="append", metavar="NAME", help="one to create; those to describe, else all")
+    parser.add_argument(
+        "--topic",
+        action="append",
+        metavar="NAME",
+        help="its whole name; repeatable with --list, --describe and --delete, of\n"
+        "which the first two take all where none is named",
+    )
     index = whole_number(HIGHEST_ID)
     parser.add_argument(
-        "--partitions", type=index, metavar="N", help=f"times the replication factor at most {MOST_REPLICAS} replicas"
+        "--partitions",
+        type=index,
+        metavar="N",
+        help="of --alter: how many there are to be, old and new;\n"
+        f"times the replication factor at most {MOST_REPLICAS} replicas",
     )
     parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), metavar="N")
     parser.add_argument(
         "--replica-assignment",
         metavar="ID:ID,...",
-        help="instead of both: the brokers of each partition, sent as they are; 0:1,1:2 for two partitions",
+        help="instead of both: the brokers of each partition, sent as they are; 0:1,1:2 for two partitions.\n"
+        "Of --alter: of all partitions, of which those that are there stay as they are",
     )
     parser.add_argument("--placer", metavar="NAME", help=placer_help())
     parser.add_argument(
@@ -85,15 +92,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="place as if no broker had a rack; without it brokers partly without are refused",
     )
-    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="a setting of the topic")
-    parser.add_argument("--if-not-exists", action="store_true", help="done when the topic is there already")
-    parser.add_argument("--validate-only", action="store_true", help="let the cluster check it, and create nothing")
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of --create: a setting of the topic; repeatable",
+    )
+    parser.add_argument(
+        "--if-not-exists", action="store_true", help="of --create: done when the topic is there already"
+    )
+    parser.add_argument(
+        "--if-exists", action="store_true", help="of --alter, --delete and --describe: done when there is no such topic"
+    )
+    parser.add_argument("--exclude-internal", action="store_true", help="of --list and --describe: without Kafka's own")
+    parser.add_argument("--validate-only", action="store_true", help="let the cluster check it, and change nothing")
     add_output_arguments(parser)
+
+
+PLACING = ("partitions", "replica_assignment", "placer", "start_index", "next_replica_shift", "seed", "ignore_racks")
+ACTIONS = {
+    "create": (*PLACING, "replication_factor", "config", "if_not_exists", "validate_only", "plot"),
+    "alter": (*PLACING, "if_exists", "validate_only", "plot"),
+    "list": ("exclude_internal",),
+    "describe": ("if_exists", "exclude_internal", "plot"),
+    "delete": ("if_exists",),
+}
+"""What is done, and the options that go with it alone or with some others."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments)
-    return create(arguments) if arguments.create else describe(arguments)
+    action = next(name for name in ACTIONS if getattr(arguments, name))
+    for option in dict.fromkeys(option for options in ACTIONS.values() for option in options):
+        if getattr(arguments, option) not in (None, False, []) and option not in ACTIONS[action]:
+            way_out = "; kafka-configs.sh --alter changes settings" if (option, action) == ("config", "alter") else ""
+            raise UsageError(f"--{option.replace('_', '-')} does not go with --{action}{way_out}")
+    work = {"create": create, "alter": alter, "list": list_topics, "describe": describe, "delete": delete}
+    return work[action](arguments)
 
 
 # creating
@@ -106,11 +142,11 @@ def create(arguments: argparse.Namespace) -> int:
         snapshot = cluster.snapshot(with_settings=False)
         if arguments.if_not_exists and name in snapshot.topics:
             sys.stderr.write(f"{arguments.program}: note: topic {name} is there already\n")
-            return 0
+            return DONE
         layout = layout_of(snapshot)
         if rows is None:
             say_hints(arguments, layout)
-            rows = placed(arguments, layout)
+            rows = placed(arguments, layout, arguments.partitions, arguments.replication_factor)
         elif not arguments.ignore_racks:
             warn_of_shared_racks(arguments, layout, rows)
         cluster.create_topic(name, rows, configs, validate_only=arguments.validate_only)
@@ -121,7 +157,7 @@ def create(arguments: argparse.Namespace) -> int:
         print(json.dumps({"topic": name, "created": not arguments.validate_only, **rows_json(rows, layout)}, indent=2))
     else:
         print(f"Topic {name} {done}.\n\n{rows_table(name, rows, layout)}")
-    return 0
+    return DONE
 
 
 def check_create(arguments: argparse.Namespace) -> tuple[str, list[list[int]] | None]:
@@ -144,28 +180,6 @@ def check_create(arguments: argparse.Namespace) -> tuple[str, list[list[int]] | 
     return arguments.topic[0], None
 
 
-def assignment_in(text: str) -> list[list[int]]:
-    """Replicas by hand, in the form of Kafka's own tool.
-
-    >>> assignment_in("0:1:2,1:2:0")
-    [[0, 1, 2], [1, 2, 0]]
-    """
-    rows: list[list[int]] = []
-    for number, word in enumerate(text.split(",")):
-        words = word.strip().split(":")
-        if not all(one.isdecimal() for one in words):
-            raise UsageError(f"--replica-assignment, partition {number}: expected ids as 0:1, got {word.strip()!r}")
-        row = [number_in(f"--replica-assignment: partition {number}", one, HIGHEST_ID) for one in words]
-        if len(set(row)) < len(row):
-            raise UsageError(f"--replica-assignment: partition {number} has a broker twice in {word.strip()}")
-        if rows and len(row) != len(rows[0]):
-            raise UsageError(
-                f"--replica-assignment: partition {number} has {len(row)} replicas, but partition 0 has {len(rows[0])}"
-            )
-        rows.append(row)
-    return rows
-
-
 def key_and_value(pair: str) -> tuple[str, str]:
     key, equals, value = pair.partition("=")
     if not equals or not key.strip():
@@ -173,77 +187,20 @@ def key_and_value(pair: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def placed(arguments: argparse.Namespace, layout: ClusterLayout) -> list[list[int]]:
-    """The replicas of a new topic over the brokers that are up, drawn as Kafka draws them unless said otherwise."""
-    settings = {CLASS_SETTING: arguments.placer or "rack-aware"}
-    if arguments.start_index is not None or arguments.next_replica_shift is not None:
-        settings[START_INDEX_SETTING] = str(arguments.start_index or 0)
-        if arguments.next_replica_shift is not None:
-            settings[SHIFT_SETTING] = str(arguments.next_replica_shift)
-    else:
-        settings[SEED_SETTING] = str(random.randrange(1 << 48) if arguments.seed is None else arguments.seed)
-    up = [broker for broker in layout.brokers if not broker.fenced]
-    mode = DISABLED if arguments.ignore_racks else ENFORCED
-    try:
-        placer = load_placer(settings)
-        try:
-            return place_checked(placer, 0, arguments.partitions, arguments.replication_factor, up, rack_mode=mode)
-        finally:
-            close_placer(placer)
-    except MissingRackError as error:
-        raise CommandError(f"{error} with --ignore-racks") from error
-    except KafkaRackError as error:
-        raise CommandError(str(error)) from error
-
-
-def warn_of_shared_racks(arguments: argparse.Namespace, layout: ClusterLayout, rows: Sequence[Sequence[int]]) -> None:
-    """Replicas by hand are sent as they are; that they share racks without need is said."""
-    racks, rack_of = usable_racks(layout), layout.rack_of
-    shared = [number for number, row in enumerate(rows) if spread_of(row, rack_of, racks).misplaced]
-    if shared:
-        sys.stderr.write(
-            f"{arguments.program}: note: {len(shared)} of {len(rows)} partitions have two copies in a rack while "
-            f"another rack has none, first partition {shared[0]}\n"
-        )
-
-
-def rows_json(rows: Sequence[Sequence[int]], layout: ClusterLayout) -> dict[str, Any]:
-    racks = layout.rack_of
-    return {
-        "partitions": [
-            {"partition": number, "replicas": list(row), "racks": [racks.get(broker) for broker in row]}
-            for number, row in enumerate(rows)
-        ]
-    }
-
-
-def rows_table(name: str, rows: Sequence[Sequence[int]], layout: ClusterLayout) -> str:
-    racks = layout.rack_of
-    return table(
-        ["partition", "replicas", "racks"],
-        [[f"{name}-{number}", ids(row), racks_of(row, racks)] for number, row in enumerate(rows)],
-    )
-
-
 # describing
 
 
 def describe(arguments: argparse.Namespace) -> int:
-    unfit = [
-        option
-        for option in ("partitions", "replication_factor", "replica_assignment", "placer", "start_index", "seed")
-        if getattr(arguments, option) is not None
-    ]
-    if unfit:
-        raise UsageError(f"--{unfit[0].replace('_', '-')} does not go with --describe")
     with cluster_of(arguments) as cluster:
-        snapshot = cluster.snapshot(arguments.topic)
+        snapshot = cluster.snapshot(found_topics(cluster, arguments))
+    if arguments.exclude_internal:
+        snapshot.topics = {name: topic for name, topic in snapshot.topics.items() if not topic.internal}
     say_notes(arguments, snapshot.notes)
     layout = layout_of(snapshot)
     if arguments.plot:
         plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack")
     print(description_json(snapshot, layout) if arguments.format == "json" else description_tables(layout))
-    return 0
+    return DONE
 
 
 def description_json(snapshot: Snapshot, layout: ClusterLayout) -> str:
@@ -297,12 +254,3 @@ def description_tables(layout: ClusterLayout) -> str:
         ]
     summary = table(["topic", "partitions", "replication factor", "min.insync.replicas"], heads)
     return f"{summary}\n\n{table(['partition', 'leader', 'replicas', 'racks', 'isr'], rows)}"
-
-
-def ids(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))
-
-
-def racks_of(brokers: Sequence[int], racks: dict[int, str | None]) -> str:
-    """The racks of brokers between commas: a dash for none, a question mark for a broker that is not listed."""
-    return ",".join((racks[broker] or "-") if broker in racks else "?" for broker in brokers)

@@ -24,7 +24,7 @@ from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest
-from protocol.apis.topics import CreateTopicsRequest
+from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from protocol.error_codes import ErrorCode, error_name
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
@@ -38,6 +38,8 @@ RACKS_VERSION = 1
 """Metadata from here on tells racks and the controller (KIP-36, Kafka 0.10)."""
 NO_AUTO_CREATION_VERSION = 4
 """Metadata from here on can be told not to create what it is asked for; before, all topics are asked for."""
+DELETED_TOPICS_VERSION = 6
+"""DeleteTopics from here on names topics one by one, by name or id; before, in a list of names."""
 BY_HAND = -1
 """Partitions and replication factor of a topic whose replicas are given."""
 
@@ -180,6 +182,38 @@ class LiveCluster:
             if one.error_code != ErrorCode.NONE:
                 raise CommandError(refusal(f"topic {one.name}", one))
 
+    def grow_topic(
+        self, name: str, count: int, rows: Sequence[Sequence[int]] | None, *, validate_only: bool = False
+    ) -> None:
+        """Give a topic more partitions.
+
+        Args:
+            count: how many it is to have, old ones and new ones.
+            rows: the replicas of the new ones; None: the cluster places them.
+
+        Raises: CommandError: the cluster refuses, in its own words, or is too old.
+        """
+        assignment = CreatePartitionsRequest.Topic.Assignment
+        assignments = None if rows is None else [assignment(broker_ids=list(row)) for row in rows]
+        topic = CreatePartitionsRequest.Topic(name=name, count=count, assignments=assignments)
+        request = CreatePartitionsRequest(topics=[topic], timeout_ms=self._timeout_ms(), validate_only=validate_only)
+        for one in self._ask_controller(request, "Kafka 1.0").results:
+            if one.error_code != ErrorCode.NONE:
+                raise CommandError(refusal(f"topic {one.name}", one))
+
+    def delete_topics(self, names: Sequence[str]) -> dict[str, str]:
+        """Delete topics; gives why, by name, of those that were refused. Raises: CommandError: it is too old."""
+        connection, version = self._controller_for(DeleteTopicsRequest, "Kafka 0.10.1")
+        request = DeleteTopicsRequest(timeout_ms=self._timeout_ms())
+        if version >= DELETED_TOPICS_VERSION:
+            request.topics = [DeleteTopicsRequest.Topic(name=name) for name in names]
+        else:
+            request.topic_names = list(names)
+        answer = connection.ask(request, version)
+        return {
+            one.name: refusal(f"topic {one.name}", one) for one in answer.responses if one.error_code != ErrorCode.NONE
+        }
+
     def reassign(self, entries: Iterable[tuple[str, int, Sequence[int] | None]]) -> list[str]:
         """Begin to move replicas, or with None call a move off; gives a line for each partition that was refused.
 
@@ -320,17 +354,25 @@ class LiveCluster:
         }
 
     def _ask_controller(self, request: Any, since: str, least: int = 0) -> Any:
-        """Ask the broker that the cluster names as controller: before KIP-590 no other one could do it."""
+        """Ask the controller. Raises: CommandError: it is too old."""
+        connection, version = self._controller_for(type(request), since, least)
+        return connection.ask(request, version)
+
+    def _controller_for(self, request: Any, since: str, least: int = 0) -> tuple[Connection, int]:
+        """The broker that the cluster names as controller, and the version of a request's class to ask it in.
+
+        Before KIP-590 no other broker could do what it does. Raises: CommandError: it is too old.
+        """
         answer = self._metadata([])
         controller = next((one for one in answer.brokers if one.node_id == answer.controller_id), None)
         connection = self.first
         if controller is not None:
             connection = self.connection_to(live_broker(controller.node_id, controller))
-        version = connection.version_for(type(request), least=least)
+        version = connection.version_for(request, least=least)
         if version is None:
-            name = type(request).name.removesuffix("Request")
+            name = request.name.removesuffix("Request")
             raise CommandError(f"{connection.name}: does not serve {name} in a version we speak ({since} and newer do)")
-        return connection.ask(request, version)
+        return connection, version
 
     def _timeout_ms(self) -> int:
         return int(self.timeout_s * 1000)

@@ -126,6 +126,78 @@ async def test_topics_are_described_with_the_racks_of_their_replicas(capsys):
     }
 
 
+async def test_topics_are_listed_by_name_without_kafkas_own_if_one_wishes(capsys):
+    async with MockCluster(topics={"orders": 1, "audits": 1}) as mock:
+        mock.state.create_topic("__consumer_offsets", 1, 1)
+        assert await topics(mock, "--list") == 0
+        assert capsys.readouterr().out == "__consumer_offsets\naudits\norders\n"
+        assert await topics(mock, "--list", "--exclude-internal") == 0
+        assert capsys.readouterr().out == "audits\norders\n"
+        assert await topics(mock, "--list", "--topic", "orders", "--format", "json") == 0
+        assert json.loads(capsys.readouterr().out) == {"topics": ["orders"]}
+
+
+async def test_a_topic_that_grows_is_placed_as_kip_36_has_it(capsys):
+    async with MockCluster(**SIX) as mock:
+        await topics(mock, *create("--replica-assignment", "2:3:4,3:4:5"))
+        before = replicas(mock)
+        capsys.readouterr()
+        assert await topics(mock, "--alter", "--topic", "orders", "--partitions", "9") == 0
+        brokers = [UsableBroker(number, RACKS[number % 3]) for number in range(6)]
+        assert replicas(mock) == before + place("rack-aware", brokers, 2, 7, 3, start_index=2)
+        assert capsys.readouterr().out.startswith("Topic orders has 9 partitions.\n\npartition  replicas")
+        assert all(len({RACKS[broker % 3] for broker in row}) == 3 for row in replicas(mock)[2:])
+
+
+async def test_a_topic_grows_by_replicas_by_hand_of_which_those_that_are_there_stay():
+    async with MockCluster(**SIX) as mock:
+        await topics(mock, *create("--replica-assignment", "0:1"))
+        assert await topics(mock, "--alter", "--topic", "orders", "--replica-assignment", "9:9,4:5,5:0") == 2
+        assert await topics(mock, "--alter", "--topic", "orders", "--replica-assignment", "2:3,4:5,5:0") == 0
+        assert replicas(mock) == [[0, 1], [4, 5], [5, 0]]
+
+
+async def test_a_diskless_topic_grows_without_replicas():
+    async with MockCluster(diskless_topics={"events": 3}) as mock:
+        assert await topics(mock, "--alter", "--topic", "events", "--partitions", "5") == 0
+        assert len(mock.state.topics["events"].partitions) == 5
+
+
+async def test_growth_is_validated_and_refused_in_the_clusters_own_words(capsys):
+    async with MockCluster(topics={"orders": 4}) as mock:
+        assert await topics(mock, "--alter", "--topic", "orders", "--partitions", "6", "--validate-only") == 0
+        assert await topics(mock, "--alter", "--topic", "orders", "--partitions", "4") == 1
+        assert "topic orders: INVALID_PARTITIONS: " in capsys.readouterr().err
+        assert await topics(mock, "--alter", "--topic", "absent", "--partitions", "4") == 1
+        assert await topics(mock, "--alter", "--topic", "absent", "--partitions", "4", "--if-exists") == 0
+        assert len(mock.state.topics["orders"].partitions) == 4
+
+
+async def test_topics_are_deleted_by_their_whole_names_or_none_of_them_is(capsys):
+    async with MockCluster(topics={"orders.v1": 1, "orders-v1": 1, "audits": 1}) as mock:
+        assert await topics(mock, "--delete", "--topic", "audits", "--topic", "absent") == 1
+        assert "topic absent: there is no such topic, and nothing was deleted" in capsys.readouterr().err
+        assert await topics(mock, "--delete", "--topic", "orders.v1", "--topic", "absent", "--if-exists") == 0
+        said = capsys.readouterr()
+        assert said.out == "Topic orders.v1 deleted.\n"
+        assert said.err == "kafka-rack topics: note: topic absent: there is no such topic\n"
+        assert sorted(mock.state.topics) == ["audits", "orders-v1"]
+        assert await topics(mock, "--describe", "--topic", "absent", "--if-exists") == 0
+
+
+async def test_a_broker_older_than_topic_ids_is_told_names(capsys):
+    async with MockCluster(topics={"orders": 1}, emulate="2.0") as mock:
+        assert await topics(mock, "--delete", "--topic", "orders") == 0
+        assert not mock.state.topics
+
+
+async def test_what_the_cluster_refuses_to_delete_is_told(capsys):
+    async with MockCluster(topics={"orders": 1}) as mock:
+        mock.faults.add(match={"api": "DeleteTopics"}, effect={"error": "TOPIC_DELETION_DISABLED"})
+        assert await topics(mock, "--delete", "--topic", "orders") == 1
+    assert "topic orders: TOPIC_DELETION_DISABLED" in capsys.readouterr().err
+
+
 async def test_a_placement_is_drawn_as_a_picture(tmp_path):
     picture = tmp_path / "orders.svg"
     async with MockCluster(**SIX) as mock:
@@ -152,6 +224,13 @@ async def test_a_placement_is_drawn_as_a_picture(tmp_path):
         (create("--partitions", "0", "--replication-factor", "1"), 1, "0 partitions, but there must be at least 1"),
         (create(*SIZE, "--placer", "nobody"), 1, "nobody: unknown"),
         (("--describe", "--partitions", "3"), 2, "--partitions does not go with --describe"),
+        (("--list", "--if-exists"), 2, "--if-exists does not go with --list"),
+        (("--alter", "--partitions", "3"), 2, "--alter gives one topic more partitions: name it by --topic"),
+        (("--alter", "--topic", "a"), 2, "--alter needs --partitions or --replica-assignment"),
+        (("--alter", "--topic", "a", "--config", "x=1"), 2, "--config does not go with --alter; kafka-configs.sh"),
+        (("--alter", "--topic", "a", "--replication-factor", "2"), 2, "does not go with --alter"),
+        (("--alter", "--topic", "a", "--partitions", "3", "--replica-assignment", "0:1"), 2, "names 1 partitions"),
+        (("--delete",), 2, "--delete needs the topics to delete"),
         (("--describe", "--topic", "absent"), 1, "topic absent: UNKNOWN_TOPIC_OR_PARTITION"),
     ],
 )
