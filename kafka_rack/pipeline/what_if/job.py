@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +89,9 @@ def workload_of(spark: SparkSession, folders: Sequence[Path], rules: RackRules |
 
 def table_of(spark: SparkSession, folders: Sequence[Path], name: str) -> DataFrame | None:
     """A table of all folders; None where none has rows of it."""
-    paths = [str(folder / name) for folder in folders if any((folder / name).rglob("*.parquet"))]
-    return spark.read.parquet(*paths) if paths else None
+    found = [folder / name for folder in folders if any((folder / name).rglob("*.parquet"))]
+    frames = [spark.read.parquet(str(path)) for path in found]
+    return reduce(lambda one, other: one.unionByName(other), frames) if frames else None
 
 
 def micros() -> Any:

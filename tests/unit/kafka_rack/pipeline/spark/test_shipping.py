@@ -13,7 +13,7 @@ from kafka_rack.pipeline.spark import shipping
 
 ROOT = Path(__file__).resolve().parents[5]
 OF_THE_CLUSTER = {"cryptography", "google-re2", "pyjwt", "starlette", "uvicorn", "uvloop"}
-NOT_ON_WORKERS = OF_THE_CLUSTER | {"pandas", "pyspark", "rich"}
+NOT_ON_WORKERS = OF_THE_CLUSTER | {"pandas", "pyspark", "rich", "shtab"}
 
 
 def required(names):
