@@ -13,7 +13,7 @@ from kafka_rack.what_if.gathering import BROKERS, FETCHED, MEMBERSHIPS, PARTITIO
 from kafka_rack.what_if.workload import Workload
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import CaptureFile
-from kafka_rack.wire_tables.arrow import record_batch
+from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 
@@ -67,7 +67,7 @@ def take(gathering: Gathering, rows: Rows) -> None:
 
 def table_of(rows: Rows, name: str) -> pa.Table:
     """All rows of a table."""
-    batches = [record_batch(rows, name, api) for api in rows.tables[name]]
+    batches = [batch for _, batch in record_batches(rows, name)]
     if not batches:
         from kafka_rack.wire_tables.arrow import arrow_schema
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -37,10 +37,27 @@ def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
     return pa.schema(fields, metadata={SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
 
 
-def record_batch(rows: Rows, table: str, api: str, *, with_api: bool = False) -> pa.RecordBatch:
-    """The rows of one table and API; ``with_api`` with a column for it."""
-    schema = arrow_schema(table, with_api=with_api)
-    numbers = by_column(rows.tables[table][api], len(ROWS[table]))
+def record_batches(rows: Rows, table: str, *, with_api: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of a table, by API; ``with_api`` with a column for it. All become Arrow's at once."""
+    held = {api: found for api, found in rows.tables[table].items() if found}
+    if not held:
+        return
+    counts = [rows.count(table, api) for api in held]
+    whole = record_batch_of(rows, table, b"".join(held.values()))
+    if with_api:
+        apis = pa.array(list(held)).take(pa.array(np.repeat(np.arange(len(held)), counts)))
+        schema = arrow_schema(table, with_api=True)
+        whole = pa.RecordBatch.from_arrays([*whole.columns, apis], schema=schema)
+    at = 0
+    for api, count in zip(held, counts, strict=True):
+        yield api, whole.slice(at, count)
+        at += count
+
+
+def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
+    """Rows, packed one behind the other, as Arrow's columns."""
+    schema = arrow_schema(table)
+    numbers = by_column(held, len(ROWS[table]))
     where = {}
     columns = []
     for source, field in zip(SOURCES[table], schema, strict=False):
@@ -50,14 +67,12 @@ def record_batch(rows: Rows, table: str, api: str, *, with_api: bool = False) ->
         if source.at not in where:
             where[source.at] = column_of(numbers[source.at], pa.int32())
         columns.append(shared_arrays(rows.shared[source.shared], source.shared)[source.inside].take(where[source.at]))
-    if with_api:
-        columns.append(pa.repeat(pa.scalar(api), rows.count(table, api)))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def by_column(held: bytearray, width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The numbers of rows, one row of the result for each column; a copy, so that the rows can be cleared."""
-    return np.frombuffer(held, dtype=np.int64).reshape(-1, width).T.copy() if held else np.empty((width, 0), np.int64)
+def by_column(held: bytes, width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The numbers of rows, one row of the result for each column."""
+    return np.frombuffer(held, dtype=np.int64).reshape(-1, width).T.copy()
 
 
 def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -> pa.Array:

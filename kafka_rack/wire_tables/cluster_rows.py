@@ -92,7 +92,7 @@ def add_topics(target: Target, frame: Frame, asked: Asked, topics: Iterable[Any]
         for one in topic.partitions:
             part = parts.number((name, text, one.partition_index))
             leader = one.leader_id if one.leader_id >= 0 else None
-            leader_number = leading.number((leader, target.state.known.racks.get(one.leader_id)))
+            leader_number = leading.number((leader, target.known.racks.get(one.leader_id)))
             epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE
             layout = layout_of(target, one)
             rows += pack(place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index)
@@ -111,7 +111,7 @@ NOWHERE = Nowhere()
 
 def layout_of(target: Target, partition: Any) -> int:
     """The number of where a partition's replicas are, and in which racks."""
-    known = target.state.known.racks
+    known = target.known.racks
     replicas = tuple(partition.replica_nodes)
     racks = tuple([known.get(replica) for replica in replicas])
     key = replicas, racks, tuple(partition.isr_nodes), tuple(partition.offline_replicas)

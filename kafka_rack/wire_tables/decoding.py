@@ -44,6 +44,15 @@ class Handling:
         self.ways: dict[tuple[bool, int, int | None], int] = {}
         """(is a request, bytes left over, version of the body) -> number."""
 
+    def way(self, rows: Rows, is_request: bool, left_over: int, version: int | None, header: int | None) -> int:
+        """The number of how a body was read."""
+        key = is_request, left_over, version
+        found = self.ways.get(key)
+        if found is None:
+            direction = "request" if is_request else "response"
+            found = self.ways[key] = rows.shared["way"].number((direction, left_over, version, header))
+        return found
+
 
 class FrameDecoder:
     """Decodes frames one after the other; ``state`` is that of their reading, ``rows`` takes what they give.
@@ -73,12 +82,16 @@ class FrameDecoder:
             self.on_response.update(cluster_rows.RESPONSES)
         self._handling: dict[RequestKind, Handling] = {}
         self._forgotten = rows.forgotten
+        self.way = NONE
 
     def go_on(self) -> None:
         """After the rows were cleared: let go of what the shared sets have forgotten."""
         if self._forgotten != self.rows.forgotten:
             self._forgotten = self.rows.forgotten
             self._handling.clear()
+
+    def finish(self) -> None:
+        """All rows of the frames so far are there; for decoders that put some off."""
 
     def decode(self, frame: Frame) -> None:
         """Add a frame's rows."""
@@ -92,10 +105,32 @@ class FrameDecoder:
         if asked is None:
             self.unknown(frame)
             return
+        handling = self.handling(asked.kind)
+        error = self.body(self.target, frame, asked, handling)
+        if self.frames_wanted:
+            size = len(frame.data) + LENGTH_BYTES
+            correlation_id = frame.correlation_id
+            assert correlation_id is not None
+            text = NONE if error is None else self.rows.kept("string", error)
+            place = self.target.place(frame.connection)
+            handling.frames += PACK_FRAME(
+                place, handling.number, self.way, frame.ts, correlation_id, size, text, frame.index, frame.offset
+            )
+        if not frame.is_request and self.calls_wanted:
+            self.call(frame, asked, handling)
+
+    def handling(self, kind: RequestKind) -> Handling:
+        found = self._handling.get(kind)
+        if found is None:
+            found = self._handling[kind] = Handling(self, kind)
+        return found
+
+    def body(self, target: Target, frame: Frame, asked: Asked, handling: Handling) -> str | None:
+        """Read a frame's body, learn from it, and add the rows of what it holds; gives why it cannot be read.
+
+        ``way`` is then the number of how it was read.
+        """
         kind, is_request = asked.kind, frame.is_request
-        handling = self._handling.get(kind)
-        if handling is None:
-            handling = self._handling[kind] = Handling(self, kind)
         maker = handling.on_request if is_request else handling.on_response
         message = error = version = header = None
         left_over = 0
@@ -106,30 +141,15 @@ class FrameDecoder:
                 )
             except ProtocolError as fault:
                 error = str(fault)
-        if self.frames_wanted:
-            key = is_request, left_over, version
-            way = handling.ways.get(key)
-            if way is None:
-                direction = "request" if is_request else "response"
-                way = handling.ways[key] = self.rows.shared["way"].number((direction, left_over, version, header))
-            place = self.target.place(frame.connection)
-            size = len(frame.data) + LENGTH_BYTES
-            correlation_id = frame.correlation_id
-            assert correlation_id is not None
-            text = NONE if error is None else self.rows.kept("string", error)
-            handling.frames += PACK_FRAME(
-                place, handling.number, way, frame.ts, correlation_id, size, text, frame.index, frame.offset
-            )
+        self.way = handling.way(self.rows, is_request, left_over, version, header)
         if is_request:
             asked.message = message
-        elif self.calls_wanted:
-            self.call(frame, asked, handling)
-        if message is None:
-            return
-        if handling.learns:
-            learn(kind.api_key, is_request, message, self.target.state.known)
-        if maker is not None:
-            maker(self.target, frame, asked, message)
+        if message is not None:
+            if handling.learns:
+                learn(kind.api_key, is_request, message, self.target.state.known)
+            if maker is not None:
+                maker(target, frame, asked, message)
+        return error
 
     def unknown(self, frame: Frame) -> None:
         """The row of a frame that is too short for a header, or answers nothing that was asked."""

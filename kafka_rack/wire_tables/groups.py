@@ -89,7 +89,7 @@ def part(topic: str | None, topic_id: str | None, partitions: list[int]) -> dict
 def parts_by_id(target: Target, topics: Any) -> Parts | None:
     if topics is None:
         return None
-    known = target.state.known.topics
+    known = target.known.topics
     return [part(known.get(topic.topic_id), uuid_to_text(topic.topic_id), topic.partitions) for topic in topics]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kafka_rack.wire_capture.captures import Options, Place, read_frames, whole_file
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files
 from kafka_rack.wire_capture.filters import Filters
-from kafka_rack.wire_capture.frames import Problem
+from kafka_rack.wire_capture.frames import Problem, State
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_tables.decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
@@ -23,7 +23,7 @@ def decode_into(
     end: int | None = None,
     only: Iterable[str] = TABLES,
     filters: Filters | None = None,
-    most_frames: int = 20_000,
+    most_frames: int = 50_000,
 ) -> Iterator[Rows]:
     """Decode a file from ``place`` to before ``end``; ``rows`` comes each time it is full, and at the end.
 
@@ -34,7 +34,7 @@ def decode_into(
         place, frames = whole_file(file, options, problems, end)
     else:
         frames = read_frames(file, place, options, problems, end)
-    decoder = FrameDecoder(place.state, rows, only)
+    decoder = decoder_of(place.state, rows, only)
     everything = filters is None or filters.take_all
     for frame in frames:
         if everything or (filters is not None and filters.want(frame)):
@@ -42,12 +42,23 @@ def decode_into(
         else:
             learn_from(frame, place.state.known)
         if rows.frames >= most_frames:
+            decoder.finish()
             yield rows
             decoder.go_on()
+    decoder.finish()
     if "problems" in decoder.wanted:
         for problem in problems:
             rows.add("problems", "unknown", tuple(problem))
     yield rows
+
+
+def decoder_of(state: State, rows: Rows, only: Iterable[str] = TABLES) -> FrameDecoder:
+    """What decodes many frames at once where there is numpy, else one after the other."""
+    try:
+        from kafka_rack.wire_tables.column_decoding import ColumnDecoder
+    except ImportError:
+        return FrameDecoder(state, rows, only)
+    return ColumnDecoder(state, rows, only)
 
 
 def decode_paths(paths: Iterable[str], options: Options | None = None, only: Iterable[str] = TABLES) -> Rows:

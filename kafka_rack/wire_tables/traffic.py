@@ -46,7 +46,7 @@ def fetch_response(target: Target, frame: Frame, asked: Asked, message: Any) -> 
 
 
 def produced_parts(target: Target, message: Any) -> list[Part]:
-    names = target.state.known.topics
+    names = target.known.topics
     return [
         (topic.name or names.get(topic.topic_id), topic.topic_id, partition.index, partition)
         for topic in message.topic_data
@@ -55,7 +55,7 @@ def produced_parts(target: Target, message: Any) -> list[Part]:
 
 
 def fetched_parts(target: Target, message: Any) -> list[Part]:
-    names = target.state.known.topics
+    names = target.known.topics
     return [
         (
             getattr(topic, "topic", None) or names.get(topic.topic_id),
@@ -124,7 +124,7 @@ def part_of(target: Target, part: Part) -> int:
 
 def leading_of(target: Target, part: Part) -> int:
     """The number of a partition's leader and its rack, as last told."""
-    known = target.state.known
+    known = target.known
     name, _, number, _ = part
     leader = known.leaders.get((name, number)) if name is not None and number is not None else None
     return target.rows.shared["leading"].number((leader, known.racks.get(leader) if leader is not None else None))
@@ -147,7 +147,7 @@ def produces(target: Target, connection: Connection, asked: Asked, response: Any
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = shares(asked.frame_bytes, lengths)
     response_shares = shares(response_bytes, [0] * len(lengths))
-    writer = target.rows.shared["writer"].number((*rack_of(connection, asked, None), message.acks))
+    writer = writer_number(target, connection, asked, message.acks)
     place, kind = target.place(connection), target.kind(asked.kind)
     rows = target.rows.tables["produces"][asked.kind.api_name]
     for at in range(len(lengths)):
@@ -174,6 +174,11 @@ def produces(target: Target, connection: Connection, asked: Asked, response: Any
             asked.frame,
             at == 0,
         )
+
+
+def writer_number(target: Target, connection: Connection, asked: Asked, acks: int) -> int:
+    """The number of who produces, with its rack."""
+    return target.rows.shared["writer"].number((*rack_of(connection, asked, None), acks))
 
 
 def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes: list[list[BatchSizes]]) -> None:
@@ -208,19 +213,23 @@ def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes
 
 
 def reader_of(target: Target, connection: Connection, asked: Asked) -> int:
-    """The number of who fetches: consumer, follower, share group or, of an unreadable request, None; with its rack."""
+    """The number of who fetches, as the request says it."""
     request, kind = asked_message(asked), asked.kind
-    replica: int | None = -1
-    rack_id = group_id = None
     if kind.api_key == SHARE_FETCH:
-        group_id = request.group_id if request is not None else None
-    elif request is None:  # a consumer's or a follower's
-        replica = None
-    else:
-        replica = request.replica_id if kind.api_version < 15 else request.replica_state.replica_id
-        rack_id = request.rack_id
+        return reader_number(target, connection, asked, -1, None, request.group_id if request is not None else None)
+    if request is None:  # a consumer's or a follower's
+        return reader_number(target, connection, asked, None, None, None)
+    replica = request.replica_id if kind.api_version < 15 else request.replica_state.replica_id
+    return reader_number(target, connection, asked, replica, request.rack_id, None)
+
+
+def reader_number(
+    target: Target, connection: Connection, asked: Asked, replica: int | None, rack_id: str | None, group_id: str | None
+) -> int:
+    """The number of who fetches: consumer, follower, share group or, of an unreadable request, None; with its rack."""
+    kind = asked.kind
     is_follower = replica is not None and replica >= 0
-    replica_rack = target.state.known.racks.get(replica) if replica is not None and is_follower else None
+    replica_rack = target.known.racks.get(replica) if replica is not None and is_follower else None
     readers = target.rows.shared["reader"]
     key = kind, connection.listener, rack_id, replica, replica_rack, group_id
     found = readers.get(key)

@@ -22,7 +22,7 @@ from kafka_rack.storage import Location
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name
 from kafka_rack.wire_capture.splits import Block, without_collecting
-from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
+from kafka_rack.wire_tables.arrow import arrow_schema, record_batches
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import SOURCES, Rows
 from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
@@ -87,13 +87,12 @@ def write_block(block: Block, options: Options, folder: Location) -> Iterator[Wr
         with without_collecting():
             for piece in pieces:
                 for table in TABLES:
-                    for api, found in piece.tables[table].items():
-                        if found:
-                            writer = writers.get((table, api))
-                            if writer is None:
-                                writer = writers[table, api] = BlockWriter(table, api, folder, part_name(block))
-                            writer.add(record_batch(piece, table, api))
-                            held += piece.count(table, api)
+                    for api, batch in record_batches(piece, table):
+                        writer = writers.get((table, api))
+                        if writer is None:
+                            writer = writers[table, api] = BlockWriter(table, api, folder, part_name(block))
+                        writer.add(batch)
+                        held += batch.num_rows
                 piece.clear()
                 if held > MOST_HELD:
                     held = 0

@@ -38,7 +38,7 @@ from kafka_rack.wire_capture.splits import (
     plan,
     walk,
 )
-from kafka_rack.wire_tables.arrow import record_batch
+from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import UNKNOWN, Rows
 from kafka_rack.wire_tables.tables import TABLES
@@ -367,7 +367,7 @@ def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBa
         if block.refused is not None:
             if request.table == "problems":
                 rows.add("problems", UNKNOWN, (capture_name(block.file.path), block.file.path, 0, block.refused))
-                yield record_batch(rows, "problems", UNKNOWN, with_api=True)
+                yield from (batch for _, batch in record_batches(rows, "problems", with_api=True))
             continue
         pieces = decode_into(
             rows,
@@ -379,9 +379,7 @@ def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBa
             filters=request.filters,
         )
         for piece in pieces:
-            for api, found in piece.tables[request.table].items():
-                if found:
-                    whole = record_batch(piece, request.table, api, with_api=True)
-                    for at in range(0, whole.num_rows, MOST_ROWS):
-                        yield whole.slice(at, MOST_ROWS)
+            for _, whole in record_batches(piece, request.table, with_api=True):
+                for at in range(0, whole.num_rows, MOST_ROWS):
+                    yield whole.slice(at, MOST_ROWS)
             piece.clear()

@@ -13,7 +13,7 @@ def to_arrow(path: Path) -> int:
     """A capture's rows of all tables as Arrow batches, in this process; gives the rows."""
     from kafka_rack.wire_capture.captures import Options
     from kafka_rack.wire_capture.files import find_files
-    from kafka_rack.wire_tables.arrow import record_batch
+    from kafka_rack.wire_tables.arrow import record_batches
     from kafka_rack.wire_tables.reading import decode_into
     from kafka_rack.wire_tables.rows import Rows
     from kafka_rack.wire_tables.tables import TABLES
@@ -22,9 +22,7 @@ def to_arrow(path: Path) -> int:
     count = 0
     for piece in decode_into(rows, find_files([str(path)])[0][0], None, Options()):
         for table in TABLES:
-            for api, found in piece.tables[table].items():
-                if found:
-                    count += record_batch(piece, table, api).num_rows
+            count += sum(batch.num_rows for _, batch in record_batches(piece, table))
         piece.clear()
     return count
 

@@ -19,7 +19,7 @@ from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import Damage, Source, capture_name, find_files
 from kafka_rack.wire_capture.filters import Filters
 from kafka_rack.wire_capture.splits import plan
-from kafka_rack.wire_tables.arrow import record_batch
+from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
@@ -161,8 +161,7 @@ def test_a_changed_byte_costs_its_own_line_and_no_other(tmp_path_factory, at, by
     path.write_bytes(changed)
     rows = decode_paths([str(path)])
     for table in TABLES:
-        for api in rows.tables[table]:
-            record_batch(rows, table, api)
+        list(record_batches(rows, table))
     begins = FIRST_LINES.rfind(b"\n", 0, at) + 1
     ends = FIRST_LINES.index(b"\n", at) + 1
     if at == ends - 1:  # two lines are one now

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
+from kafka_rack.wire_tables.arrow import arrow_schema, record_batches
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES, markdown
 from tests.fixture_data import CAPTURES, FIXTURES
@@ -19,8 +19,7 @@ def test_the_page_is_what_the_tables_are():
 def test_rows_fit_their_columns(table):
     rows = decode_paths([str(CAPTURES / "java41-kip848.jsonl.gz")])
     found = list(rows.of(table))
-    for api in rows.tables[table]:
-        batch = record_batch(rows, table, api, with_api=True)
+    for api, batch in record_batches(rows, table, with_api=True):
         assert batch.schema == arrow_schema(table, with_api=True)
         mine = [row for row in found if row[-1] == api]
         for column, number in zip(batch.columns, range(len(TABLES[table].columns)), strict=False):
