@@ -27,7 +27,7 @@ def read(
     """
     import pyarrow as pa
 
-    from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
+    from kafka_rack.wire_tables.arrow import arrow_schema, record_batches
     from kafka_rack.wire_tables.reading import decode_paths
     from kafka_rack.wire_tables.tables import TABLES
 
@@ -39,7 +39,7 @@ def read(
     rows = decode_paths([str(one) for one in paths], options, wanted)
     return {
         name: pa.Table.from_batches(
-            [record_batch(rows, name, api, with_api=True) for api in rows.tables[name]],
+            [batch for _, batch in record_batches(rows, name, with_api=True)],
             schema=arrow_schema(name, with_api=True),
         )
         for name in wanted
