@@ -159,7 +159,7 @@ class Node:
             client.close(linger=False)
 
 
-class ClientProtocol(asyncio.Protocol):
+class ClientProtocol(asyncio.BaseProtocol):
     """One client's socket, in front of its ``Connection``."""
 
     __slots__ = (
@@ -257,6 +257,11 @@ class ClientProtocol(asyncio.Protocol):
             return
         connection = self.connection
         connection.receive(data, self.cluster.now_ms())
+        self._received()
+
+    def _received(self) -> None:
+        """Do what follows from bytes that the connection has taken."""
+        connection = self.connection
         if connection.partial_bytes or self._partial:
             self._partial = connection.partial_bytes > 0
             self.cluster.unfinished.hold(self, connection.partial_bytes, connection.now_ms)

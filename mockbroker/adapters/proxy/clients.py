@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LEFT_S = 30.0
 """How long a real broker may take to end the connection of a client that sends no more, or to read what it had sent."""
 
+SCRATCH_BYTES = 1 << 18
+
 NO_SLOTS: tuple[str, ...] = ()
 """For a class beside which another one has slots: those that have both for bases have ``PROXIED_SLOTS``."""
 PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_reads_upstream", "_upstream")
@@ -42,6 +44,8 @@ class ProxyNode(Node):
         """Called when a client's connection to the real broker failed: it may be somewhere else now."""
         self.adrift: dict[ProxiedClient, None] = {}
         """Clients that have gone, and whose last requests go on."""
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
+        """Where sockets are read to, one at a time."""
         self.problem: str | None = None
         """Why the real broker could not be reached last; None once it was."""
 
@@ -155,8 +159,8 @@ class ProxiedClient(ClientProtocol):
         if self._has_left:
             self.flush_upstream()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def _received(self) -> None:
+        super()._received()
         upstream = self._upstream
         if upstream is not None and upstream.is_paused:
             self.note_unfinished()
@@ -165,6 +169,16 @@ class ProxiedClient(ClientProtocol):
         """Take bytes of the real broker."""
         connection = cast(ProxyConnection, self.connection)
         connection.receive_upstream(data, self.cluster.now_ms())
+        self._received_upstream()
+
+    def upstream_took(self, size: int) -> None:
+        """Take bytes of the real broker that stand already where its answer will."""
+        connection = cast(ProxyConnection, self.connection)
+        connection.took_upstream(size, self.cluster.now_ms())
+        self._received_upstream()
+
+    def _received_upstream(self) -> None:
+        connection = cast(ProxyConnection, self.connection)
         if connection.is_upstream_full:
             self._read_upstream_or_not()
         self.cluster.schedule()  # what became of calls may wait for a time
@@ -282,14 +296,28 @@ class ProxiedClient(ClientProtocol):
             self._dialling.cancel()
 
 
-class ProxyClientProtocol(ProxiedClient):
+class ProxyClientProtocol(ProxiedClient, asyncio.BufferedProtocol):
     """One client's socket."""
 
-    __slots__ = PROXIED_SLOTS
+    __slots__ = (*PROXIED_SLOTS, "_has_room")
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        room = cast(ProxyConnection, self.connection).room() if self._is_taken else None
+        self._has_room = room is not None
+        return cast(ProxyNode, self.node).scratch if room is None else room
+
+    def buffer_updated(self, size: int) -> None:
+        if self._has_room:
+            cast(ProxyConnection, self.connection).took(size, self.cluster.now_ms())
+            self._received()
+        else:
+            self.data_received(bytes(cast(ProxyNode, self.node).scratch[:size]))
 
 
-class UpstreamProtocol(asyncio.Protocol):
+class UpstreamProtocol(asyncio.BufferedProtocol):
     """The socket to the real broker."""
+
+    _has_room = False
 
     def __init__(self, client: ProxiedClient) -> None:
         self.client = client
@@ -300,8 +328,16 @@ class UpstreamProtocol(asyncio.Protocol):
         if self.client.connection.closed is not None:
             transport.close()  # nobody waits for it any more
 
-    def data_received(self, data: bytes) -> None:
-        self.client.upstream_received(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        room = cast(ProxyConnection, self.client.connection).upstream_room()
+        self._has_room = room is not None
+        return cast(ProxyNode, self.client.node).scratch if room is None else room
+
+    def buffer_updated(self, size: int) -> None:
+        if self._has_room:
+            self.client.upstream_took(size)
+        else:
+            self.client.upstream_received(bytes(cast(ProxyNode, self.client.node).scratch[:size]))
 
     def pause_writing(self) -> None:
         self.is_paused = True

@@ -15,10 +15,10 @@ from mockbroker.call import Call
 from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection, joined
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
+from mockbroker.core.proxy.frame_room import RoomyFrameReader
 from mockbroker.core.proxy.login import LoginFollower
 from mockbroker.core.proxy.login_identity import Claim, LoginIdentity
 from protocol.errors import FrameError
-from protocol.framing import FrameReader
 
 if TYPE_CHECKING:
     from mockbroker.core.proxy.path import ProxyPath, ProxySession
@@ -85,7 +85,8 @@ class ProxyConnection(Connection):
         """What was sent on or answered here, in the order of the answers; None while there is none."""
         self._unanswered: deque[Call | BareToken] = deque()
         self._forwarded_bytes = 0
-        self._answers = FrameReader(LARGEST_ANSWER)
+        self._reader: RoomyFrameReader = RoomyFrameReader(self._reader.max_frame_bytes, MIN_REQUEST_BYTES)
+        self._answers = RoomyFrameReader(LARGEST_ANSWER)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
         self._waiting_bytes = 0  # of answers that wait for one before them
@@ -178,10 +179,33 @@ class ProxyConnection(Connection):
 
     def receive_upstream(self, data: bytes, now_ms: int) -> None:
         """Take bytes of the real broker, in any cut."""
-        if self.closed is not None or self._ending is not None:
-            return
+        if self.closed is None and self._ending is None:
+            self._answers.add(data)
+            self._received_upstream(now_ms)
+
+    def room(self) -> memoryview | None:
+        """Where bytes of the client are best put, by ``took``; None where ``receive`` is to take them."""
+        return self._reader.room() if self.closed is None else None
+
+    def took(self, size: int, now_ms: int) -> None:
+        """Bytes of the client were put where ``room`` has said."""
+        if self.closed is None:
+            self.now_ms = now_ms
+            self._reader.took(size)
+            self._run()
+
+    def upstream_room(self) -> memoryview | None:
+        """The same of the real broker's bytes."""
+        return self._answers.room() if self.closed is None and self._ending is None else None
+
+    def took_upstream(self, size: int, now_ms: int) -> None:
+        """The same of the real broker's bytes."""
+        if self.closed is None and self._ending is None:
+            self._answers.took(size)
+            self._received_upstream(now_ms)
+
+    def _received_upstream(self, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
-        self._answers.add(data)
         was_running, self._is_running = self._is_running, True
         try:
             self._take_answers()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -235,3 +236,44 @@ async def test_what_the_real_cluster_acknowledged_before_the_end_is_passed_on():
             acknowledged.add(answer.responses[0].partition_responses[0].base_offset)
             data = data[4 + size :]
         assert acknowledged == set(range(end_offset(real)))
+
+
+LARGE = batch(*(bytes([65 + n]) * 300_000 for n in range(3)))
+
+
+async def test_large_requests_and_answers_come_through_byte_by_byte_as_they_were_sent():
+    async with proxied(topics={TOPIC: 1}) as (_, proxy), WireClient(address(proxy)) as client:
+        for _ in range(3):
+            client.send(produce_request(LARGE), 12)
+        for offset in (0, 3, 6):
+            answer = await client.answer(0, 12)
+            assert answer.responses[0].partition_responses[0].base_offset == offset
+        client.send(fetch_request(3, max_bytes=1 << 21, partition_max_bytes=1 << 21), 12)
+        client.send(ALL, 12)
+        fetched = await client.answer(1, 12)
+        records = fetched.responses[0].partitions[0].records
+        assert (len(records), records[21:].count(LARGE[21:])) == (2 * len(LARGE), 2)
+        assert len((await client.answer(3, 12)).brokers) == 3
+
+
+def test_large_requests_and_answers_come_through_in_a_thread_with_the_loop_that_is_quickest_and_through_tls(tmp_path):
+    with (
+        MockCluster(topics={TOPIC: 1}) as real,
+        KafkaProxy(real.bootstrap_servers) as proxy,
+        KafkaProxy(real.bootstrap_servers, tls=True, security_dir=tmp_path) as sealed,
+    ):
+        trusted = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+        for offset, (servers, tls) in enumerate(((proxy, None), (sealed, trusted))):
+            answers = asyncio.run(written_and_read(address(servers), tls, 3 * offset))
+            assert answers == (3 * offset, LARGE[21:])
+
+
+async def written_and_read(server: str, tls: ssl.SSLContext | None, offset: int) -> tuple[int, bytes]:
+    """The offset of a large batch, and the batch behind its checksum's start as it is read again."""
+    async with WireClient(server, tls=tls) as client:
+        written = await client.ask(produce_request(LARGE), 12)
+        fetched = await client.ask(fetch_request(offset, max_bytes=1 << 21, partition_max_bytes=1 << 21), 12)
+        return (
+            written.responses[0].partition_responses[0].base_offset,
+            fetched.responses[0].partitions[0].records[21:],
+        )
