@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from kafka_rack.wire_capture.frames import Frame
+from kafka_rack.wire_capture.frames import Asked, Frame
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """Which frames are wanted; what is None does not count. Times are microseconds since 1970, ``until`` excluded."""
+    """Which frames are wanted; what is None does not count. Times are microseconds since 1970, ``until`` excluded.
+
+    ``by_request``: a response's time is that of its request.
+    """
 
     apis: frozenset[str] | None = None
     clients: frozenset[str] | None = None
     since: int | None = None
     until: int | None = None
+    by_request: bool = False
 
     def want(self, frame: Frame) -> bool:
         """Whether a frame is wanted; a response counts by its request's API and client, and by its own time."""
@@ -22,7 +26,18 @@ class Filters(msgspec.Struct, frozen=True):
             return False
         if self.clients is not None and (asked is None or asked.kind.client_id not in self.clients):
             return False
-        return (self.since is None or frame.ts >= self.since) and (self.until is None or frame.ts < self.until)
+        return self.in_time(asked.ts if self.by_request and asked is not None else frame.ts)
+
+    def want_unanswered(self, asked: Asked) -> bool:
+        """Whether a request that no answer comes for is wanted."""
+        if self.apis is not None and asked.kind.api_name not in self.apis:
+            return False
+        if self.clients is not None and asked.kind.client_id not in self.clients:
+            return False
+        return self.in_time(asked.ts)
+
+    def in_time(self, ts: int) -> bool:
+        return (self.since is None or ts >= self.since) and (self.until is None or ts < self.until)
 
     def may_want(self, t_min: int, t_max: int) -> bool:
         """Whether frames of these times, both included, may be wanted."""

@@ -37,9 +37,11 @@ def decode_into(
     decoder = decoder_of(place.state, rows, only)
     everything = filters is None or filters.take_all
     for frame in frames:
-        if everything or (filters is not None and filters.want(frame)):
+        if everything or filters is None or filters.want(frame):
             decoder.decode(frame)
         else:
+            for asked in filter(filters.want_unanswered, frame.passed_over):
+                decoder.unanswered(frame.connection, asked)
             learn_from(frame, place.state.known)
         if rows.frames >= most_frames:
             decoder.finish()

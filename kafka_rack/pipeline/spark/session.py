@@ -11,7 +11,17 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.pipeline.spark.driver import DriverNotStarted, environment, start_driver
+from kafka_rack.pipeline.spark.settings import (
+    LOOPBACK,
+    administrators_settings,
+    fitted,
+    has_logging_of_its_own,
+    on_this_machine,
+    sets_its_own_environment,
+)
 
 from kafka_rack.extras import pip_install
 
@@ -26,7 +36,9 @@ INSTALL_JAVA = (
 INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
 KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 """Spark's own source and sink for Kafka, of the one version of Spark that this package takes; kafka-clients 3.9."""
-LOOPBACK = "127.0.0.1"
+QUIET = "ERROR"
+QUIET_LEVELS = (QUIET, "FATAL", "OFF")
+"""Of the driver's log; what Java says about its own start is kept off the terminal then."""
 LOGGING = """\
 rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = stderr
@@ -69,69 +81,147 @@ def java_version(java: str) -> int | None:
 
 
 def spark_session(
-    master: str = "local[*]",
+    master: str | None = None,
     *,
     app_name: str = "kafka-rack",
-    driver_memory: str = "2g",
-    log_level: str = "ERROR",
+    driver_memory: str | None = None,
+    log_level: str | None = None,
     packages: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start a session, or give the one that runs; it knows the format ``kafka-wire``.
 
-    Args:
-        master: on a cluster, the workers' Python is the setting ``spark.pyspark.python`` or PYSPARK_PYTHON, else that
-            of this process; ``shipping.shipped`` has the settings that bring them this package.
-        packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
-            A session that runs takes no more of them.
+    What the cluster's administrator has set counts, and what ``spark-submit`` was told; ``settings.OURS`` are for what
+    nobody has said. A session that runs is left as it is: of all arguments only settings that Spark lets change in one,
+    and a log level, count for it.
 
-    Raises SparkMissing: without Spark, without Java 17 or newer, or without packages that cannot be fetched.
+    Args:
+        master: local[*] where neither this nor a setting names one. On a cluster, the workers' Python is the setting
+            ``spark.pyspark.python`` or PYSPARK_PYTHON, else that of this process; ``shipping.shipped`` has the settings
+            that bring them this package.
+        driver_memory: 2g on this machine if nobody says it, else Spark's own default.
+        log_level: ERROR if not given, unless the administrator has a log4j2 file.
+        packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
+
+    Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed, with Java's own reason.
     """
-    find_java()
-    os.environ["PYSPARK_PYTHON"] = workers_python(master, settings or {})
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    on_this_machine = master.startswith("local")
-    if on_this_machine:
-        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     try:
-        from pyspark.errors import PySparkRuntimeError
-        from pyspark.sql import SparkSession
+        import pyspark.sql  # noqa: F401
     except ImportError:
         raise SparkMissing(INSTALL_SPARK) from None
-    from kafka_rack.pipeline.spark.source import kafka_wire
+    asked = dict(settings or {})
+    running = running_session()
+    if running is not None:
+        for name, value in asked.items():
+            if running.conf.isModifiable(name):
+                running.conf.set(name, value)
+        spark = running
+    else:
+        if master is not None:
+            asked["spark.master"] = master
+        if driver_memory is not None:
+            asked["spark.driver.memory"] = driver_memory
+        if packages:
+            asked["spark.jars.packages"] = ",".join(filter(None, [asked.get("spark.jars.packages"), *packages]))
+        spark = new_session(asked, app_name, log_level)
+    if log_level is None and not started_elsewhere() and running is None and not has_logging_of_its_own():
+        log_level = QUIET
+    if log_level is not None and not is_remote(spark):
+        spark.sparkContext.setLogLevel(log_level)
+    register(spark)
+    return spark
 
-    builder = SparkSession.builder.master(master).appName(app_name)
-    chosen = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",  # else a batch begun before is all it takes
-        "spark.driver.memory": driver_memory,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-        **({"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if on_this_machine else {}),
-        **({"spark.jars.packages": ",".join(packages)} if packages else {}),
-        **(settings or {}),
-    }
-    with tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder:
-        logging = Path(folder) / "log4j2.properties"
-        logging.write_text(LOGGING.format(level=log_level))
-        chosen.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging.as_uri()}")
+
+@contextmanager
+def session_for_a_while(**asked: Any) -> Iterator[SparkSession]:
+    """A session as ``spark_session`` gives it, stopped afterwards unless it was there before."""
+    there = running_session() is not None
+    spark = spark_session(**asked)
+    try:
+        yield spark
+    finally:
+        if not there:
+            spark.stop()
+
+
+def running_session() -> SparkSession | None:
+    """The session that this process has, whoever started it: a notebook, Databricks, a program of yours."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is a client of Spark Connect, which has neither a context nor a JVM here."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def started_elsewhere() -> bool:
+    """Whether the driver's JVM is there before this program, as below ``spark-submit``."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``kafka-wire`` known to a session; with what `where` asks for pushed down to it, where Spark does that."""
+    from kafka_rack.pipeline.spark.pushdown import source_for
+
+    spark.dataSource.register(source_for(spark))
+
+
+def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) -> SparkSession:
+    """A session with these settings, and with the administrator's and ours for the rest."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    if started_elsewhere():
+        SparkContext._ensure_initialized()
+        already = dict(SparkConf().getAll())
+        if already.get("spark.app.name", "").endswith(".py"):
+            del already["spark.app.name"]  # the file's, for want of a name
+    else:
+        if not sets_its_own_environment():
+            find_java()
+        already = administrators_settings()
+    chosen = fitted({**({} if "spark.app.name" in already else {"spark.app.name": app_name}), **asked}, already)
+    effective = {**already, **chosen}
+    python = workers_python(effective["spark.master"], effective)
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder,
+        environment(PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=sys.executable),
+        packages_for_planning(python),
+    ):
+        if not started_elsewhere():
+            start(chosen, log_level, Path(folder), here=on_this_machine(effective["spark.master"]))
+        builder = SparkSession.builder
         for name, value in chosen.items():
             builder = builder.config(name, value)
-        try:
-            with quiet_start(log_level), packages_for_planning():
-                spark = builder.getOrCreate()
-        except PySparkRuntimeError as error:
-            if not packages:
-                raise
-            raise SparkMissing(
-                f"Spark did not start; most likely {', '.join(packages)} could not be fetched from Maven Central: "
-                "log_level='WARN' shows what it says"
-            ) from error
-    spark.sparkContext.setLogLevel(log_level)
-    spark.dataSource.register(kafka_wire(spark))
-    return spark
+        return builder.getOrCreate()
+
+
+def start(chosen: Mapping[str, str], log_level: str | None, folder: Path, *, here: bool) -> None:
+    """Start the driver's JVM. Raises SparkMissing, with the JVM's own reason."""
+    own_logging = log_level is None and has_logging_of_its_own()
+    told = {}
+    if not own_logging:
+        logging = folder / "log4j2.properties"
+        logging.write_text(LOGGING.format(level=log_level or QUIET))
+        before = os.environ.get("SPARK_SUBMIT_OPTS", "")
+        told["SPARK_SUBMIT_OPTS"] = f"{before} -Dlog4j2.configurationFile={logging.as_uri()}".strip()
+    if here and "SPARK_LOCAL_IP" not in os.environ:
+        told["SPARK_LOCAL_IP"] = LOOPBACK
+    try:
+        with environment(**told):
+            start_driver(chosen, shown=own_logging or (log_level or QUIET) not in QUIET_LEVELS)
+    except DriverNotStarted as error:
+        wanted = chosen.get("spark.jars.packages")
+        hint = f" ({wanted} is fetched from Maven Central)" if wanted else ""
+        raise SparkMissing(f"Spark did not start{hint}: {error or 'it did not say why'}") from None
 
 
 def workers_python(master: str, settings: Mapping[str, str]) -> str:
@@ -142,41 +232,13 @@ def workers_python(master: str, settings: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def packages_for_planning() -> Iterator[None]:
+def packages_for_planning(python: str) -> Iterator[None]:
     """Let a Python that Spark starts beside the driver find what this one finds.
 
     Spark asks a data source for its partitions there, but with the workers' Python, which may have no packages.
     """
-    if os.environ["PYSPARK_PYTHON"] == sys.executable:
+    if python == sys.executable:
         yield
         return
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if Path(path).is_dir())
-    try:
+    with environment(PYTHONPATH=os.pathsep.join(path for path in sys.path if Path(path).is_dir())):
         yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
-
-
-@contextmanager
-def quiet_start(log_level: str) -> Iterator[None]:
-    """Keep what Java says about its own start off the terminal, unless logs were asked for.
-
-    Errors of jobs come back as exceptions, so nothing is lost with it.
-    """
-    if log_level not in ("ERROR", "FATAL", "OFF"):
-        yield
-        return
-    sys.stderr.flush()
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)

@@ -201,12 +201,12 @@ class KafkaWire(DataSource):
         return request
 
 
-def kafka_wire(spark: SparkSession) -> type[KafkaWire]:
+def kafka_wire(spark: SparkSession, base: type[KafkaWire] = KafkaWire) -> type[KafkaWire]:
     """The data source that reaches object stores as this session does.
 
     Spark asks a data source for its partitions in a Python that has no session, so its class carries the settings.
     """
-    return type("KafkaWireOfSession", (KafkaWire,), {"storage": storage_settings(spark)})
+    return type("KafkaWireOfSession", (base,), {"storage": storage_settings(spark)})
 
 
 class WireReader(DataSourceReader):
