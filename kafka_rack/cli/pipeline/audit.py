@@ -25,6 +25,7 @@ from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
+    add_tasks_argument,
     check_spark_arguments,
     run_on_spark,
     spark_for,
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_judging_arguments(parser)
     add_broker_arguments(parser)
-    parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; tables do not depend on it")
+    add_tasks_argument(parser, "how many tasks; tables do not depend on it")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
     add_spark_arguments(parser)
 
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
                 spark_for,
                 arguments,
                 lambda spark: audit_fleet(
-                    spark, arguments.inputs, out, asked=asked, brokers=brokers, partitions=arguments.partitions
+                    spark, arguments.inputs, out, asked=asked, brokers=brokers, partitions=arguments.tasks
                 ),
                 "auditing",
             )
@@ -96,8 +97,8 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--min-insync-replicas {arguments.min_insync_replicas}, but it must be at least 1")
     if not arguments.skew >= 1:
         raise UsageError(f"--skew {arguments.skew:g}, but it must be at least 1")
-    if arguments.partitions is not None and not 1 <= arguments.partitions <= MOST_TASKS:
-        raise UsageError(f"--partitions {arguments.partitions}, but it must be from 1 to {MOST_TASKS}")
+    if arguments.tasks is not None and not 1 <= arguments.tasks <= MOST_TASKS:
+        raise UsageError(f"--tasks: expected 1 to {MOST_TASKS}, got {arguments.tasks}")
     for given in arguments.inputs:
         if not Path(given).exists():
             raise UsageError(f"{given}: no such file or folder")

@@ -12,7 +12,7 @@ from threading import Event
 from typing import Any
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.pipeline.running import check_spark_arguments
+from kafka_rack.cli.pipeline.running import add_tasks_argument, check_spark_arguments
 
 EVERY_SECONDS = 5.0
 MOST_SECONDS = 86_400
@@ -27,7 +27,7 @@ def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID[@RACK]=[HOST]:PORT,...",
         help="which broker listens where in packets;\nlearned from Metadata if not given",
     )
-    parser.add_argument("--partitions", type=int, metavar="N", help="how many tasks; by the files' sizes if not given")
+    add_tasks_argument(parser, "how many tasks; by the files' sizes if not given")
     parser.add_argument(
         "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
     )
@@ -42,8 +42,8 @@ def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_capture_arguments(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be meant, of Spark too. Raises UsageError."""
-    if arguments.partitions is not None and arguments.partitions < 1:
-        raise UsageError(f"--partitions {arguments.partitions}, but 1 at least is wanted")
+    if arguments.tasks is not None and arguments.tasks < 1:
+        raise UsageError(f"--tasks: expected 1 or more, got {arguments.tasks}")
     check_stream_arguments(arguments)
     check_spark_arguments(arguments)
     for given in arguments.inputs:
@@ -63,8 +63,8 @@ def check_stream_arguments(arguments: argparse.Namespace) -> None:
     for name in ("checkpoint", "every"):
         if getattr(arguments, name) is not None and not streams:
             raise UsageError(f"--{name} is for a stream: --stream or --once is missing")
-    if streams and arguments.partitions is not None:
-        raise UsageError("--partitions is for a batch; a stream makes a task of each new piece of a file")
+    if streams and arguments.tasks is not None:
+        raise UsageError("--tasks is for a batch; a stream makes a task of each new piece of a file")
     if arguments.stream and arguments.once:
         raise UsageError("--stream goes on and --once ends: one of them")
     if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MOST_SECONDS):

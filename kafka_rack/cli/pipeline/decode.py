@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def work(spark: Any) -> Summary:
         return job.decode(
-            spark, arguments.inputs, out, partitions=arguments.partitions, source_options=source_options(arguments)
+            spark, arguments.inputs, out, partitions=arguments.tasks, source_options=source_options(arguments)
         )
 
     with told_in_one_line(arguments.out):

@@ -78,7 +78,7 @@ def run_job(arguments: argparse.Namespace, settings: Settings) -> int:
     out = Path(arguments.out)
 
     def work(spark: Any) -> dict[str, Any]:
-        return measure(spark, arguments.inputs, out, settings, partitions=arguments.partitions, source_options=options)
+        return measure(spark, arguments.inputs, out, settings, partitions=arguments.tasks, source_options=options)
 
     with told_in_one_line(arguments.out, INTERRUPTED):
         try:

@@ -8,16 +8,20 @@ import argparse
 import ctypes
 import re
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, InterruptedWork, UsageError
+from kafka_rack.cli.parser import OldName
+from kafka_rack.cli.pipeline.progress import shown
+from kafka_rack.pipeline.spark.driver import how_the_driver_ended, kill_driver
+from kafka_rack.pipeline.spark.progress import Progress, watched_by
 
 Result = TypeVar("Result")
 Session = Callable[[argparse.Namespace], AbstractContextManager[Any]]
@@ -32,6 +36,7 @@ MASTER = re.compile(
     r"local|local\[(\*|[1-9][0-9]{0,4})(, *[1-9][0-9]{0,4})?\]|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
     r"|spark://\S+|k8s://\S+|yarn"
 )
+PACKAGE = re.compile(r"[^\s:,]+:[^\s:,]+:[^\s:,]+")
 ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Missing)\b: .")
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
 INTERRUPTED = "interrupted: nothing was written"
@@ -43,50 +48,112 @@ class Interrupted(BaseException):
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     """What every job has."""
-    parser.add_argument("--master", default="local[*]", help="Spark's master; local[*] by default")
-    parser.add_argument("--driver-memory", default="2g", metavar="SIZE", help="of Spark's driver; 2g by default")
+    parser.add_argument("--master", help="Spark's master; that of spark-defaults.conf or spark-submit,\nelse local[*]")
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of Spark, as spark.executor.memory=4g; may be repeated",
+    )
+    parser.add_argument(
+        "--properties-file",
+        metavar="FILE",
+        help="settings of Spark, a line each; --conf wins over them, and they\nover spark-defaults.conf",
+    )
+    parser.add_argument(
+        "--packages",
+        action="append",
+        default=[],
+        metavar="GROUP:NAME:VERSION,...",
+        help="what Spark is to fetch from Maven Central and load; may be repeated",
+    )
+    parser.add_argument(
+        "--driver-memory", metavar="SIZE", help="of Spark's driver; 2g on this machine unless Spark's settings say it"
+    )
     parser.add_argument(
         "--ship", action="store_true", help="send this package and what it needs to workers that have neither"
     )
+    parser.add_argument("--quiet", action="store_true", help="do not say on stderr how far the job is")
     parser.add_argument(
-        "--spark-log", default="ERROR", metavar="LEVEL", help="of Spark's log on stderr; ERROR by default"
+        "--spark-log",
+        metavar="LEVEL",
+        help="of Spark's log on stderr; ERROR unless Spark's settings have a log4j2 file",
     )
+
+
+def add_tasks_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """How many tasks share the work."""
+    parser.add_argument("--tasks", type=int, metavar="N", help=meaning)
+    parser.add_argument("--partitions", dest="tasks", type=int, action=OldName, new_name="--tasks")
 
 
 @contextmanager
 def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
-    """A session for the time of a job. Raises CommandError: what workers need is not here to be sent."""
-    from kafka_rack.pipeline.spark.session import spark_session
+    """A session for the time of a job, or the one that this program has, which stays.
+
+    Raises CommandError: what workers need is not here to be sent, or cannot be sent any more.
+    """
+    from kafka_rack.pipeline.spark.session import running_session, session_for_a_while
     from kafka_rack.pipeline.spark.shipping import NotInstalled, shipped
 
+    settings = spark_settings(arguments)
     with TemporaryDirectory(prefix="kafka-rack-") as folder:
-        try:
-            settings = shipped(folder) if arguments.ship else None
-        except NotInstalled as error:
-            raise CommandError(f"--ship: {error}") from None
-        spark = spark_session(
-            arguments.master,
+        if arguments.ship:
+            if running_session() is not None:
+                raise CommandError("--ship: a session of Spark runs here already, and takes no archives any more")
+            try:
+                settings |= shipped(folder, settings)
+            except NotInstalled as error:
+                raise CommandError(f"--ship: {error}") from None
+        with session_for_a_while(
+            master=arguments.master,
             driver_memory=arguments.driver_memory,
             log_level=arguments.spark_log,
+            packages=[name.strip() for given in arguments.packages for name in given.split(",") if name.strip()],
             settings=settings,
-        )
-        try:
+        ) as spark:
             yield spark
-        finally:
-            spark.stop()
+
+
+def spark_settings(arguments: argparse.Namespace) -> dict[str, str]:
+    """The settings that the command line gives, those of --properties-file below those of --conf. Raises UsageError."""
+    from kafka_rack.pipeline.spark.settings import read_settings
+
+    found: dict[str, str] = {}
+    if arguments.properties_file is not None:
+        try:
+            found = read_settings(Path(arguments.properties_file))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"--properties-file {arguments.properties_file}: {reason}") from None
+    for given in arguments.conf:
+        key, equals, value = given.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--conf: expected KEY=VALUE, as spark.executor.memory=4g, got {given!r}")
+        found[key.strip()] = value
+    for key in found:
+        if not key.startswith("spark."):
+            raise UsageError(f"{key} is no setting of Spark: their names begin with spark.")
+    return found
 
 
 def check_spark_arguments(arguments: argparse.Namespace) -> None:
     """Refuse what Spark would refuse, later and at length. Raises UsageError."""
-    if not MASTER.fullmatch(arguments.master):
+    if arguments.master is not None and not MASTER.fullmatch(arguments.master):
         raise UsageError(
-            f"--master {arguments.master}, but local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn is wanted"
+            f"--master: expected local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn, got {arguments.master}"
         )
-    if not MEMORY.fullmatch(arguments.driver_memory):
-        raise UsageError(f"--driver-memory {arguments.driver_memory}, but a size as 512m or 2g is wanted")
-    arguments.spark_log = arguments.spark_log.upper()
-    if arguments.spark_log not in LOG_LEVELS:
-        raise UsageError(f"--spark-log {arguments.spark_log}, but one of {', '.join(LOG_LEVELS)} is wanted")
+    if arguments.driver_memory is not None and not MEMORY.fullmatch(arguments.driver_memory):
+        raise UsageError(f"--driver-memory: expected a size as 512m or 2g, got {arguments.driver_memory}")
+    for name in [name.strip() for given in arguments.packages for name in given.split(",")]:
+        if not PACKAGE.fullmatch(name):
+            raise UsageError(f"--packages: expected GROUP:NAME:VERSION, got {name!r}")
+    if arguments.spark_log is not None:
+        arguments.spark_log = arguments.spark_log.upper()
+        if arguments.spark_log not in LOG_LEVELS:
+            raise UsageError(f"--spark-log: expected one of {', '.join(LOG_LEVELS)}, got {arguments.spark_log}")
+    spark_settings(arguments)
 
 
 def cause_of(text: str) -> str:
@@ -125,12 +192,16 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
     except (SparkMissing, NotOurs) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
+        if isinstance(error, ConnectionError) and (ended := how_the_driver_ended()):
+            raise CommandError(f"Spark gave up: {ended}") from None
         raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
     except KeyboardInterrupt:
         raise InterruptedWork(interrupted) from None
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
+        if type(error).__name__ == "Py4JNetworkError" and (ended := how_the_driver_ended()):
+            raise CommandError(f"Spark gave up: {ended}") from None
         raise CommandError(f"Spark gave up (--spark-log WARN shows more): {cause_of(str(error))}") from None
 
 
@@ -139,24 +210,27 @@ def run_on_spark(
 ) -> Result:
     """Open a session, give it to ``work``, close it; with a bar of its tasks where a person looks on.
 
-    All of it is done by a thread of its own. Here signals are waited for: one has Spark end its jobs, so that the
-    thread cleans up as after any error; a second one ends the process at once. Spark itself must see none of them: it
-    would talk to Java over a connection on which an answer is still due.
+    All of it is done by a thread of its own. Here signals are waited for: one has Spark end its jobs, or its start, so
+    that the thread cleans up as after any error; a second one ends the process at once. Spark itself must see none of
+    them: it would talk to Java over a connection on which an answer is still due.
 
     Args:
         session: what gives a session for the arguments, as a context manager.
-        what: the job, for the bar.
+        what: the job, in Spark's pages and on standard error.
 
     Raises: KeyboardInterrupt: a signal came before the work was done. Whatever ``work`` raises.
     """
     opened: list[Any] = []
     thread: list[int] = []
+    progress = Progress(what)
 
     def all_of_it() -> Result:
         thread.append(threading.get_ident())
         with session(arguments) as spark:
+            name_jobs(spark, arguments, what)
             opened.append(spark)
-            return work(spark)
+            with watched_by(progress):
+                return work(spark)
 
     noted = threading.Event()
 
@@ -166,21 +240,30 @@ def run_on_spark(
             signal.raise_signal(number)
         noted.set()
 
-    with signals_to(note), ThreadPoolExecutor(1) as pool, bar_of(what) as show:
+    quiet = getattr(arguments, "quiet", False)
+    with signals_to(note), ThreadPoolExecutor(1) as pool, shown(progress, quiet=quiet) as show:
         future = pool.submit(all_of_it)
         asked_to_end = 0
         while not is_done(future):
-            if opened and noted.is_set():
-                asked_to_end += 1
+            if not noted.is_set():
+                show(opened[0] if opened else None)
+                continue
+            asked_to_end += 1
+            if opened:
                 end_jobs(opened[0])
-                if asked_to_end == PATIENCE:
-                    interrupt_thread(thread[0])
-            elif opened:
-                with suppress(Exception):  # the session may be closing at this moment
-                    show(opened[0])
+            if asked_to_end == PATIENCE or (asked_to_end == 1 and not opened and not kill_driver()):
+                for one in thread:
+                    interrupt_thread(one)
     if noted.is_set() and future.exception() is not None:
         raise KeyboardInterrupt
     return future.result()
+
+
+def name_jobs(spark: Any, arguments: argparse.Namespace, what: str) -> None:
+    """Say in Spark's pages what the jobs are of."""
+    command = f"kafka-rack pipeline {getattr(arguments, 'job', what)}"
+    with suppress(Exception):  # a client of Spark Connect has no groups of jobs
+        spark.sparkContext.setJobGroup(command, what, interruptOnCancel=False)
 
 
 def is_done(future: Future[Any]) -> bool:
@@ -201,29 +284,6 @@ def end_jobs(spark: Any) -> None:
 def interrupt_thread(thread: int) -> None:
     """Raise Interrupted in a thread that is busy without Spark, before its next step."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
-
-
-@contextmanager
-def bar_of(what: str) -> Iterator[Callable[[Any], None]]:
-    """A bar of the tasks of a session's running stages, on a terminal; gives what moves it on."""
-    if not sys.stderr.isatty():
-        yield lambda spark: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(what, total=None)
-
-        def show(spark: Any) -> None:
-            status = spark.sparkContext.statusTracker()
-            stages = [status.getStageInfo(stage) for stage in status.getActiveStageIds()]
-            total = sum(stage.numTasks for stage in stages if stage is not None)
-            if total:
-                done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-                progress.update(bar, total=total, completed=done)
-
-        yield show
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import TracebackType
 from typing import Any
 
 from kafka_rack.pipeline.spark.settings import is_secret
@@ -45,7 +46,7 @@ class StandardError:
         self._thread.start()
 
     def _drain(self, reads: int, shown: bool) -> None:
-        with open(reads, "rb") as pipe:  # noqa: PTH123 - a descriptor
+        with open(reads, "rb") as pipe:
             for line in pipe:
                 self.lines.append(line.decode("utf-8", "replace").rstrip())
                 if shown:
@@ -109,13 +110,30 @@ def start_driver(settings: Mapping[str, str], *, shown: bool) -> None:
     driver = started = Driver(StandardError(shown=shown))
     try:
         try:
-            gateway = launch_gateway(configured, {"stderr": driver.said.writing_end})
+            launch: Any = launch_gateway  # without types
+            gateway = launch(configured, {"stderr": driver.said.writing_end})
         finally:
             driver.said.handed_over()
     except PySparkRuntimeError:
         raise DriverNotStarted(reason_of(driver.said.to_the_end())) from None
+    except BaseException as error:
+        end_launch(error.__traceback__)
+        raise
     driver.process = gateway.proc
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def end_launch(trace: TracebackType | None) -> None:
+    """Kill the process that an interrupted launch had started; only the launch's own frame knows it.
+
+    It would stay for ever: a JVM that cannot say where it listens ends its main thread alone.
+    """
+    while trace is not None:
+        process = trace.tb_frame.f_locals.get("proc")
+        if process is not None:
+            process.kill()
+            process.wait()
+        trace = trace.tb_next
 
 
 class DriverNotStarted(Exception):
@@ -141,7 +159,7 @@ def how_the_driver_ended() -> str | None:
         return None
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
     said = reason_of(started.said.to_the_end())
-    return f"the driver's Java ended {how}" + (f": {said}" if said else "")
+    return f"the driver's Java ended {how}: {said}"
 
 
 def reason_of(lines: Iterable[str]) -> str:
@@ -157,4 +175,4 @@ def reason_of(lines: Iterable[str]) -> str:
     if exceptions:
         last = exceptions[-1]
         return (last[2] or last[1]).strip()
-    return "; ".join(line.strip() for line in told[-MOST_SAID:])
+    return "; ".join(line.strip() for line in told[-MOST_SAID:]) or "it did not say why"

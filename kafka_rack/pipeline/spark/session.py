@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.pipeline.spark.driver import DriverNotStarted, environment, start_driver
+from kafka_rack.pipeline.spark.driver import DriverNotStarted, environment, reason_of, start_driver
 from kafka_rack.pipeline.spark.settings import (
     LOOPBACK,
     administrators_settings,
@@ -63,9 +63,20 @@ def find_java() -> str:
         return java
     if version is not None:
         raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
+    if java is not None and (reason := reason_to_fail(java)):
+        raise SparkMissing(f"{java} does not run: {reason}")
     if home:
         raise SparkMissing(f"JAVA_HOME is {home}, where no Java runs; {INSTALL_JAVA}")
     raise SparkMissing(INSTALL_JAVA)
+
+
+def reason_to_fail(java: str) -> str | None:
+    """What a Java that cannot run says itself, as of an option in JAVA_TOOL_OPTIONS; None if there is no such file."""
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return reason_of((done.stderr + done.stdout).splitlines())
 
 
 def java_version(java: str) -> int | None:
@@ -176,6 +187,7 @@ def register(spark: SparkSession) -> None:
 
 def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) -> SparkSession:
     """A session with these settings, and with the administrator's and ours for the rest."""
+    from py4j.protocol import Py4JJavaError
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -201,7 +213,17 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
         builder = SparkSession.builder
         for name, value in chosen.items():
             builder = builder.config(name, value)
-        return builder.getOrCreate()
+        try:
+            return builder.getOrCreate()
+        except Py4JJavaError as error:
+            raise SparkMissing(f"Spark did not start: {innermost(error.java_exception)}") from None
+
+
+def innermost(error: Any) -> str:
+    """What the last of Java's causes says."""
+    while error.getCause() is not None:
+        error = error.getCause()
+    return " ".join(str(error.getMessage() or error.toString()).split())
 
 
 def start(chosen: Mapping[str, str], log_level: str | None, folder: Path, *, here: bool) -> None:
@@ -221,7 +243,7 @@ def start(chosen: Mapping[str, str], log_level: str | None, folder: Path, *, her
     except DriverNotStarted as error:
         wanted = chosen.get("spark.jars.packages")
         hint = f" ({wanted} is fetched from Maven Central)" if wanted else ""
-        raise SparkMissing(f"Spark did not start{hint}: {error or 'it did not say why'}") from None
+        raise SparkMissing(f"Spark did not start{hint}: {error}") from None
 
 
 def workers_python(master: str, settings: Mapping[str, str]) -> str:

@@ -1,7 +1,8 @@
 """The settings that a session of Spark begins with: those asked for, then the administrator's, then ours.
 
-A cluster's administrator sets in ``spark-defaults.conf`` of SPARK_CONF_DIR what suits it, a program in PYSPARK_SUBMIT_ARGS
-or on the command line of ``spark-submit``. Ours are for what nobody has said, and most of them for one machine alone.
+A cluster's administrator sets in ``spark-defaults.conf`` of SPARK_CONF_DIR what suits it, a program in
+PYSPARK_SUBMIT_ARGS or on the command line of ``spark-submit``. Ours are for what nobody has said, and most of them for
+one machine alone.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ each executor; this package itself, all Python, is imported from its zip as it i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -28,19 +28,24 @@ class NotInstalled(Exception):
     """A package that workers need is not installed here, so it cannot be packed."""
 
 
-def shipped(folder: str | Path) -> dict[str, str]:
+def shipped(folder: str | Path, settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """Make both archives in a folder; gives the settings that have Spark bring them to its workers.
+
+    Args:
+        settings: what is to be sent besides; the archives come after what they name.
 
     The workers' Python must be of this one's version, on the same kind of machine, as compiled packages go along.
 
     Raises NotInstalled.
     """
     into = Path(folder).resolve()
-    return {
-        "spark.submit.pyFiles": package_zip(into / PACKAGE_ZIP),
-        "spark.archives": f"{dependencies_zip(into / f'{DEPENDENCIES}.zip')}#{DEPENDENCIES}",
-        "spark.executorEnv.PYTHONPATH": DEPENDENCIES,  # unpacked where an executor and its Python run
+    ours = {
+        "spark.submit.pyFiles": (package_zip(into / PACKAGE_ZIP), ","),
+        "spark.archives": (f"{dependencies_zip(into / f'{DEPENDENCIES}.zip')}#{DEPENDENCIES}", ","),
+        "spark.executorEnv.PYTHONPATH": (DEPENDENCIES, ":"),  # unpacked where an executor and its Python run
     }
+    given = settings or {}
+    return {name: between.join(filter(None, [given.get(name), value])) for name, (value, between) in ours.items()}
 
 
 def package_zip(target: str | Path) -> str:
