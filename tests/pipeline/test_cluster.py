@@ -67,7 +67,7 @@ def ran(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
         )
         command = ["pipeline", "decode", str(captures), "--out", "by-command", "--master", master, "--ship"]
         by_command = subprocess.run(
-            [sys.executable, "-m", "kafka_rack.cli", *command, "--partitions", "4", "--format", "json"],
+            [sys.executable, "-m", "kafka_rack.cli", *command, "--tasks", "4", "--format", "json"],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"},
             capture_output=True,

@@ -90,7 +90,7 @@ def test_a_stream_told_to_be_none_is_wrong_usage(folder, tmp_path):
     for wrong, said in (
         (["--every", "1"], "--every is for a stream"),
         (["--stream", "--once"], "one of them"),
-        (["--stream", "--partitions", "2"], "--partitions is for a batch"),
+        (["--stream", "--tasks", "2"], "--tasks is for a batch"),
         (["--stream", "--every", "0"], "--every 0:"),
     ):
         done = subprocess.run(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka_rack.extras import pip_install
 from kafka_rack.pipeline.spark.driver import DriverNotStarted, environment, reason_of, start_driver
 from kafka_rack.pipeline.spark.settings import (
     LOOPBACK,
@@ -22,8 +23,6 @@ from kafka_rack.pipeline.spark.settings import (
     on_this_machine,
     sets_its_own_environment,
 )
-
-from kafka_rack.extras import pip_install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -46,7 +46,7 @@ def test_a_plan_for_programs_with_other_prices_and_free_replication(tmp_path, ca
         (["CAPTURE"], "--out DIR is missing"),
         (["CAPTURE", "--out", "CAPTURE"], "it is no folder"),
         (["CAPTURE", "--out", "x", "--window", "5 weeks"], "--window: window '5 weeks', but a number with ms"),
-        (["CAPTURE", "--out", "x", "--partitions", "0"], "--partitions 0, but 1 at least"),
+        (["CAPTURE", "--out", "x", "--tasks", "0"], "--tasks: expected 1 or more, got 0"),
         (["CAPTURE", "--out", "x", "--top", "0"], "--top 0, but it must be from 1"),
         (["CAPTURE", "--out", "x", "--checkpoint", "y"], "--stream or --once is missing"),
         (["CAPTURE", "--out", "x", "--ports", "many"], "many"),

@@ -12,6 +12,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.pipeline import progress
 from kafka_rack.cli.pipeline import running as pipeline_running
 from kafka_rack.cli.pipeline.running import SIGNALS, check_spark_arguments, run_on_spark, told_in_one_line
 
@@ -105,19 +106,12 @@ def test_a_signal_before_or_after_the_session_is_told_in_one_line(number):
         signal.raise_signal(number)
 
 
-def test_a_bar_that_meets_a_session_that_is_closing_is_no_end_of_the_work(spark, monkeypatch):
-    looked = threading.Event()
-
-    @contextmanager
-    def bar(_what):
-        def show(session):
-            looked.set()
-            raise AttributeError("'NoneType' object has no attribute 'statusTracker'")
-
-        yield show
-
-    monkeypatch.setattr(pipeline_running, "bar_of", bar)
-    assert run(spark, lambda _: looked.wait(60)) is True
+def test_a_session_that_is_closing_shows_no_tasks_and_is_no_end_of_the_work(spark, monkeypatch):
+    told, seen = [], threading.Event()
+    monkeypatch.setattr(progress, "FIRST_S", 0.0)
+    monkeypatch.setattr(progress.Line, "tell", lambda _, text: (told.append(text), text == "working" and seen.set()))
+    assert run(spark, lambda _: seen.wait(60)) is True  # it has no statusTracker any more
+    assert set(told) <= {"starting Spark", "working"}
 
 
 def test_signals_do_afterwards_what_they_did_before(spark):
@@ -154,7 +148,7 @@ def test_errors_of_our_own_are_not_hidden(spark):
         run(spark, work)
 
 
-GOOD = {"master": "local[*]", "driver_memory": "2g", "spark_log": "ERROR"}
+GOOD = {"master": None, "driver_memory": None, "spark_log": None, "packages": [], "conf": [], "properties_file": None}
 
 
 @pytest.mark.parametrize(
@@ -170,6 +164,9 @@ GOOD = {"master": "local[*]", "driver_memory": "2g", "spark_log": "ERROR"}
         {"driver_memory": "512m"},
         {"driver_memory": "2GB"},
         {"spark_log": "warn"},
+        {"packages": ["a:b:1,c:d:2", "e:f:3"]},
+        {"conf": ["spark.executor.memory=4g", "spark.executor.extraJavaOptions=-Da=b"]},
+        {},
     ],
 )
 def test_what_spark_takes_is_taken(given):
@@ -181,13 +178,20 @@ def test_what_spark_takes_is_taken(given):
     [
         (
             {"master": "nonsense"},
-            "--master nonsense, but local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn",
+            "--master: expected local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn, got nonsense",
         ),
-        ({"master": "local[0]"}, "--master local[0], but"),
-        ({"master": "local[x]"}, "--master local[x], but"),
-        ({"driver_memory": "1x"}, "--driver-memory 1x, but a size as 512m or 2g is wanted"),
-        ({"driver_memory": "0g"}, "--driver-memory 0g, but"),
-        ({"spark_log": "loud"}, "--spark-log LOUD, but one of ALL, DEBUG, ERROR, FATAL, INFO, OFF, TRACE, WARN"),
+        ({"master": "local[0]"}, "--master: expected local"),
+        ({"master": "local[x]"}, "--master: expected local"),
+        ({"driver_memory": "1x"}, "--driver-memory: expected a size as 512m or 2g, got 1x"),
+        ({"driver_memory": "0g"}, "--driver-memory: expected a size"),
+        (
+            {"spark_log": "loud"},
+            "--spark-log: expected one of ALL, DEBUG, ERROR, FATAL, INFO, OFF, TRACE, WARN, got LOUD",
+        ),
+        ({"packages": ["a:b"]}, "--packages: expected GROUP:NAME:VERSION, got 'a:b'"),
+        ({"conf": ["spark.ui.port"]}, "--conf: expected KEY=VALUE, as spark.executor.memory=4g, got 'spark.ui.port'"),
+        ({"conf": ["executor.memory=4g"]}, "executor.memory is no setting of Spark: their names begin with spark."),
+        ({"properties_file": "/no/such"}, "--properties-file /no/such: No such file or directory"),
     ],
 )
 def test_what_spark_would_refuse_is_refused_in_one_line(given, said):

@@ -55,7 +55,7 @@ def test_without_java_the_command_fails_with_one_line(tmp_path, monkeypatch, cap
         (["missing.jsonl"], "missing.jsonl: no such file or folder"),
         ([str(CAPTURES), "--ports", "many"], "ports 'many': numbers with commas between are wanted"),
         ([str(CAPTURES), "--brokers", "1"], "broker '1': ID[@RACK]=[HOST]:PORT is wanted"),
-        ([str(CAPTURES), "--partitions", "0"], "--partitions 0, but 1 at least is wanted"),
+        ([str(CAPTURES), "--tasks", "0"], "--tasks: expected 1 or more, got 0"),
     ],
 )
 def test_wrong_usage_is_one_line_before_spark_starts(tmp_path, capsys, arguments, reason):
