@@ -134,6 +134,10 @@ def scaled(number: int, largest: int) -> str:
     return f"{number} bytes"
 
 
+LEAST_PASSED_S = 1.0
+"""Before, nobody can say how long the rest will take."""
+
+
 def as_line(step: Step, now_s: float) -> str:
     """What is done of how much, and how long the rest will take.
 
@@ -156,8 +160,10 @@ def as_line(step: Step, now_s: float) -> str:
 
 
 def seconds_left(step: Step, now_s: float) -> float | None:
-    """By what is done of the bytes, or of what else is counted; None where too little is."""
+    """By what is done of the bytes, or of what else is counted; None where too little is, or it has hardly begun."""
     passed = now_s - step.since_s
+    if passed < LEAST_PASSED_S:
+        return None
     for name in dict.fromkeys(["bytes", *step.totals]):
         done, total = step.done.get(name, 0), step.totals.get(name, 0)
         if 0 < done < total:

@@ -16,6 +16,10 @@ SECRETS = ("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token")
 
 def storage_settings(spark: SparkSession) -> StorageSettings:
     """What a session has set, by spark.hadoop.*, its Hadoop's files, its environment or credential stores."""
+    from kafka_rack.pipeline.spark.session import is_remote
+
+    if is_remote(spark):  # a client of Spark Connect does not see them
+        return StorageSettings.of({})
     java = spark.sparkContext._jsc.hadoopConfiguration()
     found: dict[str, str] = {}
     for prefix in PREFIXES:
