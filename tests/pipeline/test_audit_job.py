@@ -244,7 +244,7 @@ def test_the_command_ends_with_1_where_it_cannot_read_with_3_where_it_finds_some
         (["nowhere.json"], "nowhere.json: no such file or folder"),
         ([".", "--skew", "0.5"], "--skew 0.5, but it must be at least 1"),
         ([".", "--min-insync-replicas", "0"], "--min-insync-replicas 0, but it must be at least 1"),
-        ([".", "--partitions", "0"], "--tasks: expected 1 to 100000, got 0"),
+        ([".", "--tasks", "0"], "--tasks: expected 1 to 100000, got 0"),
         ([".", "--racks", "a,b"], "--racks and --fenced go with --brokers or --brokers-file"),
     ],
 )

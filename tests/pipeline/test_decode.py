@@ -179,7 +179,7 @@ def test_the_command_decodes_and_sums_up(tmp_path):
     command = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "decode", "--master", "local[1]", "--format", "json"]
     capture = CAPTURES / "aiokafka.jsonl.gz"
     done = subprocess.run(
-        [*command, str(capture), "--out", str(tmp_path)],
+        [*command, str(capture), "--out", str(tmp_path), "--quiet"],
         capture_output=True,
         text=True,
         check=True,

@@ -62,7 +62,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_the_command_tells_bytes_and_money_in_json_tables_and_a_page(tmp_path):
     (tmp_path / "prices.toml").write_text(PRICES)
     (tmp_path / "racks").write_text("az-c@client:live-writer\n")
-    given = (CAPTURES / f"{NAME}.jsonl.gz", "--out", tmp_path / "out", "--window", "1s")
+    given = (CAPTURES / f"{NAME}.jsonl.gz", "--out", tmp_path / "out", "--window", "1s", "--quiet")
     done = run(*given, "--prices", tmp_path / "prices.toml", "--racks", tmp_path / "racks", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     result = json.loads(done.stdout)

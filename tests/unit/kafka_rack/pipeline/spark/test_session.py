@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from kafka_rack.cli import main
+from kafka_rack.pipeline.spark import session
 from kafka_rack.pipeline.spark.session import INSTALL_JAVA, SparkMissing, find_java, workers_python
 from tests.fixture_data import CAPTURES, FIXTURES
 
@@ -44,6 +45,7 @@ def test_a_java_home_without_java_is_named(tmp_path, monkeypatch):
 def test_without_java_the_command_fails_with_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(session, "running_session", lambda: None)  # another test's, in this process
     capture = str(CAPTURES / "kcat.jsonl.gz")
     assert main(["pipeline", "decode", capture, "--out", str(tmp_path / "out")]) == 1
     assert capsys.readouterr().err == f"kafka-rack pipeline: {INSTALL_JAVA}\n"
