@@ -70,6 +70,7 @@ class Place(msgspec.Struct):
     ``said`` is what kafka-rack's own captures say of the cluster at their heads. ``by_checkpoints``, for lines: the
     state comes from the file's own checkpoints, and reading goes on to the first of them at its end or later;
     ``from_checkpoint``: it begins with the first one too. ``wanted``: only what has times within these is.
+    ``told``, for packets: what all of the file tells of the brokers, since nothing else does.
     """
 
     start: int = 0
@@ -80,25 +81,31 @@ class Place(msgspec.Struct):
     traffic: Traffic | None = None
     format: Format | None = None
     said: list[bytes] = msgspec.field(default_factory=list)
+    told: Known | None = None
+
+    def hear_of_brokers(self, told: Known) -> None:
+        """Take what a file of packets tells of the brokers, at any place, as if it had been known from the start."""
+        known = self.state.known
+        racks, known.racks = known.racks, dict(told.racks)
+        for broker, rack in racks.items():
+            known.name_rack(broker, rack)
+        known.endpoints = told.endpoints | known.endpoints
+        self.told = told
+        if self.traffic is not None:
+            self.traffic.told = told
+            for connection in self.state.connections.values():
+                self.traffic.name_broker(connection)
 
 
 def beginning(file: CaptureFile, options: Options) -> Place:
-    """The start of a file; of packets, with what all of it tells about the brokers, since nothing else does."""
-    place = Place(state=State(capture_name(file.path), known=options.known()))
-    if file.kind == "packets":
-        skimmed = Place(state=State(place.state.capture, known=options.known()))
-        for frame in read_frames(file, skimmed, options, []):
-            learn_from(frame, skimmed.state.known)
-        place.state.known = brokers_told(skimmed.state.known, options)
-    return place
+    """The start of a file, where nothing is known but what the user says."""
+    return Place(state=State(capture_name(file.path), known=options.known()))
 
 
-def brokers_told(told: Known, options: Options) -> Known:
-    """What is known of the brokers before the first frame: what was told later, and above it what the user says."""
-    known = options.known()
-    known.racks = {**told.racks, **known.racks}
-    known.endpoints = {**told.endpoints, **known.endpoints}
-    return known
+def brokers_told(known: Known, options: Options) -> Known:
+    """What a file has told of the brokers by its end, and above it what the user says."""
+    given = options.known()
+    return Known(racks={**known.racks, **given.racks}, endpoints={**known.endpoints, **given.endpoints})
 
 
 def hear(place: Place, options: Options) -> None:
@@ -124,7 +131,7 @@ def whole_file(
     if file.kind != "packets":
         place = beginning(file, options)
         return place, read_frames(file, place, options, problems, end)
-    place = Place(state=State(capture_name(file.path), known=options.known()))
+    place = beginning(file, options)
     state = place.state
     found: list[Problem] = []
     kept: list[Frame] = []
@@ -136,27 +143,19 @@ def whole_file(
             kept.append(frame)
         elif kept:
             kept = []
-    known = brokers_told(state.known, options)
+    told = brokers_told(state.known, options)
     if kept_bytes > MOST_KEPT_BYTES:
-        place = Place(state=State(state.capture, known=known))
+        place = beginning(file, options)
+        place.hear_of_brokers(told)
         return place, read_frames(file, place, options, problems, end)
     problems += found
-    state.known = known
+    state.known = options.known()
+    place.hear_of_brokers(told)
     hear(place, options)
     assert place.traffic is not None
-    return place, with_brokers(kept, place.traffic)
-
-
-def with_brokers(frames: list[Frame], traffic: Traffic) -> Iterator[Frame]:
-    """The same frames, their connections with the brokers that are known where each begins."""
-    placed: set[int] = set()
-    for frame in frames:
-        connection = frame.connection
-        if connection.broker is None or connection.number not in placed:
-            placed.add(connection.number)
-            connection.broker = connection.rack = None
-            traffic.name_broker(connection)
-        yield frame
+    for connection in {frame.connection.number: frame.connection for frame in kept}.values():
+        place.traffic.name_broker(connection)
+    return place, iter(kept)
 
 
 def read_frames(
@@ -233,7 +232,7 @@ def packet_frames(
     path, capture = file.path, place.state.capture
     if place.traffic is None:
         given = {(host or "", port): (broker, rack) for broker, rack, host, port in options.brokers}
-        place.traffic = Traffic(place.state, options.ports, given)
+        place.traffic = Traffic(place.state, options.ports, given, place.told)
     traffic = place.traffic
     damaged: list[tuple[int, str]] = []
     at_the_end = end is None or end >= file.size

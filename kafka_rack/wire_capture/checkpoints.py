@@ -137,8 +137,7 @@ def take(checkpoint: Checkpoint, state: State, given: Known, lines_at: LinesAt) 
     }
     known.racks = dict(given.racks)
     for broker, rack in checkpoint.broker_racks.items():
-        if rack is not None or broker not in known.racks:
-            known.racks[broker] = rack
+        known.name_rack(broker, rack)
     known.endpoints = given.endpoints | {(host, port): broker for host, port, broker in checkpoint.broker_endpoints}
     state.frames = checkpoint.frames
     state.connections.clear()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kafka_rack.wire_capture.frames import Connection, Frame, Problem, State, request_frame
+from kafka_rack.wire_capture.frames import Connection, Frame, Known, Problem, State, request_frame
 from kafka_rack.wire_capture.lines import BEFORE_ALL
 from kafka_rack.wire_capture.reassembly import Direction, Piece
 from kafka_rack.wire_capture.recognition import (
@@ -77,12 +77,14 @@ class Traffic(msgspec.Struct):
     """All connections of a file so far.
 
     ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
-    which hold whatever the frames tell. ``server_of``: where each connection, by its number, went.
+    which hold whatever the frames tell. ``told``: what all of the file tells of the brokers, once that is known.
+    ``server_of``: where each connection, by its number, went.
     """
 
     state: State
     ports: frozenset[int] = frozenset()
     given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
+    told: Known | None = None
     conversations: dict[tuple[Endpoint, Endpoint], Conversation] = msgspec.field(default_factory=dict)
     server_of: dict[int, Endpoint] = msgspec.field(default_factory=dict)
     servers: set[Endpoint] = msgspec.field(default_factory=set)
@@ -203,12 +205,14 @@ class Traffic(msgspec.Struct):
 
     def name_broker(self, connection: Connection) -> None:
         """Say whose connection it is, as far as that was given or told."""
+        connection.broker = connection.rack = None
         server = self.server_of[connection.number]
-        told = self.given.get(("", server[1]), self.given.get(server))
-        broker = told[0] if told is not None else broker_at(self.state.known.endpoints, server)
+        known = self.told if self.told is not None else self.state.known
+        given = self.given.get(("", server[1]), self.given.get(server))
+        broker = given[0] if given is not None else broker_at(known.endpoints, server)
         if broker is not None:
-            rack = told[1] if told is not None else None
-            connection.broker, connection.rack = broker, rack or self.state.known.racks.get(broker)
+            rack = given[1] if given is not None else None
+            connection.broker, connection.rack = broker, rack or known.racks.get(broker)
 
     def frames(
         self,

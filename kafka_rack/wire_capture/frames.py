@@ -123,6 +123,11 @@ class Known(msgspec.Struct):
     racks: dict[int, str | None] = msgspec.field(default_factory=dict)
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
 
+    def name_rack(self, broker_id: int, rack: str | None) -> None:
+        """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
+        if rack is not None or broker_id not in self.racks:
+            self.racks[broker_id] = rack
+
 
 class Frame(msgspec.Struct, gc=False):
     """One frame without its length. ``asked`` is the request itself, or the one that a response answers, if known.

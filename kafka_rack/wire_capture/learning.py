@@ -38,7 +38,7 @@ def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
         if api_key == UPDATE_METADATA:
             learn_update(message, known)
         elif api_key == BROKER_REGISTRATION:
-            learn_rack(message.broker_id, message.rack, known)
+            known.name_rack(message.broker_id, message.rack)
             for listener in message.listeners:
                 known.endpoints[listener.host, listener.port] = message.broker_id
         return
@@ -60,14 +60,8 @@ def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
 def learn_broker(broker_id: int, broker: Any, known: Known) -> None:
     if broker_id < 0:
         return
-    learn_rack(broker_id, broker.rack, known)
+    known.name_rack(broker_id, broker.rack)
     known.endpoints[broker.host, broker.port] = broker_id
-
-
-def learn_rack(broker_id: int, rack: str | None, known: Known) -> None:
-    """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
-    if rack is not None or broker_id not in known.racks:
-        known.racks[broker_id] = rack
 
 
 def learn_topics(topics: Any, known: Known) -> None:
@@ -82,7 +76,7 @@ def learn_topics(topics: Any, known: Known) -> None:
 
 def learn_update(message: Any, known: Known) -> None:
     for broker in message.live_brokers:
-        learn_rack(broker.id, broker.rack, known)
+        known.name_rack(broker.id, broker.rack)
         for endpoint in broker.endpoints:
             known.endpoints[endpoint.host, endpoint.port] = broker.id
     for partition in message.ungrouped_partition_states:

@@ -160,7 +160,7 @@ def event(line: Line, state: State, offset: int = 0) -> Frame | None:
     if line.ev == "capture":
         for route in line.routes or ():
             if route.broker is not None:
-                state.known.racks[route.broker] = route.rack
+                state.known.name_rack(route.broker, route.rack)
                 if route.host is not None and route.port is not None:
                     state.known.endpoints[route.host, route.port] = route.broker
     elif line.ev == "topic" and line.name is not None:

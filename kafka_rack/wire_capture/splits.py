@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from kafka_rack.wire_capture.captures import Options, Place, beginning, read_frames
+from kafka_rack.wire_capture.captures import Options, Place, beginning, brokers_told, read_frames
 from kafka_rack.wire_capture.checkpoints import has_checkpoints
 from kafka_rack.wire_capture.files import CaptureFile
 from kafka_rack.wire_capture.filters import Filters
@@ -32,7 +32,7 @@ class Block(msgspec.Struct):
 
     ``refused``: why nothing can be read, for a file that is no capture. ``by_checkpoints``: in the place of ``end``,
     and of ``start`` with ``from_checkpoint``, stands the first checkpoint there or later; nothing behind the file's
-    size is read, and of ``wanted`` times at least.
+    size is read, and of ``wanted`` times at least. ``told``: what all of a file of packets tells of the brokers.
     """
 
     file: CaptureFile
@@ -43,11 +43,14 @@ class Block(msgspec.Struct):
     by_checkpoints: bool = False
     from_checkpoint: bool = False
     wanted: Filters | None = None
+    told: bytes | None = None
 
     def opened(self) -> Place | None:
         if self.by_checkpoints:
             return Place(self.start, self.by_checkpoints, self.from_checkpoint, self.wanted)
         place: Place | None = None if self.place is None else pickle.loads(self.place)  # noqa: S301 - our own
+        if place is not None and self.told is not None:
+            place.hear_of_brokers(pickle.loads(self.told))  # noqa: S301 - our own
         return place
 
 
@@ -117,8 +120,16 @@ def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters 
     if file.kind == "lines" and has_checkpoints(file.path):
         yield from cut_by_checkpoints(file, 0, block_bytes, filters)
         return
+    place = beginning(file, options)
+    if file.kind == "packets":
+        blocks = list(cut_from(file, place, options, block_bytes, file.size, filters))
+        told = pickle.dumps(brokers_told(place.state.known, options))
+        for block in blocks:
+            block.told = told
+        yield from blocks
+        return
     limited = filters is not None and filters.limit_time
-    yield from cut_from(file, beginning(file, options), options, block_bytes, file.size, filters, walk_last=limited)
+    yield from cut_from(file, place, options, block_bytes, file.size, filters, walk_last=limited)
 
 
 def cut_by_checkpoints(
