@@ -1,4 +1,4 @@
-"""Frames to rows, many at once: the same rows as :class:`.decoding.FrameDecoder` gives, several times faster.
+"""Frames to rows, many at once: the same rows as :class:`.decoding.FrameDecoder` gives.
 
 Frames wait until there are ``MAX_FRAMES`` of them. Then those of one API, version and direction are read together by a
 column reader of :mod:`protocol.compiler.columns`, and become rows by operations on arrays. What tells about the
