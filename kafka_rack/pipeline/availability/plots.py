@@ -169,8 +169,9 @@ def sheet(found: Sequence[Panel], axis: str, metric: str, *, same: str = "", col
     height = head + ceil(len(shown) / columns) * HEIGHT + (24 if len(shown) < len(found) else 0)
     size = f'width="{width}" height="{height}"'
     title = f"{METRICS[metric]}, by {SHEETS[axis]}{' (logarithmic)' if scale.decades is not None else ''}"
+    text = f'font-family="sans-serif" font-size="10" fill="{TEXT}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10" fill="{TEXT}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" {text}>',
         f'<rect {size} fill="white"/>',
         f'<text x="10" y="20" font-size="14">{escape(title)}</text>',
         *([f'<text x="10" y="36">{escape(same)}</text>'] if same else []),

@@ -146,10 +146,12 @@ def page(found: Survey, pictures: Sequence[str]) -> str:
     """A page that needs nothing beside it: curves, KAFKA-1736's table if the grid holds it, rows, what was skipped."""
     told = f"{found.said}; {counted(len(found.skipped), 'combination')} skipped."
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Availability</title><style>',
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Availability</title><style>',
         "body{font-family:sans-serif;color:#333;margin:24px}table{border-collapse:collapse;margin:12px 0}",
         "td,th{padding:2px 10px;border-bottom:1px solid #ddd;text-align:right;font-size:13px}",
-        "div{overflow-x:auto}",
+        "div{overflow-x:auto}svg{max-width:100%;height:auto}",
+        "@media(max-width:600px){body{margin:8px}svg{min-width:560px}}",
         "</style></head><body><h1>Availability</h1>",
         f"<p>{told}</p>",
         *(f"<div>{picture}</div>" for picture in pictures),

@@ -244,6 +244,14 @@ def test_the_tables_hold_the_rows_and_the_json_all(found, tmp_path):
     assert len(list((tmp_path / "plots").iterdir())) == 4
 
 
+def test_the_page_fits_a_phone(found, tmp_path):
+    report.write(found, tmp_path)
+    page = (tmp_path / "availability.html").read_text()
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    assert page.count("<svg ") == page.count('viewBox="0 0 ') > 0
+    assert "svg{max-width:100%;height:auto}" in page
+
+
 def test_a_survey_without_kafka_1736_takes_its_table_away(found, tmp_path):
     report.write(found, tmp_path)
     report.write(survey({**GRID, "brokers": (15,), "failures": (1,)}), tmp_path)
