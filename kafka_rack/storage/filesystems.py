@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from kafka_rack.extras import pip_install
 from kafka_rack.storage.settings import StorageSettings
 
 SCHEMES = ("abfs", "abfss", "gs", "hdfs", "s3", "s3a")
-INSTALL = "what is not on this machine is read by pyarrow: pip install 'kafka-rack[spark]'"
 ANONYMOUS = "AnonymousAWSCredentialsProvider"
 KEYS = ("SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider")
 ASSUMED_ROLE = "AssumedRoleCredentialProvider"
@@ -32,7 +32,7 @@ def filesystem(scheme: str, authority: str, settings: StorageSettings) -> Any:
     try:
         import pyarrow.fs as arrow
     except ImportError as error:
-        raise OSError(f"{INSTALL} ({error})") from None
+        raise OSError(f"what is not on this machine is read by pyarrow: {pip_install('spark')} ({error})") from None
     try:
         if scheme in {"s3", "s3a"}:
             return arrow.S3FileSystem(**s3_arguments(authority, settings))
