@@ -45,10 +45,8 @@ class Unanimous(Generic[Key, Value]):
     """A value by key, as long as it is the same each time.
 
     >>> found = Unanimous()
-    >>> found.add("a", 1)
-    ... found.add("a", 1)
-    ... found.add("b", 1)
-    ... found.add("b", 2)
+    >>> for key, value in (("a", 1), ("a", 1), ("b", 1), ("b", 2)):
+    ...     found.add(key, value)
     >>> found.agreed()
     {'a': 1}
     """

@@ -182,7 +182,7 @@ class RemotePath:
         """For reading (``rb``), or anew for writing (``wb``): the file is there once it is closed."""
         if mode == "wb":
             self._make_parent()
-            return cast("BinaryIO", self._fs.open_output_stream(self._inside))
+            return cast("BinaryIO", self._fs.open_output_stream(self._inside, compression=None))  # else by the name
         assert mode == "rb", mode
         return cast("BinaryIO", ReadAhead(self._open_input()))
 
