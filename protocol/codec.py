@@ -12,6 +12,7 @@ from .compiler import (
     compile_encoder,
     compile_turns_decoder,
     compile_turns_encoder,
+    compile_view_decoder,
 )
 from .errors import DecodeError, EncodeError, UnsupportedVersionError
 
@@ -30,6 +31,7 @@ class Codec:
         "_encoder",
         "_turns_decoder",
         "_turns_encoder",
+        "_view_decoder",
         "decode",
         "encode",
         "message",
@@ -45,6 +47,7 @@ class Codec:
         self._encoder: Encoder | None = None
         self._turns_decoder: TurnsDecoder | None = None
         self._turns_encoder: TurnsEncoder | None = None
+        self._view_decoder: Decoder | None = None
         self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
         self.encode: Encoder = self._first_encode
 
@@ -62,6 +65,12 @@ class Codec:
         if self._brief_decoder is None:
             self._brief_decoder = compile_decoder(self.message, self.version, self._refuse_decode)
         return self._brief_decoder
+
+    def view_decoder(self) -> Decoder:
+        """As ``brief_decoder``, but bytes fields are views of ``data``, which may be a bytearray: nothing is copied."""
+        if self._view_decoder is None:
+            self._view_decoder = compile_view_decoder(self.message, self.version, self._refuse_decode)
+        return self._view_decoder
 
     def encoder(self) -> Encoder:
         """The same behind ``encode``."""

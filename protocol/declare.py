@@ -24,7 +24,7 @@ from typing import Any, TypeVar, dataclass_transform
 import msgspec
 
 from .versions import VersionRange
-from .wire import Array, FieldType, Record
+from .wire import Array, FieldType, RecordStruct
 
 T = TypeVar("T")
 TAGS = "unknown_tagged_fields"  # the field that every record has for tagged fields it does not know
@@ -101,7 +101,7 @@ class Declaration:
 
     def __init__(self, record: type, fields: tuple[Field, ...], message: "Message | None") -> None:
         self.record, self.fields, self.message = record, fields, message
-        self.layouts: dict[int, Record] = {}
+        self.layouts: dict[int, RecordStruct] = {}
 
 
 class Message:

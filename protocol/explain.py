@@ -23,7 +23,7 @@ from .wire import (
     CountedArray,
     Malformed,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
@@ -96,7 +96,7 @@ class Walk:
         match construct:
             case Absent():
                 return
-            case Record():
+            case RecordStruct():
                 self.record(construct, path)
             case CountedArray():
                 count = self.length(construct.length, path, "item")
@@ -113,7 +113,7 @@ class Walk:
             case _:
                 self.step(construct, path, str)
 
-    def record(self, construct: Record, path: str) -> None:
+    def record(self, construct: RecordStruct, path: str) -> None:
         """Read each field, then the tagged ones."""
         for sub in construct.subcons:
             if isinstance(sub.subcon, TaggedFields):

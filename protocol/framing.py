@@ -8,12 +8,14 @@
 """
 
 import struct
+from collections.abc import Sequence
 
 from .errors import FrameError
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024  # socket.request.max.bytes, Kafka's default
 LARGE_FRAME_BYTES = 1 << 16  # from here on the pieces of a frame are joined once, when the last has come
 SMALL_PIECE_BYTES = 1 << 12
+LARGE_PIECE_BYTES = 1 << 16  # what is not copied once more to be sent with what stands before and behind it
 TLS_HANDSHAKE = 0x1603  # a record's type and the first byte of its version
 _LENGTH = struct.Struct(">i")
 
@@ -121,6 +123,53 @@ class FrameReader:
     def _drop_taken(self) -> None:
         del self._buffer[: self._start]
         self._start = 0
+
+
+class Pieces:
+    """Bytes of a field that lie in several pieces, as batches in a log do.
+
+    An encoder in turns gives them on as they are, others refuse them. ``len`` counts bytes, and ``bytes`` joins them.
+
+    >>> len(Pieces([b"ab", b"c"])), bytes(Pieces([b"ab", b"c"]))
+    (3, b'abc')
+    """
+
+    __slots__ = ("pieces", "_size")
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        self.pieces = pieces
+        self._size = sum(map(len, pieces))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+def few_pieces(pieces: list[bytes]) -> list[bytes]:
+    """The same bytes in few pieces: small ones are joined, large ones stay as they are.
+
+    >>> [len(piece) for piece in few_pieces([b"a", b"bc", bytes(LARGE_PIECE_BYTES), b"d"])]
+    [3, 65536, 1]
+    """
+    if len(pieces) < 2:
+        return pieces
+    if sum(map(len, pieces)) < LARGE_PIECE_BYTES:
+        return [b"".join(pieces)]
+    given: list[bytes] = []
+    small: list[bytes] = []
+    for piece in pieces:
+        if len(piece) < LARGE_PIECE_BYTES:
+            small.append(piece)
+            continue
+        if small:
+            given.append(b"".join(small))
+            small = []
+        given.append(piece)
+    if small:
+        given.append(b"".join(small))
+    return given
 
 
 def frame(*pieces: bytes) -> bytes:

@@ -15,7 +15,18 @@ from .errors import EncodeError
 from .layouts import layout
 from .registry import named_class
 from .uuids import uuid_from_text, uuid_to_text
-from .wire import Absent, Blob, Boolean, CountedArray, Fixed, NullableRecord, Record, TaggedFields, Text, UuidConstruct
+from .wire import (
+    Absent,
+    Blob,
+    Boolean,
+    CountedArray,
+    Fixed,
+    NullableRecord,
+    RecordStruct,
+    TaggedFields,
+    Text,
+    UuidConstruct,
+)
 
 
 def to_json(message: Any, version: int) -> dict[str, Any]:
@@ -28,7 +39,7 @@ def to_json(message: Any, version: int) -> dict[str, Any]:
     return written
 
 
-def write_record(construct: Record, value: Any) -> dict[str, Any]:
+def write_record(construct: RecordStruct, value: Any) -> dict[str, Any]:
     """A typed record as a dict, fields in the order of the declaration."""
     written = {}
     for one, sub, known in json_fields(construct):
@@ -39,7 +50,7 @@ def write_record(construct: Record, value: Any) -> dict[str, Any]:
     return written
 
 
-def json_fields(construct: Record) -> list[tuple[Any, Construct, int | None]]:
+def json_fields(construct: RecordStruct) -> list[tuple[Any, Construct, int | None]]:
     """Each field that the version has: its declaration, its construct, its tag or None."""
     plain: dict[str, Construct] = {}
     for sub in construct.subcons:
@@ -59,7 +70,7 @@ def write_value(construct: Construct, value: Any) -> Any:
             return [write_value(construct.subcon, item) for item in value]
         case NullableRecord():
             return write_record(construct.subcon, value)
-        case Record():
+        case RecordStruct():
             return write_record(construct, value)
         case UuidConstruct():
             return uuid_to_text(value)
@@ -93,7 +104,7 @@ class JsonPlace:
         return EncodeError(reason, self.message, self.version, self.path)
 
 
-def read_record(construct: Record, value: Any, place: JsonPlace) -> Any:
+def read_record(construct: RecordStruct, value: Any, place: JsonPlace) -> Any:
     """A dict as a typed record."""
     if not isinstance(value, dict):
         raise place.wrong(f"expected an object, got {value!r}")
@@ -114,7 +125,7 @@ def read_value(construct: Construct, value: Any, place: JsonPlace) -> Any:
             return None
         case NullableRecord():
             return None if value is None else read_record(construct.subcon, value, place)
-        case Record():
+        case RecordStruct():
             return read_record(construct, value, place)
         case CountedArray() if isinstance(value, list):
             return [read_value(construct.subcon, item, place.inside(f"[{i}]")) for i, item in enumerate(value)]

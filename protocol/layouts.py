@@ -21,13 +21,13 @@ from .wire import (
     Int32Field,
     Length,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     UVarint,
 )
 
 
-def layout(message: Any, version: int) -> Record:
+def layout(message: Any, version: int) -> RecordStruct:
     """The construct of a message at one version: a plain ``construct.Struct``, nested as the message is.
 
     Its containers hold every declared field; those the version lacks read as their defaults and take no bytes.
@@ -46,7 +46,7 @@ def layout(message: Any, version: int) -> Record:
     return made
 
 
-def record_layout(declaration: Declaration, version: int, flexible_versions: VersionRange) -> Record:
+def record_layout(declaration: Declaration, version: int, flexible_versions: VersionRange) -> RecordStruct:
     """The construct of one record, tagged fields last where the version is flexible."""
     flexible = version in flexible_versions
     plain: list[Renamed] = []
@@ -62,7 +62,7 @@ def record_layout(declaration: Declaration, version: int, flexible_versions: Ver
             defaults[one.name] = as_container(tagged[one.tag].subcon, one.fresh_default())
     if flexible:
         plain.append(TAGS / TaggedFields(dict(sorted(tagged.items())), defaults))
-    return Record(declaration.record, *plain)
+    return RecordStruct(declaration.record, *plain)
 
 
 def field_construct(one: Field, version: int, flexible_versions: VersionRange) -> Any:
@@ -91,7 +91,7 @@ def as_container(construct: Any, value: Any) -> Any:
         return as_container(construct.subcon, value)
     if isinstance(construct, CountedArray) and isinstance(value, (list, tuple)):
         return [as_container(construct.subcon, item) for item in value]
-    if not isinstance(construct, Record) or not isinstance(value, construct.record):
+    if not isinstance(construct, RecordStruct) or not isinstance(value, construct.record):
         return value  # the construct itself refuses what does not fit
     container = Container()
     for sub in construct.subcons:
@@ -115,7 +115,7 @@ def as_typed(construct: Any, value: Any) -> Any:
         return as_typed(construct.subcon, value)
     if isinstance(construct, CountedArray):
         return [as_typed(construct.subcon, item) for item in value]
-    if not isinstance(construct, Record):
+    if not isinstance(construct, RecordStruct):
         return value
     values: dict[str, Any] = {}
     for sub in construct.subcons:

@@ -249,7 +249,7 @@ class CountedArray(Subconstruct):  # type: ignore[misc]
         return obj
 
 
-class Record(Struct):  # type: ignore[misc]
+class RecordStruct(Struct):  # type: ignore[misc]
     """A construct ``Struct`` that knows which typed class, ``record``, its containers stand for."""
 
     def __init__(self, record: type, *subcons: Construct) -> None:
@@ -260,7 +260,7 @@ class Record(Struct):  # type: ignore[misc]
 class NullableRecord(Subconstruct):  # type: ignore[misc]
     """A struct that may be null, behind a ``marker``: int8 -1 or 1, or as a tagged field's value varint 0 or 1."""
 
-    def __init__(self, marker: Fixed | UnsignedVarint, record: Record) -> None:
+    def __init__(self, marker: Fixed | UnsignedVarint, record: RecordStruct) -> None:
         super().__init__(record)
         self.marker = marker
         self.compact = isinstance(marker, UnsignedVarint)

@@ -24,6 +24,13 @@ def compile_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
     return source.run(f"{message.name}_v{version}_decode")
 
 
+def compile_view_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
+    """As ``compile_decoder``, with bytes fields that are views of the input; that may be a bytearray."""
+    source = decoder_source(layout(message, version), with_views=True)
+    source.namespace["explain"] = explain
+    return source.run(f"{message.name}_v{version}_decode_with_views")
+
+
 def compile_encoder(message: Any, version: int, explain: Encoder) -> Encoder:
     """``message -> bytes``; gives what ``explain`` does on a message that the version cannot hold."""
     source = encoder_source(layout(message, version))

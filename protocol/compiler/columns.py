@@ -57,7 +57,7 @@ from ..wire import (
     Fixed,
     Length,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
@@ -65,7 +65,7 @@ from ..wire import (
 from . import column_reading
 from .column_reading import MAX_ITEMS, MAX_TEXT_BYTES, MIN_LIVE, VIEWS, Columns, Numbers, Views
 from .sizes import width
-from .source import Source
+from .source import GeneratedSource
 
 ColumnsReader = Callable[[Views, Numbers, Numbers], Columns]
 MAX_COMPACT_TEXT = 126
@@ -82,7 +82,7 @@ def compile_columns(message: Any, version: int, wanted: Collection[str] = ()) ->
     return columns_source(layout(message, version), wanted).run(f"{message.name}_v{version}_columns")
 
 
-def columns_source(construct: Record, wanted: Collection[str] = ()) -> Source:
+def columns_source(construct: RecordStruct, wanted: Collection[str] = ()) -> GeneratedSource:
     """The source of a column reader."""
     return ColumnsWriter(frozenset(wanted)).whole(construct)
 
@@ -92,7 +92,7 @@ class ColumnsWriter:
 
     def __init__(self, wanted: frozenset[str]) -> None:
         self.wanted = wanted
-        self.source = Source("columns")
+        self.source = GeneratedSource("columns")
         self.source.namespace |= column_reading.NAMES
         self.depth = 0
         self.offset = 0
@@ -101,7 +101,7 @@ class ColumnsWriter:
         self.levels: dict[str, tuple[str, int, list[str]]] = {}
         """An array with wanted fields -> its list of rows, its depth, the fields in the rows' order."""
 
-    def whole(self, construct: Record) -> Source:
+    def whole(self, construct: RecordStruct) -> GeneratedSource:
         """The function for the outermost record."""
         source = self.source
         with source.block("def columns(views, p, end):"):
@@ -180,7 +180,7 @@ class ColumnsWriter:
                 self.array(construct, name)
             case NullableRecord():
                 self.nullable_record(construct)
-            case Record():
+            case RecordStruct():
                 self.record(construct, name)
             case _:
                 raise NotImplementedError(construct)
@@ -263,7 +263,7 @@ class ColumnsWriter:
         self.source.add(f"mark({self.rows()}, at_{code}[{self.at()}] {there})")
         self.offset += 1
 
-    def record(self, construct: Record, name: str) -> None:
+    def record(self, construct: RecordStruct, name: str) -> None:
         """Every field, then the tagged ones."""
         joint = f"{name}." if name else ""
         for sub in construct.subcons:

@@ -47,14 +47,14 @@ from ..wire import (
     CountedArray,
     Fixed,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
 )
 from . import reading
 from .sizes import least_size, width
-from .source import Source
+from .source import GeneratedSource
 from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
 
 TURN_RECORDS = 4096  # records that a decoder in turns reads before it yields
@@ -62,20 +62,22 @@ INTERN_FROM = 1 << 20  # bytes of a message from which on the same number is kep
 PAUSE_FROM = 4096  # bytes of a message from which on the garbage collector waits until it is read
 
 
-def decoder_source(construct: Record) -> Source:
+def decoder_source(construct: RecordStruct, *, with_views: bool = False) -> GeneratedSource:
     """The source of a decoder for ``construct``.
 
     A large message whose records hold arrays of numbers goes to a second decoder. That one gives the same broker id
     as the same object wherever it stands: the ids of brokers are small in number and sometimes large in value, and
     could else take more memory than all the rest.
+
+    ``with_views``: bytes fields are views of the input, and not copies.
     """
-    writer = DecoderWriter(pausing=has_nested_arrays(construct))
-    if has_numbers(construct):
+    writer = DecoderWriter(pausing=has_nested_arrays(construct), with_views=with_views)
+    if has_numbers(construct) and not with_views:
         writer.large = writer.source.refer("large", large_decoder(writer.source, construct))
     return writer.whole(construct)
 
 
-def large_decoder(source: Source, construct: Record) -> Callable[[bytes, int], Any]:
+def large_decoder(source: GeneratedSource, construct: RecordStruct) -> Callable[[bytes, int], Any]:
     """The decoder for large messages, made when the first one comes."""
     made: list[Callable[..., Any]] = []
 
@@ -91,9 +93,9 @@ def large_decoder(source: Source, construct: Record) -> Callable[[bytes, int], A
 
 def has_numbers(construct: Construct) -> bool:
     """Whether there are arrays of numbers in arrays of records."""
-    if isinstance(construct, Record):
+    if isinstance(construct, RecordStruct):
         return any(has_numbers(sub.subcon) for sub in construct.subcons)
-    if not isinstance(construct, CountedArray) or not isinstance(construct.subcon, Record):
+    if not isinstance(construct, CountedArray) or not isinstance(construct.subcon, RecordStruct):
         return False
     parts = [sub.subcon for sub in construct.subcon.subcons]
     return any(isinstance(one, CountedArray) and isinstance(one.subcon, Fixed) for one in parts) or any(
@@ -105,7 +107,7 @@ def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bo
     """Whether there are arrays in arrays, so that one message can hold very many lists."""
     if isinstance(construct, CountedArray):
         return within_array or has_nested_arrays(construct.subcon, within_array=True)
-    if isinstance(construct, Record):
+    if isinstance(construct, RecordStruct):
         parts = [sub.subcon for sub in construct.subcons]
     elif isinstance(construct, TaggedFields):
         parts = [field.subcon for field in construct.known.values()]
@@ -116,7 +118,7 @@ def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bo
     return any(has_nested_arrays(part, within_array=within_array) for part in parts)
 
 
-def turns_decoder_source(construct: Record) -> Source:
+def turns_decoder_source(construct: RecordStruct) -> GeneratedSource:
     """The source of a generator that reads the same in turns, for large messages: see ``DecoderWriter``."""
     return DecoderWriter(interning=has_numbers(construct), in_turns=True).whole(construct)
 
@@ -128,27 +130,32 @@ class DecoderWriter:
     ``blob_lengths`` those that tell how long its bytes fields are. The position is the variable ``base`` plus
     ``offset``; before a loop or a branch it is settled into ``p``.
 
+    ``with_views`` has bytes fields be slices of ``view``, of all the input; in tagged fields they are copies as ever.
     ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
     ``turn`` counts down, and returns what a decoder returns.
     """
 
-    def __init__(self, *, interning: bool = False, pausing: bool = False, in_turns: bool = False) -> None:
-        self.interning, self.pausing, self.in_turns = interning, pausing, in_turns
+    def __init__(
+        self, *, interning: bool = False, pausing: bool = False, in_turns: bool = False, with_views: bool = False
+    ) -> None:
+        self.interning, self.pausing, self.in_turns, self.with_views = interning, pausing, in_turns, with_views
         self.large = ""
-        self.source = Source("decode")
+        self.source = GeneratedSource("decode")
         self.source.namespace |= reading.NAMES
         self.run: list[tuple[str, str]] = []
         self.lengths: list[str] = []
         self.blob_lengths: list[str] = []
         self.base, self.offset = "p", 0
 
-    def whole(self, construct: Record) -> Source:
+    def whole(self, construct: RecordStruct) -> GeneratedSource:
         """The function for the outermost record."""
         source = self.source
         with source.block("def decode(b, p=0):"):
             source.add("start = p", "size = len(b)")
             if self.large:
                 source.add(f"if size > {INTERN_FROM}:", f"    return {self.large}(b, p)")
+            if self.with_views:
+                source.add("view = memoryview(b)")
             if self.in_turns:
                 source.add(f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # a generator also without arrays
             if self.interning:
@@ -227,7 +234,7 @@ class DecoderWriter:
                 return self.array(construct)
             case NullableRecord():
                 return self.nullable_record(construct)
-            case Record():
+            case RecordStruct():
                 return self.record(construct)
         raise NotImplementedError(construct)
 
@@ -256,7 +263,8 @@ class DecoderWriter:
         count = self.fixed("B" if construct.length.compact else construct.length.subcon.code, "n")
         self.blob_lengths.append(count)
         self.settle()
-        self.source.add(*reading.blob_lines(construct.length, found, count, "p"), "    raise Refused")
+        data = "view" if self.with_views else "b"
+        self.source.add(*reading.blob_lines(construct.length, found, count, "p", data), "    raise Refused")
         return found
 
     def array(self, construct: CountedArray) -> str:
@@ -300,15 +308,16 @@ class DecoderWriter:
         source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
         if isinstance(item, UuidConstruct):
             position, end = source.fresh("q"), source.fresh("e")
+            one = f"b[{position} : {position} + 16]"
             source.add(
                 f"{end} = p + {count} * 16",
-                f"{found} = [b[{position} : {position} + 16] for {position} in range(p, {end}, 16)]",
+                f"{found} = [{f'bytes({one})' if self.with_views else one} for {position} in range(p, {end}, 16)]",
                 f"p = {end}",
             )
             return
         append = source.fresh("append")
         source.add(f"{found} = []", f"{append} = {found}.append")
-        if isinstance(item, Record) and repeats(item):
+        if isinstance(item, RecordStruct) and repeats(item) and not (self.with_views and has_blobs(item)):
             self.specialized_items(item, found, append, count)
             return
         with source.block(f"for _ in range({count}):"):
@@ -339,7 +348,7 @@ class DecoderWriter:
         self.settle()
         return made
 
-    def specialized_items(self, item: Record, found: str, append: str, count: str) -> None:
+    def specialized_items(self, item: RecordStruct, found: str, append: str, count: str) -> None:
         """Read records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
         source = self.source
         left, last, shape = source.fresh("left"), source.fresh("last"), source.fresh("shape")
@@ -384,7 +393,7 @@ class DecoderWriter:
             source.add(f"{found} = {made}")
         return found
 
-    def record(self, construct: Record) -> str:
+    def record(self, construct: RecordStruct) -> str:
         """Every field, then the tagged ones; gives an expression that makes the typed record, the run flushed."""
         source = self.source
         values: dict[str, str] = {}

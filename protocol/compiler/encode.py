@@ -29,25 +29,25 @@ from ..wire import (
     Fixed,
     Length,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
 )
 from . import writing
-from .source import Source
+from .source import GeneratedSource
 from .specialized_decode import MIN_RECORDS
 from .specialized_encode import packs_whole, specialized_writer
 
 TURN_RECORDS = 4096  # records that an encoder in turns writes before it yields
 
 
-def encoder_source(construct: Record, *, in_turns: bool = False) -> Source:
+def encoder_source(construct: RecordStruct, *, in_turns: bool = False) -> GeneratedSource:
     """The source of an encoder for ``construct``.
 
     ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
-    ``turn`` counts down, and returns what an encoder returns, in pieces. What it has written is joined before it
-    yields: to do so at the end would take long, as would giving back so many pieces.
+    ``turn`` counts down, and returns what an encoder returns, in pieces: large values of bytes as they are, of which
+    ``Pieces`` are several, and all between joined. That is done before it yields: to do so at the end would take long.
     """
     writer = EncoderWriter(in_turns=in_turns)
     source = writer.source
@@ -58,7 +58,7 @@ def encoder_source(construct: Record, *, in_turns: bool = False) -> Source:
         with source.block("try:"):
             writer.record(construct, "m")
             writer.flush()
-            source.add("return [*written, b''.join(out)]" if in_turns else "return b''.join(out)")
+            source.add("return [*written, *few_pieces(out)]" if in_turns else "return b''.join(out)")
         source.add("except Exception:", "    return explain(m)")
     return source
 
@@ -88,7 +88,7 @@ class EncoderWriter:
 
     def __init__(self, *, in_turns: bool = False) -> None:
         self.in_turns = in_turns
-        self.source = Source("encode")
+        self.source = GeneratedSource("encode")
         self.source.namespace |= writing.NAMES
         self.run: list[Packed] = []
         self.lengths: list[str] = []
@@ -160,7 +160,7 @@ class EncoderWriter:
                 self.array(construct, value)
             case NullableRecord():
                 self.nullable_record(construct, value)
-            case Record():
+            case RecordStruct():
                 name = self.source.fresh("r")
                 self.source.add(f"{name} = {value}")
                 self.record(construct, name)
@@ -191,7 +191,10 @@ class EncoderWriter:
             if isinstance(construct, Text) and length.compact:
                 source.add(f"if {count} > {writing.MAX_STRING_BYTES}:", "    raise Refused")
             self.length(length, count)
-            source.add(f"w({data})")
+            if self.in_turns and isinstance(construct, Blob):
+                source.add(f"if type({data}) is Pieces:", f"    out.extend({data}.pieces)", "else:", f"    w({data})")
+            else:
+                source.add(f"w({data})")
 
     def array(self, construct: CountedArray, value: str) -> None:
         """Items behind their count."""
@@ -210,7 +213,7 @@ class EncoderWriter:
             return
         self.length(length, count)
         outer, self.lengths = self.lengths, []
-        if isinstance(item, Record) and packs_whole(item):
+        if isinstance(item, RecordStruct) and packs_whole(item):
             self.specialized_items(item, items, count)
         else:
             one = source.fresh("i")
@@ -222,20 +225,18 @@ class EncoderWriter:
     def end_of_records(self, number: str) -> None:
         """Yield where enough records were written."""
         if self.in_turns:
-            self.source.add(
-                f"turn -= {number}", "if turn <= 0:", "    written.append(b''.join(out))", "    out.clear()"
-            )
+            self.source.add(f"turn -= {number}", "if turn <= 0:", "    written += few_pieces(out)", "    out.clear()")
             self.source.add("    yield", f"    turn = {TURN_RECORDS}")
 
     def item(self, item: Construct, one: str) -> None:
         """Write one item of an array."""
-        if isinstance(item, Record) and one.isidentifier():
+        if isinstance(item, RecordStruct) and one.isidentifier():
             self.record(item, one)
         else:
             self.value(item, one)
         self.flush()
 
-    def specialized_items(self, item: Record, items: str, count: str) -> None:
+    def specialized_items(self, item: RecordStruct, items: str, count: str) -> None:
         """Write records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
         source = self.source
         index, one, last, shape = (source.fresh(stem) for stem in ("index", "r", "last", "shape"))
@@ -271,7 +272,7 @@ class EncoderWriter:
             self.item(construct.subcon, name)
             self.lengths = outer
 
-    def record(self, construct: Record, name: str) -> None:
+    def record(self, construct: RecordStruct, name: str) -> None:
         """Every field, then the tagged ones."""
         for sub in construct.subcons:
             if isinstance(sub.subcon, TaggedFields):

@@ -39,14 +39,14 @@ def varint_rest(count: str, position: str = "p") -> list[str]:
     ]
 
 
-def blob_lines(length: Length, found: str, count: str, position: str) -> list[str]:
-    """Source lines that read bytes, of length ``count`` as it stands on the wire, into ``found``.
+def blob_lines(length: Length, found: str, count: str, position: str, data: str = "b") -> list[str]:
+    """Source lines that read bytes, of length ``count`` as it stands on the wire, into ``found``: a slice of ``data``.
 
     The last of them is an ``else:`` for lengths that are not allowed.
     """
     null, end = (0, f"{position} + {count} - 1") if length.compact else (-1, f"{position} + {count}")
     lines = varint_rest(count, position) if length.compact else []
-    lines += [f"if {count} > {null}:", f"    e = {end}", f"    {found} = b[{position}:e]", f"    {position} = e"]
+    lines += [f"if {count} > {null}:", f"    e = {end}", f"    {found} = {data}[{position}:e]", f"    {position} = e"]
     if length.nullable:
         lines += [f"elif {count} == {null}:", f"    {found} = None"]
     return [*lines, "else:"]

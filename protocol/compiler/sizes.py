@@ -5,12 +5,12 @@ from typing import Any
 
 from construct import Construct
 
-from ..wire import Absent, CountedArray, Fixed, NullableRecord, Record, UuidConstruct
+from ..wire import Absent, CountedArray, Fixed, NullableRecord, RecordStruct, UuidConstruct
 
 
 def least_size(construct: Construct) -> int:
     """The fewest bytes that any value of ``construct`` takes."""
-    if isinstance(construct, Record):
+    if isinstance(construct, RecordStruct):
         return sum(least_size(sub.subcon) for sub in construct.subcons)
     if isinstance(construct, Absent):
         return 0

@@ -7,14 +7,14 @@ from typing import Any
 
 from construct import Construct
 
-from ..wire import NullableRecord, Record
+from ..wire import NullableRecord, RecordStruct
 
 
 class Refused(Exception):
     """What compiled code raises by itself; the reference codec then finds the words."""
 
 
-class Source:
+class GeneratedSource:
     """Python under construction; ``namespace`` holds what it refers to, ``entry`` names the function it is for."""
 
     def __init__(self, entry: str) -> None:
@@ -82,13 +82,13 @@ class Source:
     def tagged_default(self, construct: Construct, default: Any) -> str:
         """An expression for the default of a tagged field, which a layout holds as a container."""
         record = construct.subcon if isinstance(construct, NullableRecord) else construct
-        return self.literal(record.record() if isinstance(record, Record) and default is not None else default)
+        return self.literal(record.record() if isinstance(record, RecordStruct) and default is not None else default)
 
     def constant(self, construct: Construct, default: Any) -> str:
         """The same to compare with: one object for all times, so not to be given away."""
         if isinstance(construct, NullableRecord):
             construct = construct.subcon
-        if isinstance(construct, Record) and default is not None:
+        if isinstance(construct, RecordStruct) and default is not None:
             default = construct.record()
         if default is None or type(default) in (bool, int, str):
             return repr(default)

@@ -60,7 +60,7 @@ from ..wire import (
     Fixed,
     Length,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
@@ -68,7 +68,7 @@ from ..wire import (
 )
 from . import reading
 from .sizes import width
-from .source import Source
+from .source import GeneratedSource
 
 Loop = Callable[[bytes, int, int, list[Any]], tuple[int, int]]
 Shape = tuple[int, ...]
@@ -88,31 +88,31 @@ class NotSpecializable(Exception):
     """A shape for which there is no loop."""
 
 
-def repeats(construct: Record) -> bool:
+def repeats(construct: RecordStruct) -> bool:
     """Whether a record of this construct can be of one shape with its neighbour."""
     return all(
-        not isinstance(part, CountedArray) or not isinstance(part.subcon, Record) or part.length.nullable
+        not isinstance(part, CountedArray) or not isinstance(part.subcon, RecordStruct) or part.length.nullable
         for part in variable_parts(construct)
     )
 
 
-def variable_parts(construct: Record) -> Iterator[Construct]:
+def variable_parts(construct: RecordStruct) -> Iterator[Construct]:
     """The parts of a record whose lengths make its shape, in order."""
     for sub in construct.subcons:
         part = sub.subcon
-        if isinstance(part, Record):
+        if isinstance(part, RecordStruct):
             yield from variable_parts(part)
         elif isinstance(part, (Text, CountedArray, NullableRecord)):
             yield part
 
 
-def has_blobs(construct: Record) -> bool:
+def has_blobs(construct: RecordStruct) -> bool:
     """Whether there are bytes in a record itself, or in one that stands in it."""
     parts = [sub.subcon for sub in construct.subcons]
-    return any(isinstance(part, Blob) or (isinstance(part, Record) and has_blobs(part)) for part in parts)
+    return any(isinstance(part, Blob) or (isinstance(part, RecordStruct) and has_blobs(part)) for part in parts)
 
 
-def specialized_reader(construct: Record, *, interning: bool) -> Reader:
+def specialized_reader(construct: RecordStruct, *, interning: bool) -> Reader:
     """``(shape, blobs, b, p, count, found) -> (count, p)``: reads records of a shape as long as they come.
 
     A shape of None stands for the one that served last. ``blobs`` are the lengths of the bytes fields where two
@@ -131,7 +131,7 @@ def specialized_reader(construct: Record, *, interning: bool) -> Reader:
         if count < MIN_RECORDS_TO_COMPILE or len(b) < MIN_BYTES or len(loops) > MAX_LOOPS:
             return None
         try:
-            loops[known] = LoopWriter(interning, blobs).loop(construct, shape)
+            loops[known] = DecodeLoopWriter(interning, blobs).loop(construct, shape)
         except NotSpecializable:
             loops[known] = None
         return loops[known]
@@ -155,7 +155,7 @@ def specialized_reader(construct: Record, *, interning: bool) -> Reader:
     return read
 
 
-def fixed_reader(construct: Record, interning: bool) -> Reader:
+def fixed_reader(construct: RecordStruct, interning: bool) -> Reader:
     """The same for records that differ in the lengths of bytes fields at the most, so that one loop serves for all."""
     made: list[Loop] = []
 
@@ -163,13 +163,13 @@ def fixed_reader(construct: Record, interning: bool) -> Reader:
         if not made:
             if len(b) < MIN_BYTES_FIXED:
                 return count, p
-            made.append(LoopWriter(interning, None).loop(construct, ()))
+            made.append(DecodeLoopWriter(interning, None).loop(construct, ()))
         return made[0](b, p, count, found)
 
     return read
 
 
-class LoopWriter:
+class DecodeLoopWriter:
     """Emits the loop for one shape, and lengths of bytes fields where those are given.
 
     ``codes`` and ``names`` are what is unpacked next, ``constant`` the bytes expected there. Where some length is open,
@@ -179,7 +179,7 @@ class LoopWriter:
     def __init__(self, interning: bool, blobs: Shape | None) -> None:
         self.interning = interning
         self.blobs = None if blobs is None else iter(blobs)
-        self.source = Source("loop")
+        self.source = GeneratedSource("loop")
         self.source.namespace |= reading.NAMES
         self.codes: list[str] = []
         self.names: list[str] = []
@@ -190,7 +190,7 @@ class LoopWriter:
         self.first_width = 0
         self.values = 0
 
-    def loop(self, construct: Record, shape: Shape) -> Loop:
+    def loop(self, construct: RecordStruct, shape: Shape) -> Loop:
         """The loop, compiled."""
         self.open = self.blobs is None and has_blobs(construct)
         self.columns: list[tuple[int, bytes]] = []
@@ -314,7 +314,7 @@ class LoopWriter:
                 return self.array(construct)
             case NullableRecord():
                 return self.nullable_record(construct)
-            case Record():
+            case RecordStruct():
                 return self.record(construct)
         raise NotImplementedError(construct)
 
@@ -370,7 +370,7 @@ class LoopWriter:
         self.expect(bytes([0]) if construct.compact else b"\xff")
         return "None"
 
-    def record(self, construct: Record) -> str:
+    def record(self, construct: RecordStruct) -> str:
         """A record, tagged fields absent."""
         values: dict[str, str] = {}
         for sub in construct.subcons:

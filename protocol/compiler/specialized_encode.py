@@ -36,13 +36,13 @@ from ..wire import (
     CountedArray,
     Fixed,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
     unsigned_varint,
 )
-from .source import Source
+from .source import GeneratedSource
 from .specialized_decode import MAX_LOOPS, MAX_VALUES, MIN_RECORDS_TO_COMPILE, NotSpecializable, Shape
 
 Loop = Callable[[Sequence[Any], int, int, Callable[[bytes], None]], int]
@@ -50,17 +50,19 @@ Loop = Callable[[Sequence[Any], int, int, Callable[[bytes], None]], int]
 RECORDS_JOINED = 4096  # records joined at a time: one string takes less memory than many
 
 
-def packs_whole(construct: Record) -> bool:
+def packs_whole(construct: RecordStruct) -> bool:
     """Whether records of this construct can be written by one ``pack`` each: all but those with long bytes in them."""
     return not any(
         isinstance(sub.subcon, Blob)
-        or (isinstance(sub.subcon, Record) and not packs_whole(sub.subcon))
-        or (isinstance(sub.subcon, CountedArray) and isinstance(sub.subcon.subcon, Record))
+        or (isinstance(sub.subcon, RecordStruct) and not packs_whole(sub.subcon))
+        or (isinstance(sub.subcon, CountedArray) and isinstance(sub.subcon.subcon, RecordStruct))
         for sub in construct.subcons
     )
 
 
-def specialized_writer(construct: Record) -> Callable[[Shape, Sequence[Any], int, int, Callable[[bytes], None]], int]:
+def specialized_writer(
+    construct: RecordStruct,
+) -> Callable[[Shape, Sequence[Any], int, int, Callable[[bytes], None]], int]:
     """``(shape, records, index, count, write) -> index``: writes records of a shape as long as they come."""
     loops: dict[Shape, Loop | None] = {}
 
@@ -70,7 +72,7 @@ def specialized_writer(construct: Record) -> Callable[[Shape, Sequence[Any], int
             if count - index < MIN_RECORDS_TO_COMPILE or len(loops) > MAX_LOOPS or shape in loops:
                 return index
             try:
-                loop = loops[shape] = LoopWriter().loop(construct, shape)
+                loop = loops[shape] = EncodeLoopWriter().loop(construct, shape)
             except NotSpecializable:
                 loops[shape] = None
                 return index
@@ -79,17 +81,17 @@ def specialized_writer(construct: Record) -> Callable[[Shape, Sequence[Any], int
     return write
 
 
-class LoopWriter:
+class EncodeLoopWriter:
     """Emits the loop for one shape; ``codes`` and ``values`` are what each record packs."""
 
     def __init__(self) -> None:
-        self.source = Source("loop")
+        self.source = GeneratedSource("loop")
         self.body: list[str] = []
         self.codes: list[str] = []
         self.values: list[str] = []
         self.constant = b""
 
-    def loop(self, construct: Record, shape: Shape) -> Loop:
+    def loop(self, construct: RecordStruct, shape: Shape) -> Loop:
         """The loop, compiled."""
         source, self.shape = self.source, iter(shape)
         self.record(construct, "r")
@@ -139,7 +141,7 @@ class LoopWriter:
             case NullableRecord():
                 self.leave_unless(f"{value} is None")
                 self.constant += bytes([0]) if construct.compact else b"\xff"
-            case Record():
+            case RecordStruct():
                 self.record(construct, self.named(value))
             case _:
                 raise NotSpecializable
@@ -184,7 +186,7 @@ class LoopWriter:
             for item in items:
                 self.value(construct.subcon, item)
 
-    def record(self, construct: Record, name: str) -> None:
+    def record(self, construct: RecordStruct, name: str) -> None:
         """Every field; tagged ones must be absent."""
         for sub in construct.subcons:
             if not isinstance(sub.subcon, TaggedFields):

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from ..framing import Pieces, few_pieces
 from ..wire import MAX_STRING_BYTES, unsigned_varint
 from .source import Refused
 
@@ -80,6 +81,8 @@ class Packers(dict[Any, Callable[..., bytes]]):
 # short_length[n] is the compact form of the length n, 0-126; -1, null, is the last entry and so found as well.
 SHORT_LENGTH = (*(bytes([length + 1]) for length in range(127)), b"\0")
 NAMES = {
+    "Pieces": Pieces,
+    "few_pieces": few_pieces,
     "varint": varint,
     "long_run": long_run,
     "sequence": sequence,

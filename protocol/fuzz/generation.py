@@ -32,7 +32,7 @@ from ..wire import (
     CountedArray,
     Fixed,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
@@ -85,7 +85,7 @@ class Maker:
         self.marks.append(0)
         return len(self._paths) - 1
 
-    def _record(self, construct: Record, path: str) -> Make:
+    def _record(self, construct: RecordStruct, path: str) -> Make:
         kind: Any = construct.record
         declared = {one.name: one for one in declaration_of(kind).fields}
         parts: list[tuple[str, Make]] = []
@@ -111,11 +111,11 @@ class Maker:
                 return self._array(construct, path, default)
             case NullableRecord():
                 return self._nullable_record(construct, path, default)
-            case Record():
+            case RecordStruct():
                 return self._struct(construct, path, default)
         return leaf(construct, self.marks, self._place(path), default, self.tame)
 
-    def _struct(self, construct: Record, path: str, default: Any) -> Make:
+    def _struct(self, construct: RecordStruct, path: str, default: Any) -> Make:
         marks, at = self.marks, self._place(path)
         inner = self._record(construct, path)
 
@@ -145,7 +145,7 @@ class Maker:
         marks, at = self.marks, self._place(path)
         nullable = construct.length.nullable
         inside = construct.subcon
-        if isinstance(inside, Record):
+        if isinstance(inside, RecordStruct):
             item = self._record(inside, f"{path}[]")
         else:
             item = leaf(inside, self.marks, self._place(f"{path}[]"), None, self.tame)
@@ -222,7 +222,7 @@ def tame_value(construct: Construct, value: Any, default: Any) -> bool:
             return all(tame_value(construct.subcon, item, None) for item in value)
         case NullableRecord():
             return tame_value(construct.subcon, value, default)
-        case Record():
+        case RecordStruct():
             declared = {one.name: one for one in declaration_of(construct.record).fields}
             parts = [(sub.name, sub.subcon) for sub in construct.subcons if sub.name in declared]
             for sub in construct.subcons:
@@ -243,7 +243,7 @@ def has_arrays(construct: Construct) -> bool:
     match construct:
         case CountedArray():
             return True
-        case Record():
+        case RecordStruct():
             return any(has_arrays(sub.subcon) for sub in construct.subcons)
         case TaggedFields():
             return any(has_arrays(field.subcon) for field in construct.known.values())

@@ -27,7 +27,7 @@ from ..wire import (
     CountedArray,
     Fixed,
     NullableRecord,
-    Record,
+    RecordStruct,
     TaggedFields,
     Text,
     UuidConstruct,
@@ -120,7 +120,7 @@ def mixed(drawn: tuple[Any, ...]) -> SearchStrategy[Any]:
     return st.builds(kind, **picks)
 
 
-def record_values(construct: Record, draws: Draws) -> SearchStrategy[Any]:
+def record_values(construct: RecordStruct, draws: Draws) -> SearchStrategy[Any]:
     """Typed records that ``construct`` writes."""
     values: dict[str, SearchStrategy[Any]] = {}
     for sub in construct.subcons:
@@ -167,5 +167,5 @@ STRATEGIES: dict[Any, Callable[[Any, Draws], SearchStrategy[Any]]] = {
     Blob: lambda construct, draws: nullable(construct, draws.blobs),
     CountedArray: arrays,
     NullableRecord: lambda construct, draws: st.none() | record_values(construct.subcon, draws),
-    Record: record_values,
+    RecordStruct: record_values,
 }

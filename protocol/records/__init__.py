@@ -9,7 +9,13 @@ Every fault of the input is a RecordError.
 from protocol.records.appending import Appended, assign_offsets, validate
 from protocol.records.batches import BatchHeader, TimestampType, iter_batches
 from protocol.records.building import build_batch, build_control_batch, build_transaction_marker
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget, compress, decompress
+from protocol.records.compression import (
+    DEFAULT_LIMIT_BYTES,
+    CompressionCodec,
+    DecompressionBudget,
+    compress,
+    decompress,
+)
 from protocol.records.down_conversion import down_convert
 from protocol.records.errors import (
     CorruptRecordError,
@@ -26,7 +32,7 @@ __all__ = [
     "DEFAULT_LIMIT_BYTES",
     "Appended",
     "BatchHeader",
-    "Codec",
+    "CompressionCodec",
     "ControlType",
     "CorruptRecordError",
     "DecompressionBudget",

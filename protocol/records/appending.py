@@ -28,7 +28,7 @@ from protocol.records.batches import (
     iter_batches,
 )
 from protocol.records.checksum import crc32, crc32c
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget
+from protocol.records.compression import DEFAULT_LIMIT_BYTES, CompressionCodec, DecompressionBudget
 from protocol.records.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionError
 from protocol.records.message_sets import (
     InnerMessage,
@@ -103,7 +103,7 @@ def validate(
         if header.magic != headers[0].magic:
             raise InvalidRecordError(f"magic {header.magic} after magic {headers[0].magic}", header.position)
         check_crc(data, header)
-        if header.codec == Codec.ZSTD and (header.magic < 2 or not allow_zstd):
+        if header.codec == CompressionCodec.ZSTD and (header.magic < 2 or not allow_zstd):
             raise UnsupportedCompressionError("zstd takes magic 2 and Produce v7", header.position)
         if header.magic < 2:
             if header.is_compressed and read_key_and_value(data, header)[1] is None:

@@ -15,7 +15,7 @@ from enum import IntEnum
 import msgspec
 
 from protocol.records.checksum import crc32, crc32c_of_part
-from protocol.records.compression import Codec, codec_of
+from protocol.records.compression import CompressionCodec, codec_of
 from protocol.records.errors import CorruptRecordError
 
 Buffer = bytes | bytearray | memoryview
@@ -90,7 +90,7 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
         return self.length + LOG_OVERHEAD
 
     @property
-    def codec(self) -> Codec:
+    def codec(self) -> CompressionCodec:
         """Raises: UnsupportedCompressionError: a number that no codec has."""
         return codec_of(self.attributes, self.position)
 

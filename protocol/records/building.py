@@ -19,7 +19,7 @@ from protocol.records.batches import (
     TRANSACTIONAL_FLAG,
 )
 from protocol.records.checksum import crc32c
-from protocol.records.compression import Codec, codec_of, compress
+from protocol.records.compression import CompressionCodec, codec_of, compress
 from protocol.records.errors import InvalidRecordError
 from protocol.records.message_sets import build_compressed_message, build_messages
 from protocol.records.record import NEXT_OFFSET, ControlType, Record, control_key, end_transaction_marker
@@ -31,7 +31,7 @@ def build_batch(
     records: Iterable[Record],
     *,
     magic: int = 2,
-    codec: Codec = Codec.NONE,
+    codec: CompressionCodec = CompressionCodec.NONE,
     base_offset: int = 0,
     last_offset: int | None = None,
     log_append_time_ms: int | None = None,
@@ -83,7 +83,7 @@ def build_batch(
     if any(record.headers for record in numbered):
         raise InvalidRecordError(f"headers take magic 2, not {magic}")
     append_time = log_append_time_ms if magic else None
-    if codec == Codec.NONE:
+    if codec == CompressionCodec.NONE:
         return build_messages(numbered, magic, log_append_time_ms=append_time)
     if not numbered:
         raise InvalidRecordError("a compressed message holds at least one record")

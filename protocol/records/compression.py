@@ -49,7 +49,7 @@ class DecompressionBudget:
         self.left, self.at_once = left, at_once
 
 
-class Codec(IntEnum):
+class CompressionCodec(IntEnum):
     """How the records of a batch are compressed; the number is that of the lowest three bits of its attributes."""
 
     NONE = 0
@@ -59,20 +59,20 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-def compress(codec: Codec, data: bytes, *, magic: int = 2, xerial: bool = True) -> bytes:
+def compress(codec: CompressionCodec, data: bytes, *, magic: int = 2, xerial: bool = True) -> bytes:
     """``data`` compressed as a batch of this ``magic`` holds it.
 
     Args:
         xerial: snappy only: False writes one raw block, as librdkafka does.
     """
-    if codec == Codec.NONE:
+    if codec == CompressionCodec.NONE:
         return data
-    if codec == Codec.GZIP:
+    if codec == CompressionCodec.GZIP:
         compressor = zlib.compressobj(wbits=31)
         return compressor.compress(data) + compressor.flush()
-    if codec == Codec.SNAPPY:
+    if codec == CompressionCodec.SNAPPY:
         return _write_xerial(data) if xerial else _snappy_block(data)
-    if codec == Codec.LZ4:
+    if codec == CompressionCodec.LZ4:
         import lz4.frame
 
         # Independent blocks of 64 KiB: Kafka's Java reader knows no others.
@@ -86,7 +86,7 @@ def compress(codec: Codec, data: bytes, *, magic: int = 2, xerial: bool = True) 
 
 
 def decompress(
-    codec: Codec,
+    codec: CompressionCodec,
     data: bytes,
     *,
     magic: int = 2,
@@ -103,7 +103,7 @@ def decompress(
     Raises: CorruptRecordError: broken or cut off; DecompressionLimitError: more than ``limit`` comes out;
         MoreThanAtOnceError: a budget allows it, but not at once, and is as it was.
 
-    >>> decompress(Codec.GZIP, compress(Codec.GZIP, b"again and again"))
+    >>> decompress(CompressionCodec.GZIP, compress(CompressionCodec.GZIP, b"again and again"))
     b'again and again'
     """
     if isinstance(limit, DecompressionBudget):
@@ -121,13 +121,13 @@ def decompress(
         budget.left = limit - len(result)
         return result
     try:
-        if codec == Codec.NONE:
+        if codec == CompressionCodec.NONE:
             return data if len(data) <= limit else _over(limit)
-        if codec == Codec.GZIP:
+        if codec == CompressionCodec.GZIP:
             return _read_gzip(data, limit)
-        if codec == Codec.SNAPPY:
+        if codec == CompressionCodec.SNAPPY:
             return _read_xerial(data, limit) if data.startswith(_XERIAL_MAGIC) else _read_snappy_block(data, limit)
-        if codec == Codec.LZ4:
+        if codec == CompressionCodec.LZ4:
             return _read_lz4(_with_header_checksum(data, of_magic_too=False) if magic == 0 else data, limit)
         return _read_zstd(data, limit)
     except _Broken as broken:
@@ -139,11 +139,13 @@ def decompress(
     raise failure  # out here, where it does not hold all that had come out
 
 
-def codec_of(attributes: int, offset: int = 0) -> Codec:
+def codec_of(attributes: int, offset: int = 0) -> CompressionCodec:
     """The codec that a batch's attributes name. Raises: UnsupportedCompressionError."""
     number = attributes & 7
-    if number > Codec.ZSTD:
-        raise UnsupportedCompressionError(f"compression codec {number}, but codecs end at {int(Codec.ZSTD)}", offset)
+    if number > CompressionCodec.ZSTD:
+        raise UnsupportedCompressionError(
+            f"compression codec {number}, but codecs end at {int(CompressionCodec.ZSTD)}", offset
+        )
     return _CODECS[number]
 
 
@@ -151,7 +153,7 @@ MAX_RATIOS = (1, 1032, 22, 255, 1 << 15)
 """How many bytes may come out of one, by codec: about 258 in two bits, 64 in three bytes, a byte for each 255 of a
 run, a block of 128 KiB in four.
 """
-_CODECS = tuple(Codec)
+_CODECS = tuple(CompressionCodec)
 _ZSTD_AT_REST: list[Any] = []  # decompressors: making one takes longer than reading a small batch
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from protocol.records.batches import Buffer, iter_batches
 from protocol.records.building import build_batch
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget
+from protocol.records.compression import DEFAULT_LIMIT_BYTES, CompressionCodec, DecompressionBudget
 from protocol.records.errors import DecompressionLimitError, InvalidRecordError, UnsupportedCompressionError
 from protocol.records.reading import iter_batch_records
 from protocol.records.record import Record
@@ -39,7 +39,7 @@ def down_convert(
         if header.is_control:
             continue
         codec = header.codec
-        if codec == Codec.ZSTD:
+        if codec == CompressionCodec.ZSTD:
             raise UnsupportedCompressionError(f"zstd, which consumers of magic {magic} do not have", header.position)
         if header.magic <= magic:
             parts.append(data[header.position : header.position + header.size])
@@ -48,7 +48,7 @@ def down_convert(
             wanted = [
                 Record(record.offset, record.timestamp, record.key, record.value)
                 for record in iter_batch_records(data, header, limit=limit)
-                if codec != Codec.NONE or record.offset >= first_offset
+                if codec != CompressionCodec.NONE or record.offset >= first_offset
             ]
         except DecompressionLimitError:
             if parts:

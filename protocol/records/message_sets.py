@@ -23,7 +23,13 @@ from protocol.records.batches import (
     NO_TIMESTAMP,
     BatchHeader,
 )
-from protocol.records.compression import DEFAULT_LIMIT_BYTES, Codec, DecompressionBudget, compress, decompress
+from protocol.records.compression import (
+    DEFAULT_LIMIT_BYTES,
+    CompressionCodec,
+    DecompressionBudget,
+    compress,
+    decompress,
+)
 from protocol.records.errors import CorruptRecordError, UnsupportedCompressionError
 from protocol.records.record import Record
 
@@ -97,13 +103,13 @@ def build_messages(
 def build_compressed_message(
     records: list[Record],
     magic: int,
-    codec: Codec,
+    codec: CompressionCodec,
     *,
     log_append_time_ms: int | None = None,
     base_offset: int | None = None,
 ) -> bytes:
     """One message that holds ``records``, at least one of them, whose offsets are absolute."""
-    if codec == Codec.ZSTD:
+    if codec == CompressionCodec.ZSTD:
         raise UnsupportedCompressionError(f"zstd in a message of magic {magic}, but it takes magic 2")
     first_offset = records[0].offset if base_offset is None else base_offset
     inner = build_messages(
@@ -181,7 +187,7 @@ def _inner_messages(
     if value is None:
         raise CorruptRecordError("a compressed message without a value", where)
     codec = outer.codec
-    if codec == Codec.ZSTD:
+    if codec == CompressionCodec.ZSTD:
         raise UnsupportedCompressionError(f"zstd in a message of magic {outer.magic}, but it takes magic 2", where)
     body = decompress(codec, value, magic=outer.magic, limit=budget, offset=where)
     try:

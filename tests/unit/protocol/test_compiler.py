@@ -15,7 +15,8 @@ from protocol.compiler import decode as decoding
 from protocol.compiler import encode as encoding
 from protocol.compiler.decode import INTERN_FROM, decoder_source
 from protocol.compiler.encode import encoder_source
-from protocol.compiler.specialized_decode import LoopWriter, NotSpecializable
+from protocol.compiler.specialized_decode import DecodeLoopWriter, NotSpecializable
+from protocol.framing import LARGE_PIECE_BYTES, Pieces
 from protocol.fuzz.generation import maker
 from protocol.layouts import layout
 
@@ -132,11 +133,11 @@ def test_members_of_one_shape_that_are_cut_off_are_refused(lost):
 
 def test_records_of_one_shape_and_one_length_of_bytes_are_made_by_one_comprehension():
     member = layout(JoinGroupResponse, 9).members.subcon.subcon
-    writer = LoopWriter(False, blobs=(11,))
+    writer = DecodeLoopWriter(False, blobs=(11,))
     writer.loop(member, shape=(8, 0))
     assert "found += [" in writer.source.text()
     with pytest.raises(NotSpecializable):
-        LoopWriter(False, blobs=(5000,)).loop(member, shape=(8, 0))
+        DecodeLoopWriter(False, blobs=(5000,)).loop(member, shape=(8, 0))
 
 
 def test_lists_of_records_alike_are_not_shared():
@@ -210,6 +211,15 @@ def driven(turns):
         count += 1
 
 
+def pieces_of(turns):
+    """What an encoder in turns gives, as it gives it."""
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            return end.value
+
+
 @pytest.mark.parametrize("records", [1, 7, 100])
 def test_turns_give_what_is_given_at_once_in_every_message_and_version(monkeypatch, records):
     monkeypatch.setattr(decoding, "TURN_RECORDS", records)
@@ -233,6 +243,23 @@ def test_a_codec_in_turns_yields_between_records_of_one_shape_and_of_many(versio
         assert (data, turns >= 3) == (protocol.encode(message, version), True)
         (read, end), turns = driven(codec(MetadataResponse, version).turns_decoder()(data))
         assert (read, end, turns >= 3) == (message, len(data), True)
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+@pytest.mark.parametrize("partitions", [1, 200])
+def test_records_in_pieces_are_written_as_they_lie(version, partitions):
+    large, small = bytes(LARGE_PIECE_BYTES), b"abc"
+
+    def message(batches):
+        shares = [FetchResponse.Topic.Partition(partition_index=one, records=batches) for one in range(partitions)]
+        return FetchResponse(responses=[FetchResponse.Topic(partitions=shares)])
+
+    given = pieces_of(codec(FetchResponse, version).turns_encoder()(message(Pieces([small, large, small]))))
+    assert b"".join(given) == codec(FetchResponse, version).encode(message(small + large + small))
+    assert sum(piece is large for piece in given) == partitions
+    assert len(given) == 2 * partitions + 1
+    with pytest.raises(protocol.EncodeError, match="records"):
+        codec(FetchResponse, version).encode(message(Pieces([small])))
 
 
 def test_a_codec_in_turns_refuses_what_is_refused_at_once():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     InvalidRecordError,
     Record,
@@ -21,7 +21,7 @@ from protocol.records.message_sets import build_messages, write_message
 
 RECORDS = [Record(timestamp=10, key=b"k", value=b"v"), Record(timestamp=30), Record(timestamp=20)]
 BATCH = build_batch(RECORDS)
-CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
+CODECS = [CompressionCodec.NONE, CompressionCodec.GZIP, CompressionCodec.SNAPPY, CompressionCodec.LZ4]
 
 
 def patched(batch, place, data):
@@ -32,7 +32,7 @@ def patched(batch, place, data):
     return bytes(changed)
 
 
-def wrapped(inner, magic=1, offset=0, codec=Codec.GZIP, timestamp=-1):
+def wrapped(inner, magic=1, offset=0, codec=CompressionCodec.GZIP, timestamp=-1):
     parts = []
     write_message(parts, magic, offset, codec, timestamp, None, compress(codec, inner, magic=magic))
     return b"".join(parts)
@@ -60,8 +60,8 @@ def test_what_a_producer_sends_is_let_through(magic, codec):
         (BATCH, {"max_magic": 1}, InvalidRecordError, "magic 2, but this request takes 0 to 1"),
         (build_batch(RECORDS, magic=1), {"min_magic": 2}, InvalidRecordError, "takes 2 to 2"),
         (build_batch(RECORDS, magic=1) + BATCH, {}, InvalidRecordError, "magic 2 after magic 1"),
-        (build_batch(RECORDS, codec=Codec.ZSTD), {"allow_zstd": False}, UnsupportedCompressionError, "zstd"),
-        (wrapped(b"", codec=Codec.ZSTD), {}, UnsupportedCompressionError, "zstd"),
+        (build_batch(RECORDS, codec=CompressionCodec.ZSTD), {"allow_zstd": False}, UnsupportedCompressionError, "zstd"),
+        (wrapped(b"", codec=CompressionCodec.ZSTD), {}, UnsupportedCompressionError, "zstd"),
         (patched(BATCH, 21, b"\x00\x06"), {}, UnsupportedCompressionError, "codec 6"),
         (
             build_transaction_marker(commit=True, producer_id=1, producer_epoch=0, coordinator_epoch=0),
@@ -91,7 +91,7 @@ def test_what_breaks_a_rule_is_refused(records, options, error, reason):
 
 def test_a_compressed_message_without_a_value_is_refused():
     parts = []
-    write_message(parts, 1, 0, Codec.GZIP, -1, None, None)
+    write_message(parts, 1, 0, CompressionCodec.GZIP, -1, None, None)
     with pytest.raises(CorruptRecordError, match="without a value"):
         validate(b"".join(parts))
 
@@ -151,7 +151,7 @@ def test_the_time_index_points_at_the_latest_message():
 
 
 def test_a_compressed_message_of_magic_1_keeps_its_bytes_when_its_offsets_count_from_0():
-    data = build_batch(RECORDS, magic=1, codec=Codec.GZIP)
+    data = build_batch(RECORDS, magic=1, codec=CompressionCodec.GZIP)
     stored = assign_offsets(data, 100, 0)
     assert stored.records[8:] == data[8:]
     assert [record.offset for record in iter_records(stored.records)] == [100, 101, 102]
@@ -172,10 +172,10 @@ def test_a_compressed_message_gets_the_highest_time_inside_it():
 
 
 def test_a_magic_0_set_is_compressed_anew_with_absolute_offsets_and_kafkas_lz4():
-    stored = assign_offsets(build_batch(RECORDS, magic=0, codec=Codec.LZ4), 100, 0)
+    stored = assign_offsets(build_batch(RECORDS, magic=0, codec=CompressionCodec.LZ4), 100, 0)
     assert [record.offset for record in iter_records(stored.records)] == [100, 101, 102]
-    right = compress(Codec.LZ4, b"", magic=1)[6]
-    assert stored.records[18 + 8 + 6] == compress(Codec.LZ4, b"", magic=0)[6] != right
+    right = compress(CompressionCodec.LZ4, b"", magic=1)[6]
+    assert stored.records[18 + 8 + 6] == compress(CompressionCodec.LZ4, b"", magic=0)[6] != right
 
 
 @pytest.mark.parametrize("magic", [0, 1])

@@ -4,7 +4,7 @@ import pytest
 
 from protocol.records import (
     BatchHeader,
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     Record,
     TimestampType,
@@ -17,7 +17,7 @@ from protocol.records.batches import sequence_after
 
 BATCH = build_batch(
     [Record(timestamp=1_000, key=b"k", value=b"v"), Record(timestamp=900, value=b"w")],
-    codec=Codec.GZIP,
+    codec=CompressionCodec.GZIP,
     base_offset=40,
     leader_epoch=3,
     producer_id=7,
@@ -26,7 +26,9 @@ BATCH = build_batch(
     transactional=True,
 )
 MESSAGES = build_batch([Record(timestamp=5, key=b"k", value=b"v"), Record(timestamp=6)], magic=1, base_offset=8)
-COMPRESSED_MESSAGE = build_batch([Record(timestamp=5), Record(timestamp=6)], magic=1, codec=Codec.LZ4, base_offset=8)
+COMPRESSED_MESSAGE = build_batch(
+    [Record(timestamp=5), Record(timestamp=6)], magic=1, codec=CompressionCodec.LZ4, base_offset=8
+)
 
 
 def test_a_header_says_all_that_its_61_bytes_hold():
@@ -49,7 +51,7 @@ def test_a_header_says_all_that_its_61_bytes_hold():
         partial=False,
     )
     assert (header.size, header.last_offset, header.last_sequence) == (len(BATCH), 41, 0)
-    assert (header.codec, header.timestamp_type) == (Codec.GZIP, TimestampType.CREATE_TIME)
+    assert (header.codec, header.timestamp_type) == (CompressionCodec.GZIP, TimestampType.CREATE_TIME)
     assert (header.is_compressed, header.is_transactional, header.is_control) == (True, True, False)
     assert header.delete_horizon_ms is None
 
@@ -69,13 +71,13 @@ def test_each_batch_has_a_header_and_knows_its_place():
 def test_messages_of_a_set_have_a_header_each():
     first, second = iter_batches(MESSAGES)
     assert (first.base_offset, first.last_offset, first.max_timestamp, first.record_count) == (8, 8, 5, 1)
-    assert (second.base_offset, second.position, second.codec) == (9, first.size, Codec.NONE)
+    assert (second.base_offset, second.position, second.codec) == (9, first.size, CompressionCodec.NONE)
 
 
 def test_a_compressed_message_has_one_header_with_its_last_offset_and_no_count():
     (header,) = iter_batches(COMPRESSED_MESSAGE)
     assert (header.base_offset, header.max_timestamp, header.record_count) == (9, 6, -1)
-    assert (header.codec, header.size) == (Codec.LZ4, len(COMPRESSED_MESSAGE))
+    assert (header.codec, header.size) == (CompressionCodec.LZ4, len(COMPRESSED_MESSAGE))
 
 
 @pytest.mark.parametrize(("magic", "kind"), [(0, -1), (1, 1), (2, 1)])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     InvalidRecordError,
     Record,
     UnsupportedCompressionError,
@@ -15,7 +15,7 @@ from protocol.records.building import put_varint
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("codec", [CompressionCodec.NONE, CompressionCodec.GZIP])
 def test_records_that_leave_their_offset_open_are_numbered_on(magic, codec):
     records = [Record(), Record(7), Record(), Record()]
     data = build_batch(records, magic=magic, codec=codec, base_offset=5)
@@ -70,7 +70,7 @@ def test_an_unknown_codec_is_refused():
 def test_no_records_take_a_last_offset_or_a_plain_message_set():
     assert build_batch([], magic=1) == b""
     with pytest.raises(InvalidRecordError, match="at least one record"):
-        build_batch([], magic=1, codec=Codec.GZIP)
+        build_batch([], magic=1, codec=CompressionCodec.GZIP)
     with pytest.raises(InvalidRecordError, match="needs a last offset"):
         build_batch([])
 

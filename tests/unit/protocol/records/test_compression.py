@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     DecompressionBudget,
     DecompressionLimitError,
@@ -23,10 +23,10 @@ from protocol.records.compression import codec_of
 
 TEXT = b"the same words again and again, " * 5_000
 XERIAL_HEADER = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
-COMPRESSED = [codec for codec in Codec if codec != Codec.NONE]
+COMPRESSED = [codec for codec in CompressionCodec if codec != CompressionCodec.NONE]
 
 
-@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("codec", CompressionCodec)
 @pytest.mark.parametrize("size", [0, 1, 100, 32 * 1024, 64 * 1024 + 1, len(TEXT)])
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_what_goes_in_comes_out(codec, size, magic):
@@ -37,7 +37,7 @@ def test_what_goes_in_comes_out(codec, size, magic):
 def test_data_cut_off_anywhere_is_refused(codec):
     whole = compress(codec, TEXT[:500])
     for end in range(len(whole)):
-        if codec == Codec.SNAPPY and end == len(XERIAL_HEADER):
+        if codec == CompressionCodec.SNAPPY and end == len(XERIAL_HEADER):
             continue  # a framed stream without blocks
         with pytest.raises(CorruptRecordError):
             decompress(codec, whole[:end])
@@ -46,10 +46,10 @@ def test_data_cut_off_anywhere_is_refused(codec):
 @pytest.mark.parametrize("codec", COMPRESSED)
 def test_nothing_comes_out_of_no_data(codec):
     with pytest.raises(CorruptRecordError):
-        decompress(codec, b"" if codec != Codec.SNAPPY else b"\x80")
+        decompress(codec, b"" if codec != CompressionCodec.SNAPPY else b"\x80")
 
 
-@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("codec", CompressionCodec)
 def test_the_limit_is_the_last_size_that_passes(codec):
     data = compress(codec, TEXT)
     assert decompress(codec, data, limit=len(TEXT)) == TEXT
@@ -71,22 +71,22 @@ def test_a_bomb_costs_little_more_than_the_limit(codec):
 
 def test_gzip_members_follow_each_other_and_what_is_no_gzip_is_left():
     data = gzip.compress(b"one, ") + gzip.compress(b"two") + b"\x00tail"
-    assert decompress(Codec.GZIP, data) == b"one, two"
+    assert decompress(CompressionCodec.GZIP, data) == b"one, two"
 
 
 def test_the_limit_holds_for_all_gzip_members_together():
     with pytest.raises(DecompressionLimitError):
-        decompress(Codec.GZIP, gzip.compress(b"12345") * 2, limit=9)
+        decompress(CompressionCodec.GZIP, gzip.compress(b"12345") * 2, limit=9)
 
 
 def test_snappy_is_read_without_framing_as_librdkafka_writes_it():
-    raw = compress(Codec.SNAPPY, TEXT, xerial=False)
+    raw = compress(CompressionCodec.SNAPPY, TEXT, xerial=False)
     assert not raw.startswith(XERIAL_HEADER)
-    assert decompress(Codec.SNAPPY, raw) == TEXT
+    assert decompress(CompressionCodec.SNAPPY, raw) == TEXT
 
 
 def test_snappy_is_written_in_blocks_of_32_kib_behind_their_lengths():
-    framed = compress(Codec.SNAPPY, TEXT[: 32 * 1024 + 5])
+    framed = compress(CompressionCodec.SNAPPY, TEXT[: 32 * 1024 + 5])
     assert framed.startswith(XERIAL_HEADER)
     first = int.from_bytes(framed[16:20], "big")
     second = int.from_bytes(framed[20 + first : 24 + first], "big")
@@ -94,16 +94,16 @@ def test_snappy_is_written_in_blocks_of_32_kib_behind_their_lengths():
 
 
 def test_one_snappy_stream_may_follow_another():
-    data = compress(Codec.SNAPPY, b"one, ") + compress(Codec.SNAPPY, b"two")
-    assert decompress(Codec.SNAPPY, data) == b"one, two"
+    data = compress(CompressionCodec.SNAPPY, b"one, ") + compress(CompressionCodec.SNAPPY, b"two")
+    assert decompress(CompressionCodec.SNAPPY, data) == b"one, two"
 
 
 def test_a_snappy_length_that_cannot_be_true_allocates_nothing():
     claims_60_mb = b"\x80\x8e\xce\x1c" + bytes(100)
-    decompress(Codec.SNAPPY, compress(Codec.SNAPPY, b"load the library"))
+    decompress(CompressionCodec.SNAPPY, compress(CompressionCodec.SNAPPY, b"load the library"))
     tracemalloc.start()
     with pytest.raises(CorruptRecordError, match="cannot hold"):
-        decompress(Codec.SNAPPY, claims_60_mb)
+        decompress(CompressionCodec.SNAPPY, claims_60_mb)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 * 1024
@@ -111,12 +111,12 @@ def test_a_snappy_length_that_cannot_be_true_allocates_nothing():
 
 def test_a_snappy_block_longer_than_what_is_left_is_refused():
     with pytest.raises(CorruptRecordError, match="but 3 remain"):
-        decompress(Codec.SNAPPY, XERIAL_HEADER + b"\x7f\xff\xff\xffabc")
+        decompress(CompressionCodec.SNAPPY, XERIAL_HEADER + b"\x7f\xff\xff\xffabc")
 
 
 def test_lz4_in_magic_0_has_the_header_checksum_of_kafka_0_8():
     """Kafka computed it over the frame's magic number as well."""
-    wrong, right = compress(Codec.LZ4, TEXT, magic=0), compress(Codec.LZ4, TEXT, magic=1)
+    wrong, right = compress(CompressionCodec.LZ4, TEXT, magic=0), compress(CompressionCodec.LZ4, TEXT, magic=1)
     assert wrong[:6] == right[:6] == bytes.fromhex("04224d186040")
     assert wrong[6] != right[6]
     assert wrong[7:] == right[7:]
@@ -126,14 +126,14 @@ def test_lz4_in_magic_0_has_the_header_checksum_of_kafka_0_8():
 
 
 def test_lz4_of_either_header_checksum_is_read_in_magic_0():
-    for frame in (compress(Codec.LZ4, TEXT, magic=0), compress(Codec.LZ4, TEXT, magic=1)):
-        assert decompress(Codec.LZ4, frame, magic=0) == TEXT
+    for frame in (compress(CompressionCodec.LZ4, TEXT, magic=0), compress(CompressionCodec.LZ4, TEXT, magic=1)):
+        assert decompress(CompressionCodec.LZ4, frame, magic=0) == TEXT
 
 
 @pytest.mark.parametrize("magic", [1, 2])
 def test_the_wrong_lz4_header_checksum_is_refused_from_magic_1_on(magic):
     with pytest.raises(CorruptRecordError, match="lz4"):
-        decompress(Codec.LZ4, compress(Codec.LZ4, TEXT, magic=0), magic=magic)
+        decompress(CompressionCodec.LZ4, compress(CompressionCodec.LZ4, TEXT, magic=0), magic=magic)
 
 
 @pytest.mark.parametrize(
@@ -145,22 +145,22 @@ def test_the_wrong_lz4_header_checksum_is_refused_from_magic_1_on(magic):
 )
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_lz4_frames_of_other_makers_are_read(options, magic):
-    assert decompress(Codec.LZ4, lz4.frame.compress(TEXT, **options), magic=magic) == TEXT
+    assert decompress(CompressionCodec.LZ4, lz4.frame.compress(TEXT, **options), magic=magic) == TEXT
 
 
 def test_what_follows_an_lz4_frame_is_left():
-    assert decompress(Codec.LZ4, compress(Codec.LZ4, TEXT) + b"tail") == TEXT
+    assert decompress(CompressionCodec.LZ4, compress(CompressionCodec.LZ4, TEXT) + b"tail") == TEXT
 
 
 def test_zstd_frames_follow_each_other_and_some_are_to_be_skipped():
     skipped = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
     unsized = zstandard.ZstdCompressor(write_content_size=False, write_checksum=True).compress(TEXT)
-    assert decompress(Codec.ZSTD, skipped + unsized + zstandard.compress(b"end")) == TEXT + b"end"
+    assert decompress(CompressionCodec.ZSTD, skipped + unsized + zstandard.compress(b"end")) == TEXT + b"end"
 
 
 def test_what_follows_a_zstd_frame_and_is_none_is_refused():
     with pytest.raises(CorruptRecordError, match="no frame at byte"):
-        decompress(Codec.ZSTD, compress(Codec.ZSTD, TEXT) + b"tail")
+        decompress(CompressionCodec.ZSTD, compress(CompressionCodec.ZSTD, TEXT) + b"tail")
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)

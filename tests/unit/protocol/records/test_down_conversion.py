@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     DecompressionBudget,
     DecompressionLimitError,
     InvalidRecordError,
@@ -22,7 +22,9 @@ MARKER = build_transaction_marker(commit=True, producer_id=1, producer_epoch=0, 
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@pytest.mark.parametrize(
+    "codec", [CompressionCodec.NONE, CompressionCodec.GZIP, CompressionCodec.SNAPPY, CompressionCodec.LZ4]
+)
 def test_offsets_keys_and_values_stay(magic, codec):
     converted = down_convert(build_batch(RECORDS, base_offset=10, codec=codec), magic)
     assert [(record.offset, record.timestamp, record.key, record.value) for record in iter_records(converted)] == [
@@ -39,7 +41,9 @@ def test_control_batches_are_left_out():
 
 
 def test_what_is_old_enough_is_kept_as_it_is():
-    old = build_batch([Record()], magic=0) + build_batch([Record(1)], magic=1, codec=Codec.GZIP, base_offset=1)
+    old = build_batch([Record()], magic=0) + build_batch(
+        [Record(1)], magic=1, codec=CompressionCodec.GZIP, base_offset=1
+    )
     assert down_convert(old, 1) == old
 
 
@@ -49,7 +53,7 @@ def test_a_batch_cut_off_at_the_end_is_left_out():
 
 def test_records_before_the_fetch_are_left_out_where_nothing_is_compressed():
     assert [record.offset for record in iter_records(down_convert(BATCH, 1, first_offset=11))] == [12]
-    compressed = build_batch(RECORDS, base_offset=10, codec=Codec.GZIP)
+    compressed = build_batch(RECORDS, base_offset=10, codec=CompressionCodec.GZIP)
     assert [record.offset for record in iter_records(down_convert(compressed, 1, first_offset=11))] == [10, 12]
 
 
@@ -65,7 +69,7 @@ def test_log_append_time_stays_the_brokers():
 
 def test_zstd_is_refused():
     with pytest.raises(UnsupportedCompressionError, match="zstd"):
-        down_convert(build_batch(RECORDS, base_offset=10, codec=Codec.ZSTD), 1)
+        down_convert(build_batch(RECORDS, base_offset=10, codec=CompressionCodec.ZSTD), 1)
 
 
 @pytest.mark.parametrize("magic", [-1, 2])
@@ -76,7 +80,8 @@ def test_only_magic_0_and_1_are_older(magic):
 
 def test_what_takes_more_than_a_budget_behind_the_first_batch_is_left_out():
     batches = [
-        build_batch([Record(offset, 100, value=bytes(1000))], base_offset=offset, codec=Codec.GZIP) for offset in (0, 1)
+        build_batch([Record(offset, 100, value=bytes(1000))], base_offset=offset, codec=CompressionCodec.GZIP)
+        for offset in (0, 1)
     ]
     converted = down_convert(b"".join(batches), 1, limit=DecompressionBudget(1500))
     assert [record.offset for record in iter_records(converted)] == [0]

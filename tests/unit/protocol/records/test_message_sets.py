@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     DecompressionLimitError,
     Record,
@@ -25,7 +25,7 @@ def entry(magic, offset, attributes, value, timestamp=-1, key=None):
     return b"".join(parts)
 
 
-def wrapped(inner, magic=1, offset=0, codec=Codec.GZIP, timestamp=-1, attributes=0):
+def wrapped(inner, magic=1, offset=0, codec=CompressionCodec.GZIP, timestamp=-1, attributes=0):
     return entry(magic, offset, codec | attributes, compress(codec, inner, magic=magic), timestamp)
 
 
@@ -34,7 +34,9 @@ def offsets(records, **options):
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@pytest.mark.parametrize(
+    "codec", [CompressionCodec.NONE, CompressionCodec.GZIP, CompressionCodec.SNAPPY, CompressionCodec.LZ4]
+)
 def test_messages_come_with_all_they_hold(magic, codec):
     data = build_batch(RECORDS, magic=magic, codec=codec)
     found = [(record.offset, record.timestamp, record.key, record.value) for record in iter_records(data)]
@@ -62,7 +64,7 @@ def test_an_outer_offset_below_the_last_inner_one_is_refused():
 
 
 def test_the_builder_writes_relative_offsets_and_the_last_one_outside():
-    data = build_batch([Record(50), Record(53)], magic=1, codec=Codec.GZIP, base_offset=50)
+    data = build_batch([Record(50), Record(53)], magic=1, codec=CompressionCodec.GZIP, base_offset=50)
     (header,) = iter_batches(data)
     assert header.base_offset == 53
     assert [message.offset for message in read_inner_messages(data, header)] == [0, 3]
@@ -87,7 +89,7 @@ def test_a_set_may_mix_compressed_and_plain_messages_and_magics():
 def test_messages_compressed_within_compressed_messages_are_read():
     deep = wrapped(build_messages([Record(0, 1, None, b"a"), Record(1, 2, None, b"b")], 1), offset=1)
     shallow = entry(1, 2, 0, b"c", 3)
-    data = wrapped(deep + shallow, offset=12, codec=Codec.SNAPPY)
+    data = wrapped(deep + shallow, offset=12, codec=CompressionCodec.SNAPPY)
     assert [(record.offset, record.value) for record in iter_records(data)] == [(10, b"a"), (11, b"b"), (12, b"c")]
 
 
@@ -111,13 +113,13 @@ def test_the_limit_counts_all_depths_of_a_message_together():
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (entry(1, 0, Codec.GZIP, None), "without a value"),
+        (entry(1, 0, CompressionCodec.GZIP, None), "without a value"),
         (wrapped(b""), "none inside"),
         (wrapped(build_messages([Record(0)], 1)[:-1]), "cut off"),
         (wrapped(b"\x00" * 5), "cut off"),
         (wrapped(build_batch([Record()])), "magic 2 in a message set"),
         (wrapped(bytes(16) + b"\x05" + bytes(30)), "magic 5"),
-        (entry(1, 0, Codec.GZIP, b"no gzip"), "gzip"),
+        (entry(1, 0, CompressionCodec.GZIP, b"no gzip"), "gzip"),
     ],
 )
 def test_compressed_messages_that_hold_no_messages_are_refused(data, reason):
@@ -135,9 +137,9 @@ def test_inner_checksums_count_too_unless_they_are_not_wanted():
 
 def test_zstd_is_not_for_message_sets():
     with pytest.raises(UnsupportedCompressionError, match="magic 2"):
-        offsets(entry(1, 0, Codec.ZSTD, compress(Codec.ZSTD, build_messages([Record(0)], 1))))
+        offsets(entry(1, 0, CompressionCodec.ZSTD, compress(CompressionCodec.ZSTD, build_messages([Record(0)], 1))))
     with pytest.raises(UnsupportedCompressionError, match="magic 2"):
-        build_batch([Record()], magic=1, codec=Codec.ZSTD)
+        build_batch([Record()], magic=1, codec=CompressionCodec.ZSTD)
 
 
 @pytest.mark.parametrize(

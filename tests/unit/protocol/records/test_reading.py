@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     DecompressionLimitError,
     InvalidRecordError,
@@ -97,7 +97,7 @@ def test_a_flipped_bit_fails_the_checksum_unless_that_is_not_wanted():
 
 
 def test_the_limit_holds_for_each_batch():
-    one = build_batch([Record(value=bytes(1_000))], codec=Codec.GZIP)
+    one = build_batch([Record(value=bytes(1_000))], codec=CompressionCodec.GZIP)
     assert len(list(iter_records(one + one, limit=1_100))) == 2
     with pytest.raises(DecompressionLimitError):
         list(iter_records(one, limit=1_000))
