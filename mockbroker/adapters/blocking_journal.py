@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core.journal import Entry
+from mockbroker.core.journal import JournalEntry
 from mockbroker.core.journal.journal import Assertions
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class BlockingJournal(Assertions):
     def __len__(self) -> int:
         return self._cluster.run(lambda cluster: len(cluster.journal))
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[JournalEntry]:
         return iter(self._cluster.run(lambda cluster: list(cluster.journal)))
 
-    def since(self, mark: int) -> list[Entry]:
+    def since(self, mark: int) -> list[JournalEntry]:
         """The entries after a mark that ``mark()`` gave earlier, as far as they are still kept."""
         return self._cluster.run(lambda cluster: cluster.journal.since(mark))
 
@@ -52,7 +52,7 @@ class BlockingJournal(Assertions):
         """Look into each batch from now on, as ``Journal.watch_history`` does."""
         self._cluster.run(lambda cluster: cluster.journal.watch_history())
 
-    def find(self, *, limit: int | None = None, **filters: Any) -> list[Entry]:
+    def find(self, *, limit: int | None = None, **filters: Any) -> list[JournalEntry]:
         """The entries that match every filter, as ``Journal.find`` has them. Raises FilterError."""
         return self._cluster.run(lambda cluster: cluster.journal.find(limit=limit, **filters))
 

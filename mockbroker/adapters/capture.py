@@ -225,7 +225,7 @@ class Writer(threading.Thread):
         self.needs_file = False
         self.done_bytes = 0
         self._path, self._notes, self._form = path, notes, form
-        self._conversations: dict[int, Conversation] = {}
+        self._conversations: dict[int, UnansweredRequests] = {}
         self._file: FileIO | None = None
         self._whole_bytes = 0  # of whole lines in that file
         self._lines: list[bytes] = []
@@ -314,7 +314,7 @@ class Writer(threading.Thread):
     def _add_connection(self, note: Opened | Closed) -> None:
         tap = note.tap
         if isinstance(note, Opened):
-            self._conversations[tap.number] = Conversation(tap)
+            self._conversations[tap.number] = UnansweredRequests(tap)
             self._add(self._form.opened(tap))
         else:
             self._conversations.pop(tap.number, None)
@@ -397,7 +397,7 @@ class Writer(threading.Thread):
         self._retry_at = time.monotonic() + RETRY_S
 
 
-class Conversation:
+class UnansweredRequests:
     """A connection's requests that an answer may still come for."""
 
     __slots__ = ("tap", "_asked", "_asked_bytes")
@@ -437,7 +437,7 @@ class LineForm:
     def __init__(self) -> None:
         self._recording = Recording()
 
-    def file_start(self, told: Sequence[Fields], conversations: Sequence[Conversation]) -> list[bytes]:
+    def file_start(self, told: Sequence[Fields], conversations: Sequence[UnansweredRequests]) -> list[bytes]:
         """The head of a file, and the connections that are open with the requests that wait for their answers."""
         self._recording = Recording()
         gap = [one for one in told if one["ev"] == "gap"]

@@ -19,7 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.capture import Conversation, Tap
+    from mockbroker.adapters.capture import Tap, UnansweredRequests
 
 COMMENT = "kafka-rack "
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
@@ -52,7 +52,7 @@ UNKNOWN_CLIENT, UNKNOWN_SERVER = "192.0.2.1", ("192.0.2.2", 9092)
 
 
 @dataclass(slots=True)
-class Flow:
+class TcpFlow:
     """One connection's TCP. Addresses are packed; ``sequences`` are the client's next number and the server's."""
 
     client: bytes
@@ -68,9 +68,9 @@ class PacketForm:
     format = 1
 
     def __init__(self) -> None:
-        self._flows: dict[int, Flow] = {}  # by the connection's number
+        self._flows: dict[int, TcpFlow] = {}  # by the connection's number
 
-    def file_start(self, told: Sequence[dict[str, Any]], conversations: Sequence[Conversation]) -> list[bytes]:
+    def file_start(self, told: Sequence[dict[str, Any]], conversations: Sequence[UnansweredRequests]) -> list[bytes]:
         """The head of a file, and the connections that are open; ``told`` are the events that a file of lines has."""
         said = [option(COMMENT_OPTION, comment_of(one)) for one in told if len(comment_of(one)) <= MAX_OPTION_BYTES]
         options = b"".join(said) + option(APPLICATION_OPTION, b"kafka-rack") + bytes(4)
@@ -89,7 +89,7 @@ class PacketForm:
     def opened(self, tap: Tap, asked_bytes: int = 0) -> list[bytes]:
         """A handshake. ``asked_bytes`` follow that were in the file before."""
         client, server = addresses_of(tap)
-        flow = self._flows[tap.number] = Flow(*client, *server, [FIRST_CLIENT_SEQUENCE, FIRST_SERVER_SEQUENCE])
+        flow = self._flows[tap.number] = TcpFlow(*client, *server, [FIRST_CLIENT_SEQUENCE, FIRST_SERVER_SEQUENCE])
         said: dict[str, Any] = {"ev": "open", "conn": tap.number, "broker": tap.broker, "listener": tap.listener}
         if asked_bytes:
             said["asked_bytes"] = asked_bytes
@@ -137,7 +137,9 @@ class PacketForm:
         return []
 
 
-def packet(at_us: int, flow: Flow, from_client: bool, flags: int, data: bytes = b"", *, comment: bytes = b"") -> bytes:
+def packet(
+    at_us: int, flow: TcpFlow, from_client: bool, flags: int, data: bytes = b"", *, comment: bytes = b""
+) -> bytes:
     """A packet's block; the flow's sequence numbers go on behind it."""
     mine, other = (0, 1) if from_client else (1, 0)
     sequence = flow.sequences[mine]

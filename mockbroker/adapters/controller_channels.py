@@ -34,7 +34,7 @@ class ControllerChannels:
 
     def __init__(self, state: Cluster) -> None:
         self.state = state
-        self._channels: dict[ChannelKey, Channel] = {}
+        self._channels: dict[ChannelKey, SocketChannel] = {}
         self._settled: list[asyncio.Future[None]] = []
         self._closed = False
 
@@ -77,13 +77,13 @@ class ControllerChannels:
     def _is_settled(self) -> bool:
         return all(channel.link.is_settled for channel in self._channels.values())
 
-    def _channel(self, key: ChannelKey) -> Channel:
+    def _channel(self, key: ChannelKey) -> SocketChannel:
         channel = self._channels.get(key)
         if channel is None:
             zookeeper = self.state.zookeeper
             assert zookeeper is not None
             link = ControllerLink(key.controller_id, zookeeper.deliveries.append)
-            channel = self._channels[key] = Channel(link, self.state.brokers[key.broker_id], self.check)
+            channel = self._channels[key] = SocketChannel(link, self.state.brokers[key.broker_id], self.check)
         return channel
 
 
@@ -91,7 +91,7 @@ def channel_key_of(update: MetadataUpdate) -> ChannelKey:
     return ChannelKey(update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
 
 
-class Channel(asyncio.Protocol):
+class SocketChannel(asyncio.Protocol):
     """One link's socket, opened again for as long as there is something left to be sent."""
 
     def __init__(self, link: ControllerLink, broker: Broker, on_change: Callable[[], None]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.background import BackgroundThread
 from mockbroker.adapters.freed_memory import FreedMemory
+from mockbroker.call import BackgroundWork
 from mockbroker.core.engine import Engine
 from mockbroker.core.held_bytes import HeldBytes
 from mockbroker.state.cluster import Cluster
@@ -45,6 +46,8 @@ class Runtime:
         self.engine = Engine(state, rng, secrets.token_bytes) if engine is None else engine
         self._background = BackgroundThread(self.settle)
         self.engine.path.in_background = self._background.run
+        self._cleaner = BackgroundThread(self.settle)
+        state.run_aside = self._run_aside
         self.capture: Capture | None = None
         self.channels: ControllerChannels | None = None
         settings = state.settings
@@ -67,6 +70,9 @@ class Runtime:
         self._timer_ms = 0
         self._connections = 0
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
+
+    def _run_aside(self, function: Callable[[], Any], done: Callable[[Callable[[], Any]], None]) -> None:
+        self._cleaner.run(BackgroundWork(function), lambda work: done(work.result))
 
     def now_ms(self) -> int:
         """The time, in ms since 1970, that never goes back."""
@@ -142,6 +148,7 @@ class Runtime:
     def stop(self) -> None:
         """End what runs by itself. The capture goes on, since connections have yet to end."""
         self._background.stop()
+        self._cleaner.stop()
         for handle in (self._relief, self._look):
             if handle is not None:
                 handle.cancel()

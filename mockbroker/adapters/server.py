@@ -377,6 +377,12 @@ class MockCluster(ServedCluster):
             self._runtime.settle()
         return result
 
+    @property
+    def _answers_to_the_end(self) -> bool:
+        return (
+            self.state.support.is_kraft
+        )  # with ZooKeeper it would take writes, as nobody tells it that it leads no more
+
     def _go_down(self, broker_id: int) -> bool:
         return self.state.stop_broker(broker_id, self.now_ms())
 

@@ -13,9 +13,9 @@ from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
 from mockbroker.core.held_bytes import HeldBytes
-from mockbroker.core.path import JOINED_BYTES
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.configs.effective import BROKER
+from protocol.framing import LARGE_PIECE_BYTES
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
 
 MAX_CONNECTIONS = "max.connection"
+SYSTEMS_OWN = -1  # of a send buffer: whatever the system thinks right, which may be megabytes of one large answer
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 
 
@@ -67,6 +68,9 @@ class Node:
             host = listener.bind_host if listener.bind_host is not None else listener.host
             port = listener.bind_port if listener.bind_port is not None else listener.port
             bound = bound_socket(host, port)
+            send_bytes = self.cluster.engine.cluster.settings["socket.send.buffer.bytes"]
+            if send_bytes != SYSTEMS_OWN:  # accepted sockets have it of this one
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
             given = bound.getsockname()[1]
             if listener.port == 0:
                 listener.port = given
@@ -276,9 +280,8 @@ class ClientProtocol(asyncio.BaseProtocol):
         connection = self.connection
         if not self._unwritten:
             output = connection.take_output()
-            for piece in output:
-                self._write(piece)
-            if sum(map(len, output)) >= JOINED_BYTES:
+            self._write_all(output)
+            if sum(map(len, output)) >= LARGE_PIECE_BYTES:
                 self._note_large()
             if connection.is_held and not self._goes_on and not self._unwritten:
                 self._goes_on = True
@@ -290,6 +293,10 @@ class ClientProtocol(asyncio.BaseProtocol):
         elif connection.is_full != self._full:
             self._full = not self._full
             self._read_or_not()
+
+    def _write_all(self, pieces: list[bytes]) -> None:
+        for piece in pieces:
+            self._write(piece)
 
     def _write(self, data: bytes) -> None:
         self.transport.write(data)
@@ -349,7 +356,7 @@ class ClientProtocol(asyncio.BaseProtocol):
     def close(self, *, linger: bool) -> None:
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
         if linger and self.transport.can_write_eof() and not self.transport.is_closing():
-            self.transport.write_eof()
+            end_writing(self.transport)
             self._full = self._unwritten = self._ends = False
             self._read_or_not()
             asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
@@ -371,7 +378,7 @@ class ClientProtocol(asyncio.BaseProtocol):
     def _note_large(self) -> None:
         """Count a large answer before the next call is answered, of whoever, as far as the system has not taken it."""
         size = self.unsent_bytes()
-        if size >= JOINED_BYTES:
+        if size >= LARGE_PIECE_BYTES:
             self.cluster.unsent.hold(self, size, self.cluster.now_ms())
             asyncio.get_running_loop().call_soon(self._note_unsent)
 
@@ -425,6 +432,14 @@ class ClientProtocol(asyncio.BaseProtocol):
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
+
+
+def end_writing(transport: asyncio.Transport) -> None:
+    """Tell the other side that nothing more comes; if it has broken the connection off, this end goes as well."""
+    try:
+        transport.write_eof()
+    except OSError:  # asyncio's own, unlike uvloop's, speaks to the socket at once
+        transport.abort()
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

@@ -37,7 +37,7 @@ from mockbroker.state.security.acls import (
     TOPIC,
     WRITE,
 )
-from mockbroker.state.security.authorizer import Access, access_of
+from mockbroker.state.security.authorizer import PrincipalAccess, access_of
 
 SYNC_GROUP, DESCRIBE_TOPIC_PARTITIONS = 14, 75
 NOT_ASKED_FOR = -(2**31)
@@ -59,7 +59,7 @@ def check_access(call: Call) -> Verdict | None:
     return verdict
 
 
-def check_needs(call: Call, access: Access) -> Verdict | None:
+def check_needs(call: Call, access: PrincipalAccess) -> Verdict | None:
     """Refuse what the table has no operation allowed for, in Kafka's order."""
     needs = NEEDS[call.api_key]
     verdict = None
@@ -91,7 +91,7 @@ def asks_for_operations(request: Any) -> bool:
     )
 
 
-def tell_operations(response: Any, access: Access) -> None:
+def tell_operations(response: Any, access: PrincipalAccess) -> None:
     """Say what the client may do, where the answer says what anybody may."""
     if getattr(response, "cluster_authorized_operations", NOT_ASKED_FOR) != NOT_ASKED_FOR:
         told = access.operations(CLUSTER_OPERATIONS, CLUSTER, CLUSTER_NAME) if access.may_cluster(DESCRIBE) else 0

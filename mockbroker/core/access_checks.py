@@ -17,7 +17,7 @@ from mockbroker.core.subjects import subjects_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.acls import GROUP, TRANSACTIONAL_ID, WRITE
-from mockbroker.state.security.authorizer import Access
+from mockbroker.state.security.authorizer import PrincipalAccess
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
@@ -47,21 +47,23 @@ def refuse_all(call: Call, code: ErrorCode, message: str | None = None) -> Verdi
     return Close(code.meaning) if response is None else Respond(response)
 
 
-def check_cluster(call: Call, access: Access, *operations: int) -> Verdict | None:
+def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verdict | None:
     """Refuse who may do none of these with the cluster."""
     if any(map(access.may_cluster, operations)):
         return None
     return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if call.api_key in WITH_WORDS else None)
 
 
-def check_transactional_id(call: Call, access: Access, name: str | None, operation: int = WRITE) -> Verdict | None:
+def check_transactional_id(
+    call: Call, access: PrincipalAccess, name: str | None, operation: int = WRITE
+) -> Verdict | None:
     """Refuse who may not do this with a transactional id."""
     if access.may(operation, TRANSACTIONAL_ID, name or ""):
         return None
     return refuse_all(call, ID_FAILED)
 
 
-def check_groups(call: Call, access: Access, operation: int) -> Verdict | None:
+def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict | None:
     """Refuse the groups that the client may not do this with."""
     denied = tuple(name for name in subjects_of(call).groups if not access.may(operation, GROUP, name))
     if not denied:
@@ -73,13 +75,13 @@ def check_groups(call: Call, access: Access, operation: int) -> Verdict | None:
     )
 
 
-def check_topics(call: Call, access: Access, operation: int) -> Verdict | None:
+def check_topics(call: Call, access: PrincipalAccess, operation: int) -> Verdict | None:
     """Refuse the topics that the client may not do this with."""
     denied = denied_topics(access, operation, subjects_of(call).topics)
     return refuse_part(call, TOPIC_FAILED, Hit(topics=dict.fromkeys(denied))) if denied else None
 
 
-def denied_topics(access: Access, operation: int, names: Iterable[str]) -> list[str]:
+def denied_topics(access: PrincipalAccess, operation: int, names: Iterable[str]) -> list[str]:
     """Those of these topics that the client may not do this with."""
     return [name for name in names if not access.may_topic(operation, name)]
 

@@ -48,12 +48,12 @@ from mockbroker.state.security.acls import (
     TWO_PHASE_COMMIT,
     WRITE,
 )
-from mockbroker.state.security.authorizer import Access
+from mockbroker.state.security.authorizer import PrincipalAccess
 from mockbroker.state.topics.topic import INTERNAL_TOPICS
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID
 
-Rule = Callable[[Call, Access], "Verdict | None"]
+Rule = Callable[[Call, PrincipalAccess], "Verdict | None"]
 
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15  # of Fetch
@@ -71,7 +71,7 @@ METADATA_LOG = "__cluster_metadata"
 # records
 
 
-def produce(call: Call, access: Access) -> Verdict | None:
+def produce(call: Call, access: PrincipalAccess) -> Verdict | None:
     request = call.request
     if any(
         is_transactional(partition.records) for topic in request.topic_data for partition in topic.partition_data
@@ -87,7 +87,7 @@ def is_transactional(records: bytes | None) -> bool:
     return bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
 
 
-def fetch(call: Call, access: Access) -> Verdict | None:
+def fetch(call: Call, access: PrincipalAccess) -> Verdict | None:
     request = call.request
     replica = request.replica_state.replica_id if call.version >= REPLICA_STATE_VERSION else request.replica_id
     if replica <= NO_REPLICA:
@@ -95,7 +95,7 @@ def fetch(call: Call, access: Access) -> Verdict | None:
     return None if access.may_cluster(CLUSTER_ACTION) else refuse_part(call, TOPIC_FAILED, Hit())
 
 
-def describe_producers(call: Call, access: Access) -> None:
+def describe_producers(call: Call, access: PrincipalAccess) -> None:
     def hide(response: Any) -> None:
         for topic in response.topics:
             if not access.may_topic(READ, topic.name):
@@ -111,7 +111,7 @@ def describe_producers(call: Call, access: Access) -> None:
 # topics
 
 
-def list_offsets(call: Call, access: Access) -> Verdict | None:
+def list_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
     """Whatever is asked of a topic that is hidden, and however often."""
     denied = frozenset(denied_topics(access, DESCRIBE, [one.name for one in call.request.topics]))
     failed = [one for one in call.request.topics if one.name in denied]
@@ -120,7 +120,7 @@ def list_offsets(call: Call, access: Access) -> Verdict | None:
     return split(call, "topics", rest, refused.topics, "topics")
 
 
-def metadata(call: Call, access: Access) -> Verdict | None:
+def metadata(call: Call, access: PrincipalAccess) -> Verdict | None:
     subjects = subjects_of(call)
     if subjects.all_topics:
         amend(call, lambda response: keep_topics(response, access))
@@ -149,7 +149,7 @@ def metadata(call: Call, access: Access) -> Verdict | None:
     return None
 
 
-def metadata_by_id(call: Call, access: Access) -> None:
+def metadata_by_id(call: Call, access: PrincipalAccess) -> None:
     """Where any topic has an id, names alone count for nothing; of one that is hidden no name is told."""
     if call.version < NULL_NAMES_VERSION:
         return  # as its handler will say
@@ -177,16 +177,16 @@ def hide_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
     amend(call, put)
 
 
-def keep_topics(response: Any, access: Access) -> None:
+def keep_topics(response: Any, access: PrincipalAccess) -> None:
     """Leave out of an answer with all topics those that one may not see."""
     response.topics = [one for one in response.topics if access.may_topic(DESCRIBE, one.name)]
 
 
-def shown_by_its_handler(_call: Call, _access: Access) -> None:
+def shown_by_its_handler(_call: Call, _access: PrincipalAccess) -> None:
     """DescribeTopicPartitions, whose handler leaves out what is hidden before it counts partitions."""
 
 
-def create_topics(call: Call, access: Access) -> Verdict | None:
+def create_topics(call: Call, access: PrincipalAccess) -> Verdict | None:
     if call.version >= SHOWS_CONFIGS_VERSION:
         amend(call, lambda response: hide_configs(response, access))
     if access.may_cluster(CREATE):
@@ -203,7 +203,7 @@ def create_topics(call: Call, access: Access) -> Verdict | None:
     return split(call, "topics", rest, entries, "topics")
 
 
-def create_partitions(call: Call, access: Access) -> Verdict | None:
+def create_partitions(call: Call, access: PrincipalAccess) -> Verdict | None:
     denied = frozenset(denied_topics(access, ALTER, [one.name for one in call.request.topics]))
     counts = Counter(topic.name for topic in call.request.topics)
     failed: list[Any] = []
@@ -222,7 +222,7 @@ def has_no_time(call: Call) -> bool:
     return bool(call.request.timeout_ms <= 0 and call.cluster.support.is_kraft)
 
 
-def hide_configs(response: Any, access: Access) -> None:
+def hide_configs(response: Any, access: PrincipalAccess) -> None:
     for topic in response.topics:
         if not topic.error_code and not access.may_topic(DESCRIBE_CONFIGS, topic.name):
             topic.topic_config_error_code = TOPIC_FAILED
@@ -230,7 +230,7 @@ def hide_configs(response: Any, access: Access) -> None:
             topic.configs = []
 
 
-def delete_topics(call: Call, access: Access) -> Verdict | None:
+def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | None:
     """Who may not even see a topic learns nothing of it; who may see one that is not there learns that."""
     if has_no_time(call) or access.may_cluster(DELETE):
         return None
@@ -264,7 +264,7 @@ def delete_topics(call: Call, access: Access) -> Verdict | None:
 # configs
 
 
-def configs(call: Call, access: Access) -> Verdict | None:
+def configs(call: Call, access: PrincipalAccess) -> Verdict | None:
     """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: topics and groups each, all else by the cluster."""
     reads = call.api_key == DESCRIBE_CONFIGS_KEY
     operation = DESCRIBE_CONFIGS if reads else ALTER_CONFIGS
@@ -303,7 +303,7 @@ def is_unreadable(call: Call, resource: Any) -> bool:
     return lacks_value or len(set(names)) < len(names)
 
 
-def refused_config(access: Access, operation: int, resource: Any) -> ErrorCode | None:
+def refused_config(access: PrincipalAccess, operation: int, resource: Any) -> ErrorCode | None:
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC_RESOURCE:
         return None if access.may_topic(operation, name) else TOPIC_FAILED
@@ -317,7 +317,7 @@ def refused_config(access: Access, operation: int, resource: Any) -> ErrorCode |
 # transactions
 
 
-def init_producer_id(call: Call, access: Access) -> Verdict | None:
+def init_producer_id(call: Call, access: PrincipalAccess) -> Verdict | None:
     name = call.request.transactional_id
     if name is None:
         if access.may_cluster(IDEMPOTENT_WRITE) or access.may_any(WRITE, TOPIC):
@@ -329,7 +329,7 @@ def init_producer_id(call: Call, access: Access) -> Verdict | None:
     return verdict
 
 
-def add_partitions(call: Call, access: Access) -> Verdict | None:
+def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | None:
     """Of partitions that are refused or not there, all others are not attempted."""
     request = call.request
     if call.version >= VERIFYING_VERSION:
@@ -353,11 +353,11 @@ def add_partitions(call: Call, access: Access) -> Verdict | None:
     return refused
 
 
-def write_markers(call: Call, access: Access) -> Verdict | None:
+def write_markers(call: Call, access: PrincipalAccess) -> Verdict | None:
     return check_cluster(call, access, ALTER, CLUSTER_ACTION)
 
 
-def describe_transactions(call: Call, access: Access) -> None:
+def describe_transactions(call: Call, access: PrincipalAccess) -> None:
     def hide(response: Any) -> None:
         for place, one in enumerate(response.transaction_states):
             name = one.transactional_id
@@ -369,7 +369,7 @@ def describe_transactions(call: Call, access: Access) -> None:
     amend(call, hide)
 
 
-def list_transactions(call: Call, access: Access) -> None:
+def list_transactions(call: Call, access: PrincipalAccess) -> None:
     def keep(response: Any) -> None:
         response.transaction_states = [
             one for one in response.transaction_states if access.may(DESCRIBE, TRANSACTIONAL_ID, one.transactional_id)

@@ -35,11 +35,11 @@ from mockbroker.state.security.acls import (
     READ,
     TRANSACTIONAL_ID,
 )
-from mockbroker.state.security.authorizer import Access
+from mockbroker.state.security.authorizer import PrincipalAccess
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from protocol.uuids import ZERO_UUID
 
-Rule = Callable[[Call, Access], "Verdict | None"]
+Rule = Callable[[Call, PrincipalAccess], "Verdict | None"]
 
 SHARE_KEY_VERSION = 6  # of FindCoordinator
 COORDINATORS_VERSION = 4  # of FindCoordinator
@@ -47,7 +47,7 @@ GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
-def offset_fetch(call: Call, access: Access) -> Verdict | None:
+def offset_fetch(call: Call, access: PrincipalAccess) -> Verdict | None:
     verdict = check_groups(call, access, DESCRIBE)
     if verdict is None:
         verdict = check_topics(call, access, DESCRIBE)
@@ -64,7 +64,7 @@ def offset_fetch(call: Call, access: Access) -> Verdict | None:
     return verdict
 
 
-def find_coordinator(call: Call, access: Access) -> Verdict | None:
+def find_coordinator(call: Call, access: PrincipalAccess) -> Verdict | None:
     request = call.request
     if request.key_type == SHARE_KEY:
         return check_cluster(call, access, CLUSTER_ACTION) if call.version >= SHARE_KEY_VERSION else None
@@ -87,7 +87,7 @@ def find_coordinator(call: Call, access: Access) -> Verdict | None:
     return split(call, "coordinator_keys", rest, failed, "coordinators")
 
 
-def list_groups(call: Call, access: Access) -> None:
+def list_groups(call: Call, access: PrincipalAccess) -> None:
     def keep(response: Any) -> None:
         response.groups = [one for one in response.groups if access.may(DESCRIBE, GROUP, one.group_id)]
 
@@ -95,7 +95,7 @@ def list_groups(call: Call, access: Access) -> None:
         amend(call, keep)
 
 
-def heartbeat(call: Call, access: Access) -> Verdict | None:
+def heartbeat(call: Call, access: PrincipalAccess) -> Verdict | None:
     """ConsumerGroupHeartbeat, ShareGroupHeartbeat: who subscribes to a topic that is hidden does not get in."""
     verdict = check_groups(call, access, READ)
     names = call.request.subscribed_topic_names or ()
@@ -104,7 +104,7 @@ def heartbeat(call: Call, access: Access) -> Verdict | None:
     return verdict
 
 
-def described_groups(call: Call, access: Access) -> Verdict | None:
+def described_groups(call: Call, access: PrincipalAccess) -> Verdict | None:
     """ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: a group is shown with all of its topics."""
 
     def hide(response: Any) -> None:
@@ -133,7 +133,7 @@ def topics_of(group: Any) -> Iterator[str]:
             yield from (topic.topic_name for topic in (held.topic_partitions if held is not None else ()))
 
 
-def described_share_offsets(call: Call, access: Access) -> Verdict | None:
+def described_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
     """Of a group whose topics are named those that are hidden say so; of all topics they are left out."""
     entry = response_class(call).Group
     asked = {group.group_id: group.topics for group in call.request.groups}
@@ -163,15 +163,15 @@ def hidden_offsets(topic: Any) -> Any:
     return topic
 
 
-def altered_share_offsets(call: Call, access: Access) -> Verdict | None:
+def altered_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
     return changed_share_offsets(call, access, READ)
 
 
-def deleted_share_offsets(call: Call, access: Access) -> Verdict | None:
+def deleted_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
     return changed_share_offsets(call, access, DELETE)
 
 
-def changed_share_offsets(call: Call, access: Access, of_group: int) -> Verdict | None:
+def changed_share_offsets(call: Call, access: PrincipalAccess, of_group: int) -> Verdict | None:
     """Of each topic reading it is asked for, and this of the group; who names partitions is answered by partition."""
     verdict = check_groups(call, access, of_group)
     if verdict is not None:
@@ -191,7 +191,7 @@ def changed_share_offsets(call: Call, access: Access, of_group: int) -> Verdict 
     return merged(call, rest, failed, "responses")
 
 
-def offset_delete(call: Call, access: Access) -> Verdict | None:
+def offset_delete(call: Call, access: PrincipalAccess) -> Verdict | None:
     verdict = check_groups(call, access, DELETE)
     if verdict is not None:
         return verdict
@@ -223,7 +223,7 @@ def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verd
     return None
 
 
-def share_state(call: Call, access: Access) -> Verdict | None:
+def share_state(call: Call, access: PrincipalAccess) -> Verdict | None:
     """What brokers ask of share coordinators."""
     if access.may_cluster(CLUSTER_ACTION):
         return None
@@ -243,7 +243,7 @@ def is_legal(name: str) -> bool:
     return True
 
 
-def streams_heartbeat(call: Call, access: Access) -> Verdict | None:
+def streams_heartbeat(call: Call, access: PrincipalAccess) -> Verdict | None:
     verdict = check_groups(call, access, READ)
     names = subjects_of(call).topics
     if verdict is None and not any(name in INTERNAL_TOPICS or not is_legal(name) for name in names):

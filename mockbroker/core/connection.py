@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from mockbroker.call import Call
 from mockbroker.core.outcome import Ending, Outcome
-from mockbroker.core.path import JOINED_BYTES, MIN_REQUEST_BYTES, CallPath
+from mockbroker.core.path import MIN_REQUEST_BYTES, CallPath
 from mockbroker.session import Session
 from protocol.errors import FrameError
-from protocol.framing import FrameReader
+from protocol.framing import FrameReader, few_pieces
 
 MAX_UNREAD_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
 FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.timeout.ms"
@@ -154,7 +154,7 @@ class Connection:
     def take_output(self) -> list[bytes]:
         """All that is to be sent, in few pieces: small ones are joined, large ones stay as they are."""
         output, self._output, self._output_bytes = self._output, [], 0
-        return joined(output)
+        return few_pieces(output)
 
     def _run(self) -> None:
         """Run the frames that are complete, until one waits, too much is to be sent, a turn is over or none is left."""
@@ -220,26 +220,3 @@ class Connection:
 
 def tell_nobody() -> None:
     """What a connection calls that has ended."""
-
-
-def joined(output: list[bytes]) -> list[bytes]:
-    """What is to be sent in few pieces: small ones are joined, large ones stay as they are.
-
-    >>> [len(piece) for piece in joined([b"a", b"bc", bytes(JOINED_BYTES), b"d"])]
-    [3, 65536, 1]
-    """
-    if len(output) < 2:
-        return output
-    pieces: list[bytes] = []
-    small: list[bytes] = []
-    for piece in output:
-        if len(piece) < JOINED_BYTES:
-            small.append(piece)
-            continue
-        if small:
-            pieces.append(b"".join(small))
-            small = []
-        pieces.append(piece)
-    if small:
-        pieces.append(b"".join(small))
-    return pieces

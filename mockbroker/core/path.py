@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from random import Random
 from struct import Struct
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mockbroker.call import BackgroundWork, Call, Turns, Wait, next_turn, until_next_turn
 from mockbroker.core.disk_syncs import DiskSyncs
 from mockbroker.core.freeing import long_lists
+from mockbroker.core.large_requests import LargeRequests, TooLargeError
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -35,6 +36,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from protocol.codec import codec
 from protocol.errors import ProtocolError
+from protocol.framing import LARGE_PIECE_BYTES
 from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
 
@@ -42,8 +44,9 @@ if TYPE_CHECKING:
     from mockbroker.core.connection import Connection
     from mockbroker.core.quota_limits import QuotaLimits
 
+PRODUCE, FETCH = 0, 1
 API_VERSIONS = 18
-OF_NO_RECORD = frozenset({1, 2, 17, API_VERSIONS, 36})
+OF_NO_RECORD = frozenset({FETCH, 2, 17, API_VERSIONS, 36})
 """Fetch, ListOffsets, ApiVersions and logins: what they answer stands on nothing that is written for others."""
 MUTED = "muted connections"
 GUARD = -1  # where calls stand that have not come to the first stage
@@ -53,7 +56,6 @@ LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
 MIN_REQUEST_BYTES = REQUEST_START.size
 LARGE_FRAME_BYTES = 1 << 20  # a request from here on is read in turns
-JOINED_BYTES = 1 << 16  # an answer below this goes out in one piece
 _header_tags: dict[tuple[type, int], bytes] = {}
 """What stands between the correlation id and the body, by message and version."""
 
@@ -124,6 +126,7 @@ class CallPath:
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
+    large_requests: LargeRequests = field(init=False)
     stages: tuple[Stage, ...] = field(init=False)
     _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
     _served: set[bytes] = field(default_factory=set)  # the same, of what is served where no release is emulated
@@ -133,6 +136,7 @@ class CallPath:
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
         self.response_cache = ResponseCache(self.cluster)
+        self.large_requests = LargeRequests(self._parked, self.close)
         self.syncs.on_end = lambda: self.cluster.notify(self.syncs)
         self.stages = (
             self.read_header,
@@ -300,7 +304,13 @@ class CallPath:
         if len(call.frame) < LARGE_FRAME_BYTES:
             return None
         decode = codec(message_class(call.api_key, "request"), call.version).turns_decoder()
-        return read_on(call, decode(call.frame, call.body_start))
+        decoding = decode(call.frame, call.body_start)
+        if call.api_key == PRODUCE and type(verdict := read_on(call, decoding)) is not Wait:
+            return verdict  # of few large batches the first turn reads all
+        try:
+            return self.large_requests.enter(call, lambda later: read_on(later, decoding))  # type: ignore[no-any-return]
+        except TooLargeError as error:
+            return Close(str(error))
 
     def check_limits(self, call: Call) -> Verdict | None:
         """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
@@ -491,6 +501,8 @@ class CallPath:
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
+        if len(call.frame) >= LARGE_FRAME_BYTES:
+            self.large_requests.ended(call)
         if call.took_turns or len(call.frame) >= LARGE_FRAME_BYTES:
             self.purgatory.free(long_lists(call.read_request, outcome.response))
 
@@ -557,9 +569,20 @@ def write_on(call: Call, encoding: Turns[list[bytes]], respond: Respond) -> Verd
     return until_next_turn(call, lambda later: write_on(later, encoding, respond))
 
 
+def all_turns(encoding: Turns[list[bytes]]) -> list[bytes]:
+    """What an encoder in turns gives, at once. Raises EncodeError."""
+    while True:
+        try:
+            next(encoding)
+        except StopIteration as end:
+            return cast("list[bytes]", end.value)
+
+
 def encoded(call: Call, response: Any, version: int, pieces: list[bytes] | None = None) -> list[bytes]:
     """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
     message = type(response)
+    if pieces is None and message.api_key == FETCH:
+        pieces = all_turns(codec(message, version).turns_encoder()(response))
     body = codec(message, version).encode(response) if pieces is None else b""
     tags = _header_tags.get((message, version))
     if tags is None:
@@ -568,6 +591,6 @@ def encoded(call: Call, response: Any, version: int, pieces: list[bytes] | None 
     if pieces is not None:
         size = sum(map(len, pieces))
         output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
-        return [b"".join(output)] if size < JOINED_BYTES else output
+        return [b"".join(output)] if size < LARGE_PIECE_BYTES else output
     start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
-    return [start + body] if len(body) < JOINED_BYTES else [start, body]
+    return [start + body] if len(body) < LARGE_PIECE_BYTES else [start, body]

@@ -49,6 +49,7 @@ class Purgatory:
     _frees_at_ms: int = 0
     _count: int = 0
     _waking: bool = False
+    _in_turn: bool = False  # a call that takes turns has one
 
     def __len__(self) -> int:
         """How many calls wait."""
@@ -100,7 +101,7 @@ class Purgatory:
     @property
     def has_turns(self) -> bool:
         """Whether large calls take turns, or what they held is given back."""
-        return bool(self._turns or self._freeing)
+        return bool(self._turns or self._freeing or self._in_turn)
 
     def free(self, lists: list[list[Any]]) -> None:
         """Have lists cleared in turns that nobody needs any more."""
@@ -116,7 +117,11 @@ class Purgatory:
                 self._continue(parked, now_ms)
                 self.wake(now_ms)
         if self._has_turn(now_ms):
-            self._continue(self._turns.popleft(), now_ms)
+            self._in_turn = True
+            try:
+                self._continue(self._turns.popleft(), now_ms)
+            finally:
+                self._in_turn = False
             self.wake(now_ms)
         if self._freeing and self._frees_at_ms <= now_ms:
             self._frees_at_ms = now_ms + TURN_MS

@@ -19,7 +19,7 @@ from protocol.registry import APIS
 
 if TYPE_CHECKING:
     from kafka_rack.locality.prices import Prices
-    from kafka_rack.locality.reasons import Verdict
+    from kafka_rack.locality.reasons import LocalityVerdict
     from mockbroker.call import Call
     from mockbroker.state.cluster import Cluster
 
@@ -90,7 +90,7 @@ class Traffic:
         self._version = -1
         self._racks: frozenset[str] = frozenset()
         self._leader_racks: dict[str, frozenset[str]] = {}
-        self._verdicts: dict[Any, Verdict] = {}
+        self._verdicts: dict[Any, LocalityVerdict] = {}
         self.before_reading: Callable[[], None] = lambda: None
         """Has whoever adds up some calls first tell of them."""
         self.clear()
@@ -329,7 +329,7 @@ class Traffic:
         if kind.category != "other" and verdict.reason not in NOTHING_TO_SAVE:
             of_client.reason, of_client.detail = verdict.reason, verdict.detail
 
-    def _verdict(self, kind: TrafficKind) -> Verdict:
+    def _verdict(self, kind: TrafficKind) -> LocalityVerdict:
         """What ``kafka_rack.locality`` says of bytes of a kind."""
         key = kind[1:]
         found = self._verdicts.get(key)
@@ -472,7 +472,7 @@ def client_json(key: tuple[str, str], sums: ClientSums) -> dict[str, Any]:
     }
 
 
-def verdict_of(kind: TrafficKind) -> Verdict:
+def verdict_of(kind: TrafficKind) -> LocalityVerdict:
     from kafka_rack.locality.reasons import Facts, judge
 
     told = kind.rack if kind.category != "replication" and kind.source != "racks_file" else None
@@ -490,7 +490,7 @@ def verdict_of(kind: TrafficKind) -> Verdict:
     )
 
 
-def avoidable_of(verdict: Verdict) -> str | None:
+def avoidable_of(verdict: LocalityVerdict) -> str | None:
     """Whether what the reason names would have kept the bytes in; None where they stayed in."""
     if verdict.reason is None:
         return None

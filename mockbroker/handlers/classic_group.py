@@ -17,7 +17,7 @@ from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, SyncAnswer
-from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.security.authorizer import may_see_of
 from protocol.apis.classic_group import (
@@ -47,7 +47,7 @@ Reply = TypeVar("Reply")
 def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wait:
     """Join the next generation of a group; the answer comes when all members have."""
     has_rebalance_timeout = call.version >= REBALANCE_TIMEOUT_VERSION
-    joining = Joining(
+    joining = GroupJoin(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
         client_id=call.session.client_id or "",

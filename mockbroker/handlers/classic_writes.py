@@ -20,8 +20,8 @@ from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import NO_MEMBER_ID, Joining, vote
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.members import NO_MEMBER_ID, GroupJoin, vote
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.classic.timers import GroupTimer
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.topic import Partition
@@ -33,7 +33,7 @@ Respond = Callable[[Answer], Any]
 
 
 def join_in_short_partition(
-    call: Call, group_id: str, joining: Joining, again: Callable[[Call], Any], respond: Respond[JoinAnswer]
+    call: Call, group_id: str, joining: GroupJoin, again: Callable[[Call], Any], respond: Respond[JoinAnswer]
 ) -> Wait | None:
     """What becomes of a static member that has come back, where its new id would not be replicated; else None.
 
@@ -88,10 +88,10 @@ def group_in_short_partition(call: Call, group_id: str) -> tuple[Partition, Clas
     return (partition, group) if call.cluster.internal_topics.writes.is_short(partition) else None
 
 
-def would_replace(group: ClassicGroup, joining: Joining) -> bool:
+def would_replace(group: ClassicGroup, joining: GroupJoin) -> bool:
     """Whether a static member has come back to a settled group, and nobody has to join again for it."""
     member = group.members.get(group.static_ids.get(joining.instance_id or "", NO_MEMBER_ID))
-    if member is None or joining.member_id != NO_MEMBER_ID or group.state is not State.STABLE:
+    if member is None or joining.member_id != NO_MEMBER_ID or group.state is not ClassicGroupState.STABLE:
         return False
     returned = replace(member, protocols=joining.protocols)
     members = [returned if one is member else one for one in group.members.values()]
@@ -100,7 +100,7 @@ def would_replace(group: ClassicGroup, joining: Joining) -> bool:
 
 def would_assign(group: ClassicGroup, member_id: str, generation: int) -> bool:
     """Whether it is the leader's assignment that the group waits for."""
-    return (group.state, group.leader_id, group.generation) == (State.COMPLETING, member_id, generation)
+    return (group.state, group.leader_id, group.generation) == (ClassicGroupState.COMPLETING, member_id, generation)
 
 
 def held_back(call: Call, partition: Partition, again: Callable[[Call], Any], give_up: Callable[[Call], Any]) -> Wait:

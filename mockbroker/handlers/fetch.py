@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from mockbroker.call import SOON, Call, Part, Turns, Wait, gathered, handles
 from mockbroker.handlers.leadership import (
@@ -39,6 +39,7 @@ from mockbroker.state.sessions.fetch_sessions import (
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
+from protocol.framing import Pieces
 
 MESSAGE_TIME_VERSION = 2
 BATCH_VERSION = 4
@@ -423,26 +424,29 @@ def entry_of(
     wanted: FetchPartition,
     high_watermark: int,
     last_stable_offset: int,
-    records: bytes = b"",
+    records: bytes | Pieces = b"",
     aborted: list[PartitionResponse.AbortedTransaction] | None = None,
 ) -> PartitionResponse:
-    """A partition's share; both offsets as this replica knows them."""
+    """A partition's share; both offsets as this replica knows them, batches as the log has them, uncopied."""
     return PartitionResponse(
         partition_index=wanted.index,
         high_watermark=high_watermark,
         last_stable_offset=last_stable_offset,
         log_start_offset=partition.log.start_offset,
         aborted_transactions=aborted,
-        records=records,
+        records=cast(bytes, records),
     )
 
 
 def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
     """A partition's share with its records, as this version's clients read them."""
     assert one.partition is not None
-    records = one.batches[0] if len(one.batches) == 1 and not one.cut else b"".join((*one.batches, one.cut))
-    if not records:
+    if not one.batches:
         return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, aborted=one.aborted)
+    if call.version >= BATCH_VERSION:
+        stored = one.batches[0] if len(one.batches) == 1 and not one.cut else Pieces([*one.batches, one.cut])
+        return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, stored, one.aborted)
+    records = b"".join((*one.batches, one.cut))
     try:
         converted = records_for(call, records, one.wanted.fetch_offset)
     except ApiError as error:
@@ -553,17 +557,15 @@ def is_news(reading: FetchParams, one: PartitionRead) -> bool:
 
 
 def records_for(call: Call, records: bytes, first_offset: int) -> bytes:
-    """The records as this Fetch version's clients read them: magic 0 at most for v0-1, 1 for v2-3, else as stored.
+    """The records as clients of Fetch v0-1 read them, magic 0 at most, or of v2-3, magic 1.
 
     None once as much was decompressed for the call as may be: the client asks again from there on.
 
-    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd before v4; clients of v4 to v9 are given it.
+    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd; clients of v4 to v9 are given it.
     """
     version = call.version
-    if version >= BATCH_VERSION:
-        return records
     from protocol.records import (
-        Codec,
+        CompressionCodec,
         DecompressionLimitError,
         RecordError,
         UnsupportedCompressionError,
@@ -571,7 +573,7 @@ def records_for(call: Call, records: bytes, first_offset: int) -> bytes:
         iter_batches,
     )
 
-    if any(header.codec == Codec.ZSTD for header in iter_batches(records)):
+    if any(header.codec == CompressionCodec.ZSTD for header in iter_batches(records)):
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Fetch v10")
     budget = call.decompression
     is_first = budget.left == call.cluster.settings["max.decompressed.request.bytes"]

@@ -17,7 +17,7 @@ from mockbroker.handlers.coordinator_writes import GROUP_TIMEOUT, CoordinatorWri
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,
@@ -69,7 +69,7 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
     except ApiError as error:
         entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=error.code)
         if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
-            entry.group_state = State.DEAD.value
+            entry.group_state = ClassicGroupState.DEAD.value
             if call.version >= NOT_FOUND_VERSION:
                 entry.error_message = error.message
             else:
@@ -79,14 +79,14 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
         group_id=group.id,
         group_state=group.state.value,
         protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol_name or "") if group.state is State.STABLE else "",
+        protocol_data=(group.protocol_name or "") if group.state is ClassicGroupState.STABLE else "",
         members=described_members(group),
     )
 
 
 def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.Member]:
     """The members by id; what they subscribe to shows only once the group has settled."""
-    settled = group.state is State.STABLE
+    settled = group.state is ClassicGroupState.STABLE
     return [
         DescribeGroupsResponse.Group.Member(
             member_id=member.id,

@@ -70,11 +70,11 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
             f"the log directory of {partition.topic.name}-{partition.index} on broker {call.broker.id} is full",
         )
     known = call.leadership(partition)
-    if partition.topic.diskless or known.leader == call.broker.id:
+    if known.leader == call.broker.id or (partition.topic.diskless and call.broker.is_running):
         return
     if followers_too and call.broker.id in known.replicas and known.leader != NO_LEADER:
         return
-    if not known.replicas:
+    if not known.replicas and not partition.topic.diskless:
         raise ApiError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             f"broker {call.broker.id} is cut off and has not heard of {partition.topic.name}-{partition.index}",

@@ -7,7 +7,10 @@ Source: KIP-79, KIP-98, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOf
 
 from __future__ import annotations
 
-from mockbroker.call import Call, Turns, handles
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mockbroker.call import Call, Turns, handles, in_background
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -18,6 +21,7 @@ from mockbroker.handlers.leadership import (
     last_stable_offset_of,
 )
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.batch_checks import AT_ONCE_RECORDS
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.store import PartitionLog
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -37,7 +41,11 @@ FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLI
 
 OPENED_ITEMS = 250
 """What opening a batch for its timestamps counts for beside what a partition does."""
+AT_ONCE_BYTES = 1 << 20
+"""What a batch may hold that is opened between two other calls, as a Produce's."""
 PartitionResponse = ListOffsetsResponse.Topic.Partition
+Found = tuple[int, int, int]
+"""Timestamp, offset and leader epoch."""
 
 
 @handles(ListOffsetsRequest)
@@ -55,7 +63,7 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> Turns[ListOffsetsRe
             if index in entries:
                 entries[index] = PartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
             else:
-                entries[index] = partition_entry(call, topic.name, asked, request)
+                entries[index] = yield from partition_entry(call, topic.name, asked, request)
             if call.has_had_its_turn(1 if asked.timestamp < 0 and asked.timestamp != MAX_TIMESTAMP else OPENED_ITEMS):
                 yield
     return ListOffsetsResponse(
@@ -67,7 +75,8 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> Turns[ListOffsetsRe
 
 def partition_entry(
     call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition, request: ListOffsetsRequest
-) -> PartitionResponse:
+) -> Turns[PartitionResponse]:
+    """A partition's share of the answer."""
     entry = PartitionResponse(partition_index=asked.partition_index)
     timestamp = asked.timestamp
     try:
@@ -87,7 +96,7 @@ def partition_entry(
             offsets = old_offsets(partition.log, end_offset, timestamp)
             entry.old_style_offsets = offsets[: max(0, asked.max_num_offsets)]
         else:
-            entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, timestamp)
+            entry.timestamp, entry.offset, epoch = yield from offset_for(call, partition.log, end_offset, timestamp)
             if call.version >= EPOCH_VERSION:
                 entry.leader_epoch = partition.leader_epoch if timestamp == LATEST else epoch
     except ApiError as error:
@@ -95,7 +104,7 @@ def partition_entry(
     return entry
 
 
-def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> tuple[int, int, int]:
+def offset_for(call: Call, log: PartitionLog, end_offset: int, timestamp: int) -> Turns[Found]:
     """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for.
 
     Args:
@@ -107,7 +116,9 @@ def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> tuple[int,
         return (NO_TIMESTAMP, log.start_offset, log.leader_epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)  # nothing is tiered
-    found = newest_record(log) if timestamp == MAX_TIMESTAMP else first_record_since(log, timestamp)
+    found = yield from (
+        newest_record(call, log) if timestamp == MAX_TIMESTAMP else first_record_since(call, log, timestamp)
+    )
     if found is None or found[1] >= end_offset:
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
     return found
@@ -123,7 +134,7 @@ def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]
     return [log.start_offset] if oldest is not None and oldest.max_timestamp <= timestamp else []
 
 
-def newest_record(log: PartitionLog) -> tuple[int, int, int] | None:
+def newest_record(call: Call, log: PartitionLog) -> Turns[Found | None]:
     """Timestamp, offset and leader epoch of the log's newest record, the first of several; None in an empty log.
 
     As in Kafka it may be a record before the log's start, as long as the batch is kept that it is in.
@@ -131,28 +142,46 @@ def newest_record(log: PartitionLog) -> tuple[int, int, int] | None:
     batch = log.newest_batch()
     if batch is None:
         return None
-    newest, offset = max(timestamps(batch), key=lambda pair: (pair[0], -pair[1]))
+    newest, offset = yield from opened(call, batch, lambda found: max(found, key=lambda pair: (pair[0], -pair[1])))
     return (newest, offset, batch.leader_epoch)
 
 
-def first_record_since(log: PartitionLog, timestamp: int) -> tuple[int, int, int] | None:
+def first_record_since(call: Call, log: PartitionLog, timestamp: int) -> Turns[Found | None]:
     """Timestamp, offset and leader epoch of the first record that is not older than this, if there is any.
 
     Records before the log's start are passed over, as LogSegment.findOffsetByTimestamp does.
     """
-    first = log.first_batch_since(timestamp)
-    if first is None:
-        return None
-    for batch in log.batches(first.base_offset):
-        if batch.max_timestamp >= timestamp:
-            for found, offset in timestamps(batch):
-                if found >= timestamp and offset >= log.start_offset:
-                    return (found, offset, batch.leader_epoch)
+    batch = log.first_batch_since(timestamp)
+    start = log.start_offset
+
+    def first_of(pairs: Iterator[tuple[int, int]]) -> tuple[int, int] | None:
+        return next((one for one in pairs if one[0] >= timestamp and one[1] >= start), None)
+
+    while batch is not None:
+        if batch.max_timestamp >= timestamp and batch.last_offset >= start:
+            first = yield from opened(call, batch, first_of)
+            if first is not None:
+                return (*first, batch.leader_epoch)
+        last = batch.last_offset
+        batch = next((one for one in log.batches(max(start, last + 1)) if one.last_offset > last), None)
     return None
 
 
-def timestamps(batch: StoredBatch) -> list[tuple[int, int]]:
-    """(timestamp, offset) of each record of a batch; the one place where stored records are opened."""
-    from protocol.records import iter_records
+def opened(call: Call, batch: StoredBatch, find: Callable[[Iterator[tuple[int, int]]], Any]) -> Turns[Any]:
+    """What is found among (timestamp, offset) of each record of a batch; in a thread where opening it takes long.
 
-    return [(record.timestamp, record.offset) for record in iter_records(batch.data, crc=False)]
+    The one place where a request has stored records opened.
+    """
+    from protocol.records import DecompressionBudget, MoreThanAtOnceError, iter_records
+    from protocol.records.compression import DEFAULT_LIMIT_BYTES
+
+    def look(budget: DecompressionBudget) -> Any:
+        records = iter_records(batch.data, crc=False, limit=budget)
+        return find((record.timestamp, record.offset) for record in records)
+
+    if batch.last_offset - batch.base_offset < AT_ONCE_RECORDS:
+        try:
+            return look(DecompressionBudget(DEFAULT_LIMIT_BYTES, AT_ONCE_BYTES))
+        except MoreThanAtOnceError:
+            pass
+    return (yield from in_background(call, lambda: look(DecompressionBudget(DEFAULT_LIMIT_BYTES))))

@@ -27,7 +27,7 @@ from mockbroker.state.logs.refusals import BadBatchError, RefusedAppendError
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name
-from protocol.records import Codec
+from protocol.records import CompressionCodec
 from protocol.records.batches import CODEC_MASK, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def begins_transaction(records: bytes | None, version: int, *, found: bool = Fal
             return found
         raise ApiError(error.code, error.reason) from None
     attributes = records[ATTRIBUTES_AT]
-    if BATCH_VERSION <= version < ZSTD_VERSION and attributes & CODEC_MASK > Codec.ZSTD:
+    if BATCH_VERSION <= version < ZSTD_VERSION and attributes & CODEC_MASK > CompressionCodec.ZSTD:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return found or attributes & TRANSACTIONAL_FLAG != 0
 

@@ -19,7 +19,7 @@ from mockbroker.handlers.coordinator_writes import SHARE_TIMEOUT, CoordinatorWri
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
-from mockbroker.state.share.coordinator import Written, coordinator_key
+from mockbroker.state.share.coordinator import SharePartitionWrite, coordinator_key
 from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
@@ -83,7 +83,7 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
             for batch in asked.state_batches
         ]
         complete = asked.delivery_complete_count if call.version >= COUNTS_VERSION else -1
-        written = Written(asked.state_epoch, asked.leader_epoch, asked.start_offset, complete, batches)
+        written = SharePartitionWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, complete, batches)
         call.cluster.share.coordinator.write(key, written)
 
     return answered(call, request, WriteShareGroupStateResponse, one)

@@ -19,7 +19,7 @@ from mockbroker.state.logs.log_transactions import NO_OFFSET
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
-from mockbroker.state.transactions.states import STATE_NAMES, State
+from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
 from protocol.apis.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -102,7 +102,7 @@ def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
         return TransactionEntry(transactional_id=transactional_id, error_code=error.code)
     return TransactionEntry(
         transactional_id=transactional_id,
-        transaction_state=STATE_NAMES[State(value.transaction_status)],
+        transaction_state=STATE_NAMES[TransactionState(value.transaction_status)],
         transaction_timeout_ms=value.transaction_timeout_ms,
         transaction_start_time_ms=value.transaction_start_timestamp_ms,
         producer_id=value.producer_id,
@@ -135,7 +135,7 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
             ListTransactionsResponse.Transaction(
                 transactional_id=transactional_id,
                 producer_id=value.producer_id,
-                transaction_state=STATE_NAMES[State(value.transaction_status)],
+                transaction_state=STATE_NAMES[TransactionState(value.transaction_status)],
             )
             for transactional_id, value in found
         ],

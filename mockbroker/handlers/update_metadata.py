@@ -12,7 +12,7 @@ from itertools import groupby
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.call import Call, handles
-from mockbroker.state.metadata.cache import Address, LiveBroker, PartitionState, TopicPartitionState
+from mockbroker.state.metadata.cache import Address, CachedBroker, PartitionState, TopicPartitionState
 from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
@@ -46,16 +46,16 @@ def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadat
     return UpdateMetadataResponse()
 
 
-def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack: str | None) -> LiveBroker:
+def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack: str | None) -> CachedBroker:
     """A broker as one version has it: with one address in 0, and with ``without_rack`` for its rack below 2."""
     rack = broker.rack if version >= RACK_VERSION else without_rack
     if version == 0:
-        return LiveBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),), rack)
+        return CachedBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),), rack)
     addresses = tuple(
         Address(one.listener if version >= LISTENER_VERSION else SECURITY_PROTOCOL, one.host, one.port)
         for one in broker.endpoints
     )
-    return LiveBroker(broker.id, addresses, rack)
+    return CachedBroker(broker.id, addresses, rack)
 
 
 def read_partition_states(version: int, request: UpdateMetadataRequest) -> Iterator[TopicPartitionState]:
@@ -101,7 +101,7 @@ def request_of(update: MetadataUpdate) -> UpdateMetadataRequest:
     return request
 
 
-def written_broker(version: int, broker: LiveBroker) -> UpdateMetadataRequest.Broker:
+def written_broker(version: int, broker: CachedBroker) -> UpdateMetadataRequest.Broker:
     if version == 0:
         address = broker.listener(SECURITY_PROTOCOL)
         return UpdateMetadataRequest.Broker(id=broker.id, v0_host=address.host, v0_port=address.port)

@@ -274,10 +274,10 @@ def subscription_number(metrics: Iterable[str], interval_ms: int, client_id: byt
 def names_in(metrics: bytes, compression_type: int, max_bytes: int) -> tuple[str, ...]:
     """The names of the metrics in a push, sorted. Raises ApiError: INVALID_RECORD."""
     from protocol.errors import ProtocolError
-    from protocol.records.compression import Codec, decompress
+    from protocol.records.compression import CompressionCodec, decompress
 
     try:
-        data = decompress(Codec(compression_type), metrics, limit=max_bytes)
+        data = decompress(CompressionCodec(compression_type), metrics, limit=max_bytes)
         found = {
             bytes(name).decode()
             for resource in fields_of(memoryview(data), 1)

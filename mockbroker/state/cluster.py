@@ -23,13 +23,13 @@ from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
-from mockbroker.state.logs.upkeep import LogUpkeep
+from mockbroker.state.logs.upkeep import LogUpkeep, RunAside, run_now
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
-from mockbroker.state.replicas.network import Network
+from mockbroker.state.replicas.network import Reachability
 from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.security.cluster_security import ClusterSecurity
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from mockbroker.state.timers import TimerService
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.internal_topics import InternalTopics
@@ -61,7 +61,7 @@ class Cluster:
     that a command or a call named last.
     """
 
-    settings: Settings
+    settings: KafkaSettings
     rng: Random
     id: str
     liveness: Liveness
@@ -75,7 +75,7 @@ class Cluster:
     now_ms: int = 0
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
     timers: TimerService = field(default_factory=TimerService)
-    network: Network = field(default_factory=Network)
+    network: Reachability = field(default_factory=Reachability)
     clock: WallClock = field(default_factory=WallClock)
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
     release: str | None = None  # that is emulated, where it was given
@@ -83,6 +83,7 @@ class Cluster:
     is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
     is_read_only: bool = False  # logs stay as they are, and nothing in them or of them expires
     is_mirror: bool = False  # of a real cluster: nothing in it goes on by itself
+    run_aside: RunAside = run_now
     answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
@@ -154,7 +155,7 @@ class Cluster:
         """
         rng = Random(seed)
         writer = ImageWriter(Image() if image is None else image, record_log)
-        given = settings if isinstance(settings, Settings) else Settings(settings)
+        given = settings if isinstance(settings, KafkaSettings) else KafkaSettings(settings)
         cluster = cls(
             settings=given if release is None else given.emulating(),
             rng=rng,
@@ -213,6 +214,7 @@ class Cluster:
             clock=WallClock(snapshot.clock_offset_ms),
             security=self.security,
             is_read_only=self.is_read_only,
+            run_aside=self.run_aside,
         )
         self.configs.lasting = lasting
         self._register_all()

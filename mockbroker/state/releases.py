@@ -135,14 +135,14 @@ class Version:
         return self.text
 
 
-class Software:
+class BrokerSoftware:
     """The code that a broker runs and the protocol that it keeps to among brokers."""
 
     def __init__(self, release: Version, protocol: Version) -> None:
         self.release, self.protocol = release, protocol
 
     def __repr__(self) -> str:
-        return f"Software({self.release}, {PROTOCOL_SETTING}={self.protocol})"
+        return f"BrokerSoftware({self.release}, {PROTOCOL_SETTING}={self.protocol})"
 
     @cached_property
     def registration_version(self) -> int:
@@ -230,7 +230,7 @@ def check_known(what: str, text: str) -> None:
         raise ValueError(f"{what}={text}: 0.8.2 to 4.4 are known: {', '.join(known)}")
 
 
-def software_of(release: str | None, protocol: str | None) -> Software:
+def software_of(release: str | None, protocol: str | None) -> BrokerSoftware:
     """Release and protocol of a broker in ZooKeeper mode; what is not given follows from the other.
 
     A release keeps to the newest protocol that it has unless told otherwise, and cannot know a newer one.
@@ -254,4 +254,4 @@ def software_of(release: str | None, protocol: str | None) -> Software:
             f"{PROTOCOL_SETTING}={spoken} is not known to Kafka {code}, whose newest is {code.line}; "
             "upgrade the broker first"
         )
-    return Software(code, spoken)
+    return BrokerSoftware(code, spoken)

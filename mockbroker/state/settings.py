@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_rack.diskless import SELECTIONS
 
+ASSIGNORS = "group.consumer.assignors"
 DISKLESS_SELECTION = "diskless.selection"
 RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
 DROP, REFUSE = "drop", "refuse"
@@ -30,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "group.min.session.timeout.ms": 6000,
     "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
+    "large.requests.max.bytes": 16777216,  # ours: of requests that may name very many things, read at a time
     "leader.imbalance.check.interval.seconds": 0,
     "max.connection.creation.rate": 2147483647,
     "max.connections": 2147483647,
@@ -57,6 +59,7 @@ DEFAULTS: dict[str, Any] = {
     "share.coordinator.state.topic.replication.factor": 3,
     "share.coordinator.state.topic.segment.bytes": 104857600,
     "socket.request.max.bytes": 104857600,
+    "socket.send.buffer.bytes": 102400,
     "super.users": "",
     "transactional.id.expiration.ms": 604800000,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 10000,
@@ -90,7 +93,7 @@ LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
-class Settings(Mapping[str, Any]):
+class KafkaSettings(Mapping[str, Any]):
     """Settings by name; a name that was never given has its default.
 
     Values given as text become the type of the default. ``without_effect`` has the names that were given, that Kafka
@@ -98,9 +101,9 @@ class Settings(Mapping[str, Any]):
 
     Raises: ValueError: a value of the wrong type, or UnknownSettingError, a name that nobody has.
 
-    >>> Settings({"num.partitions": "6"})["num.partitions"]
+    >>> KafkaSettings({"num.partitions": "6"})["num.partitions"]
     6
-    >>> Settings({"background.threads": "4"}).without_effect
+    >>> KafkaSettings({"background.threads": "4"}).without_effect
     ('background.threads',)
     """
 
@@ -121,14 +124,16 @@ class Settings(Mapping[str, Any]):
             self.without_effect = tuple(name for name in kafkas if name not in effective and not is_of_a_listener(name))
         for name, value in given.items():
             self._values[name] = typed(name, value)
+        if ASSIGNORS in given:
+            check_assignors(self._values[ASSIGNORS])
 
-    def emulating(self) -> Settings:
+    def emulating(self) -> KafkaSettings:
         """The same for a cluster that emulates a release.
 
-        >>> Settings().emulating()["leader.imbalance.check.interval.seconds"]
+        >>> KafkaSettings().emulating()["leader.imbalance.check.interval.seconds"]
         300
         """
-        own = Settings.__new__(Settings)
+        own = KafkaSettings.__new__(KafkaSettings)
         own.given_names, own.without_effect = self.given_names, self.without_effect
         untouched = {name: value for name, value in EMULATED_DEFAULTS.items() if name not in self.given_names}
         own._values = {**self._values, **untouched}
@@ -161,6 +166,15 @@ class Settings(Mapping[str, Any]):
 
         found = find_definition("broker", name)
         return found is None or bool(self._values[name] != found.default)
+
+
+def check_assignors(names: Iterable[str]) -> None:
+    """Refuse assignors that no coordinator has; a class of the user's own is left to the group that asks for it."""
+    from kafka_rack.assignment import SERVER_ASSIGNORS
+
+    for name in names:
+        if "." not in name and name not in SERVER_ASSIGNORS:
+            raise ValueError(f"{ASSIGNORS}: expected one of {', '.join(SERVER_ASSIGNORS)}, got {name!r}")
 
 
 def inter_broker_listener(settings: Mapping[str, Any], given: frozenset[str]) -> str:

@@ -144,10 +144,10 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
     authorize = checked_flag("authorize", given.get("authorize", False))
     settings = dict(given.get("settings") or {})
     if settings:
-        from mockbroker.state.settings import Settings
+        from mockbroker.state.settings import KafkaSettings
 
         try:
-            Settings(settings)
+            KafkaSettings(settings)
         except ValueError as error:
             raise MarkerError(f"settings: {error}") from None
     others = {name: given[name] for name in ("listener_per_rack", "seed", "emulate") if name in given}

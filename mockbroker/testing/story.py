@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingCluster
     from mockbroker.adapters.served_cluster import ServedCluster
-    from mockbroker.core.journal import Entry
+    from mockbroker.core.journal import JournalEntry
 
 MAX_BROKERS, MAX_ROUTES, MAX_FAULTS, MAX_CALLS = 12, 10, 8, 12
 MAX_WIDTH = 200
@@ -77,7 +77,7 @@ def condition(cluster: ServedCluster, broker_id: int) -> str:
     return f"up, {' and '.join(found)}," if found else "up"
 
 
-def route_lines(entries: Sequence[Entry]) -> Iterator[str]:
+def route_lines(entries: Sequence[JournalEntry]) -> Iterator[str]:
     """Who was served by which rack, most bytes first."""
     if not entries:
         yield "no calls came while the test ran"
@@ -96,7 +96,7 @@ def route_lines(entries: Sequence[Entry]) -> Iterator[str]:
     )
 
 
-def call_in_words(entry: Entry, end_ms: int) -> str:
+def call_in_words(entry: JournalEntry, end_ms: int) -> str:
     """``-12 reader (rack a) Fetch v17 -> broker 1 (rack b) orders-0: 1.2 KiB in 3 ms``, and what was wrong with it."""
     rack = "no rack" if entry.rack is None else f"rack {entry.rack}"
     named = [name + "".join(f"-{one}" for one in some[:1]) for name, some in list(entry.topics.items())[:2]]
@@ -111,12 +111,12 @@ def call_in_words(entry: Entry, end_ms: int) -> str:
     )
 
 
-def client_in_words(entry: Entry) -> str:
+def client_in_words(entry: JournalEntry) -> str:
     rack = "rack unknown" if entry.client_rack is None else f"rack {entry.client_rack}"
     return f"{entry.client_id or entry.client_address} ({rack})"
 
 
-def verdict(entry: Entry) -> str:
+def verdict(entry: JournalEntry) -> str:
     if entry.locality == "cross" and entry.locality_reason is not None:
         return f"cross: {entry.locality_reason}"
     return entry.locality

@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from starlette.responses import Response
 
-from mockbroker.adapters.control.problems import Problem
+from mockbroker.adapters.control.problems import ControlProblem
 
 PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".test", ".home.arpa")
 """Ends of names that the public DNS never answers: RFC 6761, RFC 6762, RFC 8375, and ICANN's .internal."""
@@ -70,7 +70,7 @@ def is_loopback(host: str) -> bool:
         return host.lower().rstrip(".") == "localhost"
 
 
-class Access:
+class ControlAccess:
     """Who may ask one server.
 
     Args:
@@ -92,7 +92,7 @@ class Access:
         self._bearer = key
         self._cookie = hmac.new(key, COOKIE_PURPOSE, hashlib.sha256).hexdigest().encode()
 
-    def refusal(self, method: str, path: str, headers: Mapping[str, str], cookie_name: str) -> Problem | None:
+    def refusal(self, method: str, path: str, headers: Mapping[str, str], cookie_name: str) -> ControlProblem | None:
         """Why a request is not carried out: 403 or 401; None if it is."""
         return (
             self._refused_host(headers)
@@ -109,7 +109,7 @@ class Access:
         cookie = f"{cookie_name}={self._cookie.decode()}; Path=/; HttpOnly; SameSite=Lax"
         return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": "/", "set-cookie": cookie})
 
-    def _refused_host(self, headers: Mapping[str, str]) -> Problem | None:
+    def _refused_host(self, headers: Mapping[str, str]) -> ControlProblem | None:
         """403 where ``Host`` is a name that someone else could have pointed here."""
         host = headers.get("host")
         if host is None:  # HTTP/1.0, which no browser speaks
@@ -118,12 +118,12 @@ class Access:
         if name and (name in self.names or is_own(name) or (self.token is not None and is_private(name))):
             return None
         right = "an IP address, localhost" if self.token is not None else "localhost, 127.0.0.1"
-        return Problem(
+        return ControlProblem(
             HTTPStatus.FORBIDDEN,
             f"Host: expected {right} or a name that --control-name allows, got {host!r}",
         )
 
-    def _refused_token(self, headers: Mapping[str, str], cookie_name: str) -> Problem | None:
+    def _refused_token(self, headers: Mapping[str, str], cookie_name: str) -> ControlProblem | None:
         """401 where neither the token nor the dashboard's cookie is shown."""
         if self.token is None:
             return None
@@ -134,7 +134,7 @@ class Access:
         if not given and hmac.compare_digest(cookie_of(headers, cookie_name).encode("latin-1"), self._cookie):
             return None
         got = "another one" if scheme.lower() == "bearer" else f"{scheme[:20]!r}" if scheme else "none"
-        return Problem(
+        return ControlProblem(
             HTTPStatus.UNAUTHORIZED,
             f"expected the token of this control API as Authorization: Bearer TOKEN, got {got}; kafka-rack serve has "
             "printed it, or has it in the file of --control-token-file",
@@ -188,15 +188,15 @@ def is_private(name: str) -> bool:
     return True
 
 
-def refused_origin(headers: Mapping[str, str]) -> Problem | None:
+def refused_origin(headers: Mapping[str, str]) -> ControlProblem | None:
     """403 where a page of another origin asks; programs say no origin."""
     origin, host = headers.get("origin"), headers.get("host")
     if origin is None or origin in {f"http://{host}", f"https://{host}"}:
         return None
-    return Problem(HTTPStatus.FORBIDDEN, f"Origin: expected none or http://{host}, got {origin!r}")
+    return ControlProblem(HTTPStatus.FORBIDDEN, f"Origin: expected none or http://{host}, got {origin!r}")
 
 
-def refused_page(method: str, headers: Mapping[str, str]) -> Problem | None:
+def refused_page(method: str, headers: Mapping[str, str]) -> ControlProblem | None:
     """403 where a browser says that another page asks without an origin, unless a person goes to look at something."""
     site = headers.get("sec-fetch-site", "none")
     if site in SAME_SITE_VALUES:
@@ -204,7 +204,7 @@ def refused_page(method: str, headers: Mapping[str, str]) -> Problem | None:
     is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     if method in {"GET", "HEAD"} and is_visit:
         return None
-    return Problem(HTTPStatus.FORBIDDEN, f"Sec-Fetch-Site: expected same-origin or none, got {site!r}")
+    return ControlProblem(HTTPStatus.FORBIDDEN, f"Sec-Fetch-Site: expected same-origin or none, got {site!r}")
 
 
 def cookie_of(headers: Mapping[str, str], name: str) -> str:

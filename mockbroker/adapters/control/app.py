@@ -30,8 +30,8 @@ from mockbroker.adapters.control import (  # each declares its operations
 )
 from mockbroker.adapters.control.access import HEADERS, sign_in_page
 from mockbroker.adapters.control.bodies import check_content_type, read_body, typed_body
-from mockbroker.adapters.control.operations import ControlCall, Operation, as_response, operation
-from mockbroker.adapters.control.problems import Problem, named, refusal_of
+from mockbroker.adapters.control.operations import ControlCall, ControlOperation, as_response, operation
+from mockbroker.adapters.control.problems import ControlProblem, named, refusal_of
 from mockbroker.state.errors import ApiError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def control_app(server: ControlServer) -> ASGIApp:
         for path, methods in operation.by_path().items()
     ]
     routes += [Route(path, StaticEndpoint(path)) for path in dashboard.static_files()]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: unknown_path, Problem: as_problem})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: unknown_path, ControlProblem: as_problem})
     app.router.redirect_slashes = False
     return Guard(app, server)
 
@@ -129,7 +129,7 @@ def with_headers(send: Send) -> Send:
 class PathEndpoint:
     """The operations of one path, by method."""
 
-    def __init__(self, server: ControlServer, methods: dict[str, Operation]) -> None:
+    def __init__(self, server: ControlServer, methods: dict[str, ControlOperation]) -> None:
         self.server, self.methods = server, methods
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,7 +138,7 @@ class PathEndpoint:
         await self.server.long_answers.send(response, scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
-        """What becomes of a request. Raises Problem."""
+        """What becomes of a request. Raises ControlProblem."""
         wanted = self.methods.get(request.method)
         if wanted is None:
             body_limit = max(one.max_body_bytes for one in self.methods.values())
@@ -154,14 +154,14 @@ class PathEndpoint:
             call.query(())
         try:
             answered = await wanted.handler(call)
-        except Problem:
+        except ControlProblem:
             raise
         except UnknownNameError as error:
-            raise Problem(HTTPStatus.NOT_FOUND, str(error)) from None
+            raise ControlProblem(HTTPStatus.NOT_FOUND, str(error)) from None
         except ApiError as error:
             raise refusal_of(error) from None
         except OSError as error:
-            raise Problem(HTTPStatus.CONFLICT, error.strerror or str(error)) from None
+            raise ControlProblem(HTTPStatus.CONFLICT, error.strerror or str(error)) from None
         except Exception as error:
             raise failure(request, error) from error
         return as_response(answered, wanted.status)
@@ -181,9 +181,9 @@ class StaticEndpoint:
         await response(scope, receive, send)
 
 
-def wrong_method(method: str, allowed: tuple[str, ...]) -> Problem:
+def wrong_method(method: str, allowed: tuple[str, ...]) -> ControlProblem:
     """405, with the methods that are possible in ``Allow``."""
-    return Problem(
+    return ControlProblem(
         HTTPStatus.METHOD_NOT_ALLOWED,
         f"expected {' or '.join(one for one in allowed if one != 'HEAD')}, got {method}",
         headers={"allow": ", ".join(sorted(allowed))},
@@ -191,7 +191,7 @@ def wrong_method(method: str, allowed: tuple[str, ...]) -> Problem:
 
 
 async def as_problem(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
+    assert isinstance(error, ControlProblem)
     return error.to_response()
 
 
@@ -202,12 +202,12 @@ async def unknown_path(request: Request, error: Exception) -> Response:
     first = request.url.path.split("/")[1]
     near = [path for path in paths if path.split("/")[1] == first]
     there = named(near or dict.fromkeys(f"/{path.split('/')[1]}" for path in paths))
-    return Problem(
+    return ControlProblem(
         HTTPStatus.NOT_FOUND, f"there is nothing at {unquote(request.url.path)}; there is {there}; see /openapi.json"
     ).to_response()
 
 
-def failure(request: Request, error: Exception) -> Problem:
+def failure(request: Request, error: Exception) -> ControlProblem:
     """500: our own fault, told in the log; the answer has its first line."""
     log.error("the control API failed on %s %s", request.method, request.url.path, exc_info=error)
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}".splitlines()[0])
+    return ControlProblem(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}".splitlines()[0])

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from mockbroker.adapters.control.problems import Problem, bad_request, named
+from mockbroker.adapters.control.problems import ControlProblem, bad_request, named
 
 MAX_BODY_BYTES = 1 << 16
 MAX_DISCARDED = 1 << 24  # of a body that is too large, read to its end so that the client gets its answer
@@ -23,7 +23,7 @@ PLAIN = {"object": "an object", "array": "an array", "int": "a whole number", "s
 
 
 async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
-    """A body of at most so many bytes. Raises Problem: 413, 408."""
+    """A body of at most so many bytes. Raises ControlProblem: 413, 408."""
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(MAX_SECONDS):
@@ -34,7 +34,7 @@ async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
                 if size <= limit:
                     body += piece
     except TimeoutError:
-        raise Problem(
+        raise ControlProblem(
             HTTPStatus.REQUEST_TIMEOUT,
             f"expected the whole body within {MAX_SECONDS:.0f} s, got {size} bytes of it",
             headers={"connection": "close"},
@@ -42,7 +42,7 @@ async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     except ClientDisconnect:
         raise bad_request(f"the connection ended after {size} bytes of the body") from None
     if size > limit:
-        raise Problem(
+        raise ControlProblem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"the body has more than {limit} bytes",
             headers={"connection": "close"} if size > MAX_DISCARDED else {},
@@ -51,10 +51,10 @@ async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
 
 
 def check_content_type(request: Request) -> None:
-    """Refuse a body that says that it is anything but JSON. Raises Problem: 415."""
+    """Refuse a body that says that it is anything but JSON. Raises ControlProblem: 415."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given and given not in JSON_TYPES and not given.endswith("+json"):
-        raise Problem(
+        raise ControlProblem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"Content-Type: expected application/json, got {given}",
             headers={"accept-post": "application/json"},
@@ -62,7 +62,7 @@ def check_content_type(request: Request) -> None:
 
 
 def json_of(body: bytes) -> Any:
-    """The JSON value of a body; an empty one is an empty object. Raises Problem: 400."""
+    """The JSON value of a body; an empty one is an empty object. Raises ControlProblem: 400."""
     try:
         return msgspec.json.decode(body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -72,7 +72,7 @@ def json_of(body: bytes) -> Any:
 
 
 def typed_body(body: bytes, expected: Any) -> Any:
-    """The body as a value of the type. Raises Problem: 400, with the path of the field that will not do."""
+    """The body as a value of the type. Raises ControlProblem: 400, with the path of the field that will not do."""
     given = json_of(body)
     try:
         return msgspec.convert(given, expected)
@@ -82,7 +82,7 @@ def typed_body(body: bytes, expected: Any) -> Any:
         raise bad_request("the body is no JSON that can be read: too deeply nested") from None
 
 
-def refusal(text: str, given: Any, expected: Any) -> Problem:
+def refusal(text: str, given: Any, expected: Any) -> ControlProblem:
     """What msgspec says of a wrong value, with the field first and the value met.
 
     >>> class Lag(msgspec.Struct):

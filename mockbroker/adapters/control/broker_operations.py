@@ -195,7 +195,7 @@ async def set_rack_lag(call: ControlCall) -> Any:
 
 @contextmanager
 def refused_in_zookeeper_mode() -> Iterator[None]:
-    """409 for a command that is for KRaft mode alone. Raises Problem."""
+    """409 for a command that is for KRaft mode alone. Raises ControlProblem."""
     try:
         yield
     except ValueError as error:
@@ -203,7 +203,7 @@ def refused_in_zookeeper_mode() -> Iterator[None]:
 
 
 def changed(brokers: list[int], unchanged: str) -> Changed:
-    """The answer where brokers have changed. Raises Problem: 409 where none has."""
+    """The answer where brokers have changed. Raises ControlProblem: 409 where none has."""
     if not brokers:
         raise conflict(unchanged)
     return Changed(brokers)

@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from kafka_rack.collector import collector_paused
-from mockbroker.core.journal import Entry, Journal
+from mockbroker.core.journal import Journal, JournalEntry
 from mockbroker.core.journal.assertions import CLAIMS, check, given_filters
-from mockbroker.core.journal.filters import Filters
+from mockbroker.core.journal.filters import JournalFilters
 from mockbroker.core.journal.records import CallRecord
 
 ENTRIES_A_PIECE = 100
@@ -27,7 +27,7 @@ Done = TypeVar("Done")
 class ToldCalls(Journal):
     """Calls that were told already, for claims: what ``Journal`` gives of them, without the journal."""
 
-    def __init__(self, journal: Journal, entries: Sequence[Entry]) -> None:
+    def __init__(self, journal: Journal, entries: Sequence[JournalEntry]) -> None:
         super().__init__()
         self.entries, self._journal_calls = entries, len(journal)
         self._first, self.dropped, self._gone = journal.first_sequence, journal.dropped, journal.first_sequence - 1
@@ -36,16 +36,16 @@ class ToldCalls(Journal):
     def __len__(self) -> int:
         return self._journal_calls
 
-    def since(self, mark: int) -> list[Entry]:
+    def since(self, mark: int) -> list[JournalEntry]:
         """Those after a mark."""
         return [entry for entry in self.entries if entry.sequence > mark]
 
-    def find(self, *, limit: int | None = None, **filters: Any) -> list[Entry]:
+    def find(self, *, limit: int | None = None, **filters: Any) -> list[JournalEntry]:
         """Those that match."""
-        wanted = Filters.of({**filters, "limit": limit})
+        wanted = JournalFilters.of({**filters, "limit": limit})
         return wanted.limited([one for one in self.since(wanted.since) if wanted.match(one)])
 
-    def anomalies(self, wanted: Filters) -> list[str]:
+    def anomalies(self, wanted: JournalFilters) -> list[str]:
         """What does not fit together in them."""
         del wanted  # those of the claim, for which they were looked at
         return self.misfits()
@@ -65,10 +65,10 @@ async def check_beside(name: str, arguments: Mapping[str, Any], journal: Journal
 
 async def judged(claim: str, arguments: Mapping[str, Any], journal: Journal) -> str | None:
     """Why a claim does not hold, None where it does. Raises FilterError."""
-    entries = await matching(journal, Filters.of({"since": arguments.get("since")}), None)
+    entries = await matching(journal, JournalFilters.of({"since": arguments.get("since")}), None)
     told = ToldCalls(journal, entries)
     if claim == CONSISTENT:
-        told.misfits = await misfits(journal, Filters.of(given_filters(arguments, with_records=True)))
+        told.misfits = await misfits(journal, JournalFilters.of(given_filters(arguments, with_records=True)))
     return await beside_the_loop(lambda: what_is_wrong(claim, arguments, told))
 
 
@@ -81,7 +81,7 @@ def what_is_wrong(name: str, arguments: Mapping[str, Any], told: ToldCalls) -> s
     return None
 
 
-async def misfits(journal: Journal, wanted: Filters) -> Callable[[], list[str]]:
+async def misfits(journal: Journal, wanted: JournalFilters) -> Callable[[], list[str]]:
     """What gives ``Journal.anomalies``: beside logs calls are held in pieces now, their history is judged later."""
     from mockbroker.core.journal import consistency, history
 
@@ -104,12 +104,12 @@ async def misfits(journal: Journal, wanted: Filters) -> Callable[[], list[str]]:
     return lambda: found + consistency.forbidden(history.check_records(records, starts), wanted)
 
 
-async def matching(journal: Journal, wanted: Filters, limit: int | None) -> list[Entry]:
+async def matching(journal: Journal, wanted: JournalFilters, limit: int | None) -> list[JournalEntry]:
     """The entries that match, looked for in pieces: the first behind ``since``, or without it the last ones."""
     end = journal.mark()
     first = max(journal.first_sequence, wanted.since + 1)
     starts = range(first, end + 1, ENTRIES_A_PIECE)
-    found: list[list[Entry]] = []
+    found: list[list[JournalEntry]] = []
     count = 0
     for start in starts if wanted.has_since else reversed(starts):
         piece = journal.scan(wanted, start, min(ENTRIES_A_PIECE, end + 1 - start))
@@ -126,7 +126,7 @@ async def matching(journal: Journal, wanted: Filters, limit: int | None) -> list
     return entries[:limit] if wanted.has_since else entries[-limit:]
 
 
-async def count_matching(journal: Journal, wanted: Filters) -> int:
+async def count_matching(journal: Journal, wanted: JournalFilters) -> int:
     """How many entries match, of which none is kept."""
     end, count = journal.mark(), 0
     for start in range(max(journal.first_sequence, wanted.since + 1), end + 1, ENTRIES_A_PIECE):

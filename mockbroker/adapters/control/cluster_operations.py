@@ -122,7 +122,7 @@ async def shutdown(call: ControlCall) -> Any:
 
 
 def link_of(call: ControlCall) -> tuple[int, int]:
-    """The ends of the link that the body names. Raises Problem: 400 for one that has no two ends."""
+    """The ends of the link that the body names. Raises ControlProblem: 400 for one that has no two ends."""
     first, second = call.body.between
     if first == second:
         raise bad_request(f"between: expected two brokers, got {first} twice", field="between")

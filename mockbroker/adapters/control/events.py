@@ -19,8 +19,8 @@ from starlette.responses import Response, StreamingResponse
 from mockbroker.adapters.control.cluster_json import encode_cluster
 from mockbroker.adapters.control.group_operations import groups_of
 from mockbroker.adapters.control.operations import ControlCall, operation
-from mockbroker.adapters.control.problems import Problem
-from mockbroker.core.journal.filters import Filters
+from mockbroker.adapters.control.problems import ControlProblem
+from mockbroker.core.journal.filters import JournalFilters
 
 if TYPE_CHECKING:
     from mockbroker.adapters.served_cluster import ServedCluster
@@ -33,7 +33,7 @@ MAX_REQUESTS = 200  # of one event
 STILL_HERE_S = 15.0
 RETRY_MS = 1000
 MEDIA_TYPE = "text/event-stream"
-EVERYTHING = Filters.of({})
+EVERYTHING = JournalFilters.of({})
 
 
 class EventBatch(NamedTuple):
@@ -203,7 +203,7 @@ async def events(call: ControlCall) -> Any:
     if call.request.method == "HEAD":
         return Response(media_type=MEDIA_TYPE, headers=headers)
     if len(hub.listeners) >= MAX_LISTENERS:
-        raise Problem(
+        raise ControlProblem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             f"expected at most {MAX_LISTENERS} listeners, got one more",
             headers={"retry-after": "1"},

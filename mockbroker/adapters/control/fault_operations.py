@@ -111,7 +111,7 @@ async def delete_faults(call: ControlCall) -> Any:
 
 
 def add(call: ControlCall, fault: Any) -> FaultHandle:
-    """Set one fault. Raises Problem: 409 for an id that is taken, 400 for what is no fault."""
+    """Set one fault. Raises ControlProblem: 409 for an id that is taken, 400 for what is no fault."""
     faults = call.cluster.faults
     if isinstance(fault, dict) and isinstance(fault.get("id"), str) and fault["id"] in faults:
         raise conflict(f"id: there is a fault {fault['id']!r} already; DELETE it first")
@@ -128,7 +128,7 @@ def created(shown: Any, location: str) -> Response:
 
 
 def known_fault(call: ControlCall) -> FaultHandle:
-    """The fault that the path names. Raises Problem: 404."""
+    """The fault that the path names. Raises ControlProblem: 404."""
     fault_id, faults = call.names["fault"], call.cluster.faults
     if fault_id not in faults:
         raise not_found(f"there is no fault {fault_id!r}; the faults: {named([handle.id for handle in faults])}")

@@ -106,7 +106,7 @@ async def move_coordinator(call: ControlCall) -> Any:
 
 
 def known_group(call: ControlCall) -> str:
-    """The id of the group that the path names. Raises Problem: 404."""
+    """The id of the group that the path names. Raises ControlProblem: 404."""
     group_id = call.names["group"]
     there = [one.id for one in call.state.groups.select()] if call.state.has_groups else []
     if group_id not in there:

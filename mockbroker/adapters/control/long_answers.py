@@ -8,7 +8,7 @@ from http import HTTPStatus
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from mockbroker.adapters.control.problems import Problem
+from mockbroker.adapters.control.problems import ControlProblem
 
 PIECE_BYTES = 1 << 16
 MAX_HELD_BYTES = 256 << 20
@@ -22,13 +22,13 @@ class LongAnswers:
         self.held_bytes = 0
 
     async def send(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send an answer, in pieces if it is long, as fast as it is read. Raises Problem: 503, too much is unread."""
+        """Send an answer, in pieces if long, as fast as it is read. Raises ControlProblem: 503, too much is unread."""
         size = 0 if isinstance(response, StreamingResponse) else len(response.body)
         if size <= PIECE_BYTES or scope["method"] == "HEAD":
             await response(scope, receive, send)
             return
         if self.held_bytes and self.held_bytes + size > MAX_HELD_BYTES:
-            raise Problem(
+            raise ControlProblem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 f"answers of {self.held_bytes} bytes wait to be read, and this one of {size} bytes has no room",
                 headers={"retry-after": "1"},

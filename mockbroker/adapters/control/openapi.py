@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.adapters.control.operations import JSON, ControlCall, Operation, operation
+from mockbroker.adapters.control.operations import JSON, ControlCall, ControlOperation, operation
 from mockbroker.adapters.control.problems import MEDIA_TYPE
 from mockbroker.core.faults.vocabulary import json_schema
 
@@ -89,14 +89,14 @@ def fault_schemas() -> dict[str, Any]:
     return {**parts, "Faults": moved({"title": whole["title"], "oneOf": whole["oneOf"]})}
 
 
-def answers_of(one: Operation) -> tuple[Any, ...]:
+def answers_of(one: ControlOperation) -> tuple[Any, ...]:
     """The types that the answer's JSON may have."""
     if one.answer is None:
         return ()
     return one.answer if isinstance(one.answer, tuple) else (one.answer,)
 
 
-def described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def described(one: ControlOperation, schemas: dict[str, Any]) -> dict[str, Any]:
     """One operation as OpenAPI's Operation Object."""
     found: dict[str, Any] = {
         "operationId": one.name,

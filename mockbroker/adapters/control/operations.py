@@ -43,17 +43,17 @@ class ControlCall:
         return self.server.cluster.state
 
     def broker_id(self) -> int:
-        """The broker that the path names. Raises Problem: 404."""
+        """The broker that the path names. Raises ControlProblem: 404."""
         return known_broker(self.state, self.names["id"])
 
     def rack(self) -> str:
-        """The rack that the path names. Raises Problem: 404."""
+        """The rack that the path names. Raises ControlProblem: 404."""
         rack = self.names["rack"]
         known_rack(self.state, rack)
         return rack
 
     def query(self, allowed: tuple[str, ...]) -> dict[str, list[str]]:
-        """The values of each parameter behind the question mark. Raises Problem: 400 for another one."""
+        """The values of each parameter behind the question mark. Raises ControlProblem: 400 for another one."""
         given: dict[str, list[str]] = {}
         for name, value in self.request.query_params.multi_items():
             if name not in allowed:
@@ -62,12 +62,12 @@ class ControlCall:
         return given
 
     def must_be_ours(self, instead: str) -> None:
-        """Refuse what only a cluster of ours knows. Raises Problem: 409, which says what a real one can be asked by."""
+        """Refuse what only a cluster of ours knows. Raises ControlProblem: 409, with what a real one is asked by."""
         if self.state.is_mirror:
             raise conflict(f"a proxy follows neither groups nor what clients report: {instead}")
 
     def with_internal(self) -> bool:
-        """Whether the coordinators' topics are wanted too. Raises Problem: 400."""
+        """Whether the coordinators' topics are wanted too. Raises ControlProblem: 400."""
         (text,) = self.query(("internal",)).get("internal", ["false"])[-1:]
         if text not in ("true", "false"):
             raise bad_request(f"internal: expected true or false, got {text!r}", field="internal")
@@ -91,7 +91,7 @@ INTERNAL = Parameter("internal", "true shows the coordinators' topics too", kind
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ControlOperation:
     """One thing that can be asked.
 
     Args:
@@ -125,7 +125,7 @@ class Operation:
 class Operations:
     """The table, in the order in which the operations are declared."""
 
-    table: dict[tuple[str, str], Operation] = field(default_factory=dict)
+    table: dict[tuple[str, str], ControlOperation] = field(default_factory=dict)
 
     def __call__(self, method: str, path: str, summary: str, **details: Any) -> Callable[[Handler], Handler]:
         """Declare what a function does: ``@operation("POST", "/brokers/{id}/stop", "Stop a broker", ...)``."""
@@ -133,14 +133,14 @@ class Operations:
         def declare(handler: Handler) -> Handler:
             known = self.table.get((method, path))
             assert known is None or known.handler.__qualname__ == handler.__qualname__, (method, path)
-            self.table[method, path] = Operation(method, path, handler, summary, **details)
+            self.table[method, path] = ControlOperation(method, path, handler, summary, **details)
             return handler
 
         return declare
 
-    def by_path(self) -> dict[str, dict[str, Operation]]:
+    def by_path(self) -> dict[str, dict[str, ControlOperation]]:
         """The operations of each path by method; HEAD is answered wherever GET is."""
-        found: dict[str, dict[str, Operation]] = {}
+        found: dict[str, dict[str, ControlOperation]] = {}
         for (method, path), one in self.table.items():
             found.setdefault(path, {})[method] = one
         for methods in found.values():
@@ -153,14 +153,14 @@ operation = Operations()
 
 
 def known_rack(state: Cluster, rack: str) -> list[Broker]:
-    """The brokers of a rack. Raises Problem: 404."""
+    """The brokers of a rack. Raises ControlProblem: 404."""
     if rack not in state.racks():
         raise not_found(f"there is no rack {rack!r}; the racks: {named(state.racks())}")
     return state.brokers_in(rack)
 
 
 def known_broker(state: Cluster, text: str) -> int:
-    """The id of a broker. Raises Problem: 404."""
+    """The id of a broker. Raises ControlProblem: 404."""
     if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) not in state.brokers:
         raise not_found(f"there is no broker {text!r}; the brokers: {named(state.brokers)}")
     return int(text)

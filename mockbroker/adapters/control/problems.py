@@ -28,7 +28,7 @@ NO_TYPE = "about:blank"  # RFC 9457, 4.2.1: the title is the status's own words
 ASSERTION_FAILED = "urn:kafka-rack:assertion-failed"
 
 
-class Problem(Exception):
+class ControlProblem(Exception):
     """A request that is not carried out.
 
     Args:
@@ -69,19 +69,19 @@ class Problem(Exception):
         )
 
 
-def not_found(detail: str) -> Problem:
+def not_found(detail: str) -> ControlProblem:
     """404: there is no such thing; the text names those that there are."""
-    return Problem(HTTPStatus.NOT_FOUND, detail)
+    return ControlProblem(HTTPStatus.NOT_FOUND, detail)
 
 
-def conflict(detail: str) -> Problem:
+def conflict(detail: str) -> ControlProblem:
     """409: the cluster is not in a state for it."""
-    return Problem(HTTPStatus.CONFLICT, detail)
+    return ControlProblem(HTTPStatus.CONFLICT, detail)
 
 
-def bad_request(detail: str, **members: Any) -> Problem:
+def bad_request(detail: str, **members: Any) -> ControlProblem:
     """400: the request does not say what can be done."""
-    return Problem(HTTPStatus.BAD_REQUEST, detail, **members)
+    return ControlProblem(HTTPStatus.BAD_REQUEST, detail, **members)
 
 
 def named(names: object, limit: int = 20) -> str:
@@ -96,10 +96,10 @@ def named(names: object, limit: int = 20) -> str:
     return ", ".join(texts) or "none"
 
 
-def refusal_of(error: ApiError) -> Problem:
+def refusal_of(error: ApiError) -> ControlProblem:
     """Kafka's refusal of a command: 404 for what is not there, 400 for what never can be, else 409."""
     from protocol.error_codes import ErrorCode
 
     name = ErrorCode(error.code).name
     status = STATUS_OF_ERROR.get(name, HTTPStatus.CONFLICT)
-    return Problem(status, f"{name}: {error.message}" if error.message else name, error_code=name)
+    return ControlProblem(status, f"{name}: {error.message}" if error.message else name, error_code=name)

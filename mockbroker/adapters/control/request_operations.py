@@ -11,9 +11,9 @@ import msgspec
 
 from mockbroker.adapters.control.claims import ENTRIES_A_PIECE, check_beside, count_matching, matching
 from mockbroker.adapters.control.operations import ControlCall, Parameter, operation
-from mockbroker.adapters.control.problems import ASSERTION_FAILED, Problem, bad_request
+from mockbroker.adapters.control.problems import ASSERTION_FAILED, ControlProblem, bad_request
 from mockbroker.core.journal.assertions import CLAIMS
-from mockbroker.core.journal.filters import FilterError, Filters
+from mockbroker.core.journal.filters import FilterError, JournalFilters
 
 DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
 SEPARATED = frozenset({"api", "broker", "partition", "locality", "error"})
@@ -151,7 +151,7 @@ async def check_assertion(call: ControlCall) -> Any:
     try:
         await check_beside(name, arguments, call.cluster.journal)
     except AssertionError as error:
-        raise Problem(
+        raise ControlProblem(
             HTTPStatus.EXPECTATION_FAILED, str(error), kind=ASSERTION_FAILED, title="Assertion failed", claim=name
         ) from None
     except FilterError as error:
@@ -160,7 +160,7 @@ async def check_assertion(call: ControlCall) -> Any:
 
 
 def claim_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A claim's name and its arguments, beside each other or one inside the other. Raises Problem: 400.
+    """A claim's name and its arguments, beside each other or one inside the other. Raises ControlProblem: 400.
 
     >>> claim_of({"assert": "served_by", "rack": "a"})
     ('served_by', {'rack': 'a'})
@@ -182,7 +182,7 @@ def claim_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def query_of(call: ControlCall) -> dict[str, Any]:
-    """The filters behind the question mark. Raises Problem: 400 for another name."""
+    """The filters behind the question mark. Raises ControlProblem: 400 for another name."""
     given: dict[str, Any] = {}
     for name, texts in call.query(tuple(one.name for one in FILTERS)).items():
         values = [one for text in texts for one in text.split(",")] if name in SEPARATED else texts
@@ -192,15 +192,15 @@ def query_of(call: ControlCall) -> dict[str, Any]:
     return given
 
 
-def filters_of(given: dict[str, Any]) -> Filters:
-    """What is asked for. Raises Problem: 400."""
+def filters_of(given: dict[str, Any]) -> JournalFilters:
+    """What is asked for. Raises ControlProblem: 400."""
     try:
-        return Filters.of(given)
+        return JournalFilters.of(given)
     except FilterError as error:
         raise wrong_filter(error) from None
 
 
-def wrong_filter(error: FilterError) -> Problem:
+def wrong_filter(error: FilterError) -> ControlProblem:
     text = str(error)
     field, colon, _ = text.partition(":")
     return bad_request(text, **({"field": field} if colon and field.isidentifier() else {}))

@@ -16,7 +16,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from mockbroker.adapters.control.access import Access
+from mockbroker.adapters.control.access import ControlAccess
 from mockbroker.adapters.control.app import control_app
 from mockbroker.adapters.control.events import EventHub
 from mockbroker.adapters.control.long_answers import LongAnswers
@@ -54,7 +54,7 @@ class ControlServer:
         on_shutdown: Callable[[], None] | None = None,
     ) -> None:
         self.cluster, self.host, self.port, self.on_shutdown = cluster, host, port, on_shutdown
-        self.access = Access(host, names, token)
+        self.access = ControlAccess(host, names, token)
         self.events = EventHub(cluster)
         self.long_answers = LongAnswers()
         self._server: asyncio.Server | None = None

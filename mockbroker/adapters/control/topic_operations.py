@@ -140,12 +140,12 @@ async def set_isr(call: ControlCall) -> Any:
 
 
 def known_id(call: ControlCall, broker: int) -> int:
-    """A broker that a body names. Raises Problem: 404."""
+    """A broker that a body names. Raises ControlProblem: 404."""
     return known_broker(call.state, str(broker))
 
 
 def known_partition(call: ControlCall) -> tuple[Topic, Partition]:
-    """The partition that the path names. Raises Problem: 404."""
+    """The partition that the path names. Raises ControlProblem: 404."""
     topic, text = known_topic(call), call.names["partition"]
     if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) >= len(topic.partitions):
         raise not_found(
@@ -155,7 +155,7 @@ def known_partition(call: ControlCall) -> tuple[Topic, Partition]:
 
 
 def known_topic(call: ControlCall) -> Topic:
-    """The topic that the path names. Raises Problem: 404."""
+    """The topic that the path names. Raises ControlProblem: 404."""
     name = call.names["topic"]
     found = call.state.topics.get(name)
     if found is None:

@@ -21,6 +21,6 @@ def servers_in(text: str) -> list[tuple[str, int]]:
             or not 0 < int(port) < 1 << 16
             or (":" in host and host[0] != "[")
         ):
-            raise ValueError(f"{text}: {word.strip()!r}, but host:port is due")
+            raise ValueError(f"{text}: expected host:port, got {word.strip()!r}")
         found.append((host.strip("[]"), int(port)))
     return list(dict.fromkeys(found))

@@ -7,8 +7,9 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from mockbroker.adapters.proxy.direct_writes import DirectWriter
 from mockbroker.adapters.proxy.upstream import UpstreamSettings, reason_of
-from mockbroker.adapters.sockets import ClientProtocol, Node, Served
+from mockbroker.adapters.sockets import ClientProtocol, Node, Served, end_writing
 from mockbroker.core.proxy.connection import ProxyConnection
 from mockbroker.core.proxy.path import ProxyPath, ProxySession
 from mockbroker.state.brokers.broker import Broker, Listener
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
 
 LEFT_S = 30.0
-"""How long a real broker may take to end the connection of a client that sends no more, or to read what it had sent."""
+"""How long a real broker may take to end the connection of a client that sends no more and has all its answers, or to
+read what one had sent that has gone.
+"""
 
-SCRATCH_BYTES = 1 << 18
+SCRATCH_BYTES, HEAD_BYTES = 1 << 18, 1 << 14
+"""So much is read at a time of frames too large for a room of their own; and of all others, of which the large ones
+have a room once their head has come.
+"""
 
 NO_SLOTS: tuple[str, ...] = ()
 """For a class beside which another one has slots: those that have both for bases have ``PROXIED_SLOTS``."""
-PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_reads_upstream", "_upstream")
+PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_proxied", "_reads_upstream", "_upstream")
 log = logging.getLogger("mockbroker")
 
 
@@ -45,7 +51,8 @@ class ProxyNode(Node):
         self.adrift: dict[ProxiedClient, None] = {}
         """Clients that have gone, and whose last requests go on."""
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-        """Where sockets are read to, one at a time."""
+        """Where sockets are read to, one at a time; mostly only to the beginning of it, which is ``scratch_head``."""
+        self.scratch_head = self.scratch[:HEAD_BYTES]
         self.problem: str | None = None
         """Why the real broker could not be reached last; None once it was."""
 
@@ -90,7 +97,7 @@ class ProxiedClient(ClientProtocol):
 
     def _connection(self, session: Session) -> Connection:
         path = cast(ProxyPath, self.cluster.engine.path)
-        connection = ProxyConnection(
+        connection = self._proxied = ProxyConnection(
             path, cast(ProxySession, session), on_output=self.flush, on_upstream=self.flush_upstream
         )
         self._dialling = asyncio.get_running_loop().create_task(self._dial(connection))
@@ -118,7 +125,7 @@ class ProxiedClient(ClientProtocol):
         else:
             node.reached()
             self._upstream = upstream
-            if connection.closed is not None:
+            if connection.closed is not None and not connection.has_unsent:
                 upstream.transport.close()
             else:
                 self.flush_upstream()
@@ -130,10 +137,10 @@ class ProxiedClient(ClientProtocol):
         upstream = self._upstream
         if upstream is None or upstream.is_paused or upstream.transport.is_closing():
             return
-        connection = cast(ProxyConnection, self.connection)
+        connection = self._proxied
         pieces = connection.take_upstream()
-        for piece in pieces:
-            upstream.transport.write(piece)
+        if pieces:
+            upstream.writer.write(pieces)
         if pieces and connection.unread_bytes:
             asyncio.get_running_loop().call_soon(self._send_more)
         elif self._has_left and connection.is_drained:
@@ -147,8 +154,8 @@ class ProxiedClient(ClientProtocol):
 
     def flush(self) -> None:
         if self._is_adrift:
-            connection = cast(ProxyConnection, self.connection)
-            if connection.closed is not None:
+            connection = self._proxied
+            if connection.closed is not None and not connection.has_unsent:
                 self.end_adrift()
             else:
                 self.flush_upstream()
@@ -160,33 +167,37 @@ class ProxiedClient(ClientProtocol):
             self.flush_upstream()
 
     def _received(self) -> None:
-        super()._received()
+        connection = self._proxied
+        if connection.is_quiet and not (self._full or self._partial or self._is_adrift):
+            self.cluster.schedule()  # what was taken has gone on; nothing else is to be done
+        else:
+            super()._received()
         upstream = self._upstream
         if upstream is not None and upstream.is_paused:
             self.note_unfinished()
 
     def upstream_received(self, data: bytes) -> None:
         """Take bytes of the real broker."""
-        connection = cast(ProxyConnection, self.connection)
-        connection.receive_upstream(data, self.cluster.now_ms())
+        self._proxied.receive_upstream(data, self.cluster.now_ms())
         self._received_upstream()
 
     def upstream_took(self, size: int) -> None:
         """Take bytes of the real broker that stand already where its answer will."""
-        connection = cast(ProxyConnection, self.connection)
-        connection.took_upstream(size, self.cluster.now_ms())
+        self._proxied.took_upstream(size, self.cluster.now_ms())
         self._received_upstream()
 
     def _received_upstream(self) -> None:
-        connection = cast(ProxyConnection, self.connection)
-        if connection.is_upstream_full:
+        if self._proxied.is_upstream_full:
             self._read_upstream_or_not()
         self.cluster.schedule()  # what became of calls may wait for a time
 
     def upstream_closed(self, reason: str) -> None:
         """The real broker has gone, or could not be reached."""
-        cast(ProxyConnection, self.connection).upstream_closed(reason, self.cluster.now_ms())
-        self.flush()
+        self._proxied.upstream_closed(reason, self.cluster.now_ms())
+        if self._is_adrift and self._proxied.closed is not None:
+            self.end_adrift()
+        else:
+            self.flush()
 
     def note_unfinished(self) -> None:
         """Count what the real broker was not given yet, in the bounds of all connections together."""
@@ -253,7 +264,7 @@ class ProxiedClient(ClientProtocol):
 
     def _stop_connection(self) -> None:
         connection = cast(ProxyConnection, self.connection)
-        if connection.closed is None:
+        if connection.closed is None or connection.has_unsent:
             self._has_left = self._is_adrift = True
             cast(ProxyNode, self.node).adrift[self] = None
             connection.client_left(self.cluster.now_ms(), is_gone=True)
@@ -271,11 +282,18 @@ class ProxiedClient(ClientProtocol):
             return
         if upstream.transport.can_write_eof():
             upstream.is_ended = True
-            upstream.transport.write_eof()
-            asyncio.get_running_loop().call_later(LEFT_S, upstream.transport.abort)
+            end_writing(upstream.transport)
+            asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
         elif not self.connection.is_busy:  # over TLS it hears of the end when it has answered
             upstream.is_ended = True
             upstream.transport.close()
+
+    def _abort_answered(self, upstream: UpstreamProtocol) -> None:
+        """Break with a real broker that has answered all that the client had sent, and has not ended the connection."""
+        if self._proxied.is_owed_answers and not upstream.transport.is_closing():
+            asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
+        else:
+            upstream.transport.abort()
 
     def end_adrift(self) -> None:
         """Forget a client that has gone."""
@@ -299,19 +317,31 @@ class ProxiedClient(ClientProtocol):
 class ProxyClientProtocol(ProxiedClient, asyncio.BufferedProtocol):
     """One client's socket."""
 
-    __slots__ = (*PROXIED_SLOTS, "_has_room")
+    __slots__ = (*PROXIED_SLOTS, "_has_room", "_scratch", "_writer")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._writer = DirectWriter(transport)
+        self._scratch = cast(ProxyNode, self.node).scratch
+        super().connection_made(transport)
+
+    def _write_all(self, pieces: list[bytes]) -> None:
+        if pieces:
+            self._writer.write(pieces)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        room = cast(ProxyConnection, self.connection).room() if self._is_taken else None
+        room = self._proxied.room() if self._is_taken else None
         self._has_room = room is not None
-        return cast(ProxyNode, self.node).scratch if room is None else room
+        if room is not None:
+            return room
+        is_large = self._is_taken and self._proxied.partial_bytes
+        return self._scratch if is_large else cast(ProxyNode, self.node).scratch_head
 
     def buffer_updated(self, size: int) -> None:
         if self._has_room:
-            cast(ProxyConnection, self.connection).took(size, self.cluster.now_ms())
+            self._proxied.took(size, self.cluster.now_ms())
             self._received()
         else:
-            self.data_received(bytes(cast(ProxyNode, self.node).scratch[:size]))
+            self.data_received(bytes(self._scratch[:size]))
 
 
 class UpstreamProtocol(asyncio.BufferedProtocol):
@@ -322,22 +352,28 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
     def __init__(self, client: ProxiedClient) -> None:
         self.client = client
         self.is_paused = self.is_ended = False
+        node = cast(ProxyNode, client.node)
+        self._connection, self._scratch, self._scratch_head = client._proxied, node.scratch, node.scratch_head
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        if self.client.connection.closed is not None:
+        self.writer = DirectWriter(transport)
+        if self._connection.closed is not None and not self._connection.has_unsent:
             transport.close()  # nobody waits for it any more
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        room = cast(ProxyConnection, self.client.connection).upstream_room()
+        connection = self._connection
+        room = connection.upstream_room()
         self._has_room = room is not None
-        return cast(ProxyNode, self.client.node).scratch if room is None else room
+        if room is not None:
+            return room
+        return self._scratch if connection.is_answer_partial else self._scratch_head
 
     def buffer_updated(self, size: int) -> None:
         if self._has_room:
             self.client.upstream_took(size)
         else:
-            self.client.upstream_received(bytes(cast(ProxyNode, self.client.node).scratch[:size]))
+            self.client.upstream_received(bytes(self._scratch[:size]))
 
     def pause_writing(self) -> None:
         self.is_paused = True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mockbroker.adapters.proxy.bootstrap import servers_in
 from mockbroker.adapters.proxy.clients import ProxyNode
 from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamLink, UpstreamSettings
 from mockbroker.adapters.runtime import Runtime
@@ -40,6 +40,8 @@ LOOK_S = 30.0
 """Between two looks at all brokers and topics of the real cluster."""
 AGAIN_S = 1.0
 """After one in vain."""
+PORT_TAKEN = (errno.EADDRINUSE, errno.EACCES)
+LAST_PORT = 65535
 DOUBTFUL = 2
 """How often in a row a cluster may say what hardly changes: a broker that goes down may have said it once."""
 REFUSAL = (
@@ -69,6 +71,8 @@ class KafkaProxy(ServedCluster):
         wait_s: for so long ``start`` waits for a cluster that does not answer yet.
         tls: end TLS here, with a test certificate; ``security_dir`` is a folder for what clients need, as for
             ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys in place of that.
+        client_properties: Kafka's, as in the file of ``--command-config``, where ``upstream`` is ``host:port,...``: how
+            brokers are reached that ask for TLS or a login.
 
     >>> from mockbroker import MockCluster
     >>> with MockCluster() as real, KafkaProxy(real.bootstrap_servers) as proxy:
@@ -96,9 +100,12 @@ class KafkaProxy(ServedCluster):
         tls: bool = False,
         security_dir: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
+        client_properties: Mapping[str, str] | None = None,
     ) -> None:
         if isinstance(upstream, str):
-            upstream = UpstreamSettings(servers_in(upstream))
+            upstream = UpstreamSettings.of(upstream, client_properties)
+        elif client_properties is not None:
+            raise ValueError("expected client properties beside host:port, got them beside UpstreamSettings")
         self._host, self._port, self._listener_per_rack = host, port, listener_per_rack
         self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
         self._next_port, self._wait_s, self._mends = 0, wait_s, mends
@@ -211,12 +218,30 @@ class KafkaProxy(ServedCluster):
             await asyncio.sleep(AGAIN_S)
 
     def _listen(self, broker: Broker) -> None:
-        """Give a broker of which nobody was told yet its listeners, and begin to accept."""
+        """Give a broker of which nobody was told yet its listeners, and begin to accept.
+
+        Raises OSError: no address can be had, as where too many files are open.
+        """
         broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
         if self._is_running:
-            task = asyncio.get_running_loop().create_task(self._bind(broker).accept())
+            task = asyncio.get_running_loop().create_task(self._bind_late(broker).accept())
             self._accepting.add(task)
             task.add_done_callback(self._accepting.discard)
+
+    def _bind_late(self, broker: Broker) -> ProxyNode:
+        """Take the addresses of a broker that came later, on ports further on where these are another's by now."""
+        while True:
+            try:
+                return self._bind(broker)
+            except OSError as error:
+                if broker.id in self._nodes:
+                    self._nodes.pop(broker.id).close()
+                if error.errno not in PORT_TAKEN or not self._next_port:
+                    raise
+                log.warning("broker %d: %s; it gets a port further on", broker.id, error)
+            if self._next_port > LAST_PORT:
+                self._next_port = 0
+            broker.listeners[:] = [self._listener(self._protocol or DEFAULT_LISTENER, None)]
 
     def _bind(self, broker: Broker) -> ProxyNode:
         """Take a broker's addresses, once it is known which racks there are."""
@@ -248,7 +273,7 @@ class KafkaProxy(ServedCluster):
             self._has_moved.clear()
             try:
                 await self.look()
-            except UpstreamError as error:
+            except (UpstreamError, OSError) as error:  # OSError: of a new broker's listener here
                 if problem is None:
                     log.warning("the real cluster does not answer: %s", error)
                 problem = str(error)

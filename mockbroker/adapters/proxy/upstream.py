@@ -7,13 +7,15 @@ own.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import ssl
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mockbroker.adapters.proxy.bootstrap import servers_in
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.metadata import MetadataRequest
@@ -30,6 +32,8 @@ TLS_ALERT, TLS_HANDSHAKE, TLS_MAJOR = 0x15, 0x16, 3
 """What an answer begins with that is TLS, where Kafka's has the high bytes of a length."""
 PLAIN_ANSWER_BYTES = 8  # length and correlation id
 TOPIC, CONFIGS_AT_ONCE = 2, 500
+
+log = logging.getLogger("mockbroker")
 
 
 class UpstreamError(Exception):
@@ -66,6 +70,24 @@ class UpstreamSettings:
     login: Login | None = None
     client_id: str = "kafka-rack-proxy"
     timeout_s: float = 10.0
+
+    @classmethod
+    def of(cls, servers: str, client_properties: Mapping[str, str] | None = None) -> UpstreamSettings:
+        """The same by ``host:port,...`` and Kafka's client properties. Raises ValueError.
+
+        >>> UpstreamSettings.of("staging-1:9092", {"request.timeout.ms": "5000"}).timeout_s
+        5.0
+        """
+        addresses = servers_in(servers)
+        if not client_properties:
+            return cls(addresses)
+        from mockbroker.adapters.client_properties.settings import client_settings_of
+
+        found = client_settings_of(client_properties)
+        for note in found.notes:
+            log.warning("client properties: %s", note)
+        client_id = found.client_id if client_properties.get("client.id") else cls.client_id
+        return cls(addresses, found.tls, found.login, client_id, found.timeout_s or cls.timeout_s)
 
 
 class UpstreamLink:
@@ -253,9 +275,9 @@ class UpstreamLink:
         answer = await self._ask(SaslHandshakeRequest(mechanism=login.mechanism), version)
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             raise UpstreamError(
-                f"{self._name}: asks nobody to log in; --command-config says security.protocol="
-                f"{'SASL_PLAINTEXT' if self.settings.tls is None else 'SASL_SSL'}, but "
-                f"{'PLAINTEXT' if self.settings.tls is None else 'SSL'} is due",
+                f"{self._name}: asks nobody to log in: --command-config: expected security.protocol="
+                f"{'PLAINTEXT' if self.settings.tls is None else 'SSL'}, got "
+                f"{'SASL_PLAINTEXT' if self.settings.tls is None else 'SASL_SSL'}",
                 is_final=True,
             )
         if answer.error_code:

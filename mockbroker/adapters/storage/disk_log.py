@@ -28,7 +28,7 @@ from mockbroker.adapters.storage.segment_files import INDEX_INTERVAL_BYTES, Flus
 from mockbroker.state.logs.log import UNBOUNDED, Log, StoredBatch, running_maximum
 from mockbroker.state.logs.log_transactions import AbortedTransaction
 from mockbroker.state.logs.producers import PartitionProducers, replay
-from mockbroker.state.logs.segments import Segment
+from mockbroker.state.logs.segments import LogSegment
 
 if TYPE_CHECKING:
     from mockbroker.adapters.storage.recovery import RecoveredLog
@@ -308,7 +308,7 @@ class DiskLog(Log):
             self._aborted_of.pop(base_offset, None)
         self._owner.changed(self)
 
-    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> int:
+    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> int:
         """As ``Log.compact``, segment by segment; where the disk does not take one, what comes before it is done."""
         bounds = [*(one.base_offset for one in segments), end_offset]
         stored: list[StoredBatch] = []
@@ -352,7 +352,7 @@ class DiskLog(Log):
         reached = self._last_offset(len(self._data) - 1) + 1 if last.size_bytes else last.base_offset
         if reached < self.end_offset:  # what came before was compacted away: a segment's name says where the log ends
             self.files.roll(self.end_offset)
-            self.segments.append(Segment(self.end_offset, last.created_ms, last.modified_ms))
+            self.segments.append(LogSegment(self.end_offset, last.created_ms, last.modified_ms))
         for snapshot in self.files.snapshots():
             if snapshot > self.end_offset:
                 self.files.delete_snapshot(snapshot)
@@ -471,7 +471,7 @@ class DiskLog(Log):
         bases, timestamps, epoch_of, data, _ = columns
         latest = epochs.latest_epoch()
         for opened in found.segments:
-            segment = Segment(opened.base_offset, opened.modified_ms, opened.modified_ms, opened.size)
+            segment = LogSegment(opened.base_offset, opened.modified_ms, opened.modified_ms, opened.size)
             for batch in opened.batches:
                 has_gaps = has_gaps or (bool(last_offsets) and batch.base_offset != last_offsets[-1] + 1)
                 bases.append(batch.base_offset)

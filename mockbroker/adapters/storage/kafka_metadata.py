@@ -22,14 +22,14 @@ log = logging.getLogger("mockbroker.storage")
 SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
-class MetadataLogError(ValueError):
+class UnreadableMetadataError(ValueError):
     """A metadata log that cannot be read."""
 
 
 def read_metadata(directory: Path) -> Image:
     """What the records in ``__cluster_metadata-0`` come to; those of kinds that nothing here knows are left out.
 
-    A torn end is left out too: it was never committed. Raises MetadataLogError, OSError.
+    A torn end is left out too: it was never committed. Raises UnreadableMetadataError, OSError.
     """
     image = Image()
     left_out: dict[str, int] = {}
@@ -42,7 +42,7 @@ def read_metadata(directory: Path) -> Image:
                 continue
             image.apply(record)
     except (ProtocolError, KeyError, ValueError) as error:
-        raise MetadataLogError(f"{directory}: {type(error).__name__}: {error}") from error
+        raise UnreadableMetadataError(f"{directory}: {type(error).__name__}: {error}") from error
     if left_out:
         log.info("%s: left out %s", directory, ", ".join(f"{count} {name}" for name, count in sorted(left_out.items())))
     return image

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.adapters.storage.checkpoint_files import META_PROPERTIES, read_properties, uuid_text
 from mockbroker.adapters.storage.data_directory import CONTROLLER, DataDirectory, DataDirectoryError
 from mockbroker.adapters.storage.metadata_log import MetadataLog, MetadataRules
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from mockbroker.state.topics.topic import random_uuid
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class KeptMetadata:
         lowest = min(broker.id for broker in brokers)
         self._node_id = int(node_id) if node_id.isdecimal() else lowest
         directory_id = sha256(f"{self.cluster_id} controller".encode()).digest()[:16]
-        rules = MetadataRules.of(settings if isinstance(settings, Settings) else Settings(settings))
+        rules = MetadataRules.of(settings if isinstance(settings, KafkaSettings) else KafkaSettings(settings))
         data.write_meta(controller, self.cluster_id, self._node_id, directory_id)
         self.record_log, self.found = MetadataLog.open(
             controller, self._node_id, rules=rules, files=data.files, sync=sync

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mockbroker.adapters.storage.kafka_directory import KafkaDirectory, KafkaDirectoryError
-from mockbroker.adapters.storage.kafka_metadata import MetadataLogError, read_metadata
+from mockbroker.adapters.storage.kafka_metadata import UnreadableMetadataError, read_metadata
 from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
@@ -51,7 +51,7 @@ def open_read_only(
             cluster_id=directory.cluster_id,
             is_read_only=True,
         )
-    except (MetadataLogError, ProtocolError) as error:
+    except (UnreadableMetadataError, ProtocolError) as error:
         store.close()
         raise KafkaDirectoryError(f"{path}: {error}") from error
     except BaseException:

@@ -24,7 +24,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
 from mockbroker.state.logs.log import Log, running_maximum
 from mockbroker.state.logs.memory import MemoryLogStore
-from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment
+from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment
 from protocol.error_codes import ErrorCode
 from protocol.records import CorruptRecordError
 
@@ -172,7 +172,7 @@ def read_log(path: Path, reader: FileReader, *, start_offset: int = 0, recovery_
     bases = sorted(files)
     first_checked = None if recovery_point is None else max((one for one in bases if one <= recovery_point), default=0)
     batches: list[tuple[Path, ScannedBatch]] = []
-    segments: list[Segment] = []
+    segments: list[LogSegment] = []
     end_offset = 0
     for base_offset in bases:
         file = files[base_offset]
@@ -244,8 +244,8 @@ def scanned(path: Path, base_offset: int, *, check: bool = False, flushed_to: in
             return scan(data, base_offset, check=check, flushed_to=flushed_to)
 
 
-def segment_of(base_offset: int, found: Scan, file: Path) -> Segment:
+def segment_of(base_offset: int, found: Scan, file: Path) -> LogSegment:
     times = [one.max_timestamp for one in found.batches]
     modified_ms = file.stat().st_mtime_ns // 1_000_000
     first = times[0] if times else NO_TIMESTAMP
-    return Segment(base_offset, modified_ms, modified_ms, found.size, first, max(times, default=NO_TIMESTAMP))
+    return LogSegment(base_offset, modified_ms, modified_ms, found.size, first, max(times, default=NO_TIMESTAMP))

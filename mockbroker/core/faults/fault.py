@@ -65,7 +65,7 @@ class FaultError(ValueError):
         return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
-class Link(NamedTuple):
+class RackLink(NamedTuple):
     """The link between two racks, ``*`` in their names standing for any letters.
 
     ``one_way``: only who is in ``source`` and connects to ``target`` or asks it.
@@ -135,7 +135,7 @@ class Fault:
     id: str
     effect: Effect
     match: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    link: Link | None = None
+    link: RackLink | None = None
     when: When = ALWAYS
 
     @classmethod
@@ -173,7 +173,7 @@ class Fault:
         return found
 
 
-def check_cut(match: Mapping[str, Any], link: Link | None, when: When) -> None:
+def check_cut(match: Mapping[str, Any], link: RackLink | None, when: When) -> None:
     """A cut is of a link, and lasts until it is removed."""
     if link is None:
         raise FaultError(
@@ -185,7 +185,7 @@ def check_cut(match: Mapping[str, Any], link: Link | None, when: When) -> None:
         raise FaultError("when", f"expected none, since a cut lasts until it is removed, got {when}")
 
 
-def parse_match(value: object) -> tuple[dict[str, Any], Link | None]:
+def parse_match(value: object) -> tuple[dict[str, Any], RackLink | None]:
     """The fields that a call has to match, and the link if it stands among them."""
     given = as_object(value, "match", (*MATCH_FIELDS, "link"))
     link = parse_link(given["link"], "match.link") if "link" in given else None
@@ -216,7 +216,7 @@ def parse_value(name: str, value: object, path: str) -> Any:
     return text
 
 
-def parse_link(value: object, path: str) -> Link:
+def parse_link(value: object, path: str) -> RackLink:
     form = 'expected {"between": ["a", "b"]} or {"from": "a", "to": "b"}'
     given = as_object(value, path, ("between", "from", "to"))
     if set(given) == {"between"}:
@@ -224,9 +224,9 @@ def parse_link(value: object, path: str) -> Link:
         if not isinstance(racks, list | tuple) or len(racks) != 2:
             raise expected(f"{path}.between", "two racks", racks)
         one, other = (as_name(rack, f"{path}.between[{index}]") for index, rack in enumerate(racks))
-        return Link(one, other, one_way=False)
+        return RackLink(one, other, one_way=False)
     if set(given) == {"from", "to"}:
-        return Link(as_name(given["from"], f"{path}.from"), as_name(given["to"], f"{path}.to"), one_way=True)
+        return RackLink(as_name(given["from"], f"{path}.from"), as_name(given["to"], f"{path}.to"), one_way=True)
     raise FaultError(path, f"{form}, got {', '.join(given) or 'neither'}")
 
 

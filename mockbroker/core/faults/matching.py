@@ -13,7 +13,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
 from mockbroker.call import Call
-from mockbroker.core.faults.fault import Fault, Link
+from mockbroker.core.faults.fault import Fault, RackLink
 from mockbroker.core.subjects import APIS_WITH_GROUPS, APIS_WITH_TOPICS, NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
@@ -296,13 +296,13 @@ def address_test(blocks: tuple[str, ...]) -> Test:
     return passes
 
 
-def link_test(link: Link) -> Test:
+def link_test(link: RackLink) -> Test:
     """Whether a client asks over this link: its rack, once that is known, at one end and the broker's at the other."""
     joins = link_joins(link)
     return lambda call: joins(call.session.rack, call.session.broker.rack)
 
 
-def link_joins(link: Link) -> Callable[[str | None, str | None], bool]:
+def link_joins(link: RackLink) -> Callable[[str | None, str | None], bool]:
     """Whether who is in one rack asks who is in another over this link."""
     source, target = name_test(link.source), name_test(link.target)
 

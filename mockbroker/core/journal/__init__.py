@@ -3,8 +3,8 @@
 ``Journal`` is an observer of calls. Read it, filter it, or claim something of it: docs/journal.md.
 """
 
-from mockbroker.core.journal.entry import Entry, Share
+from mockbroker.core.journal.entry import JournalEntry, Share
 from mockbroker.core.journal.filters import FilterError
 from mockbroker.core.journal.journal import Journal
 
-__all__ = ["Entry", "FilterError", "Journal", "Share"]
+__all__ = ["FilterError", "Journal", "JournalEntry", "Share"]

@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.core.journal.entry import Entry, Share
-from mockbroker.core.journal.filters import FIELDS, FilterError, Filters, Pattern, hint, pattern_of, text_of
+from mockbroker.core.journal.entry import JournalEntry, Share
+from mockbroker.core.journal.filters import (
+    FIELDS,
+    FilterError,
+    FilterPattern,
+    JournalFilters,
+    hint,
+    pattern_of,
+    text_of,
+)
 from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -31,8 +39,8 @@ Check = Callable[["Journal", dict[str, Any]], None]
 class Selected(NamedTuple):
     """The calls that a claim is about, and what it is called."""
 
-    filters: Filters
-    entries: list[Entry]
+    filters: JournalFilters
+    entries: list[JournalEntry]
     subject: str
 
 
@@ -172,7 +180,7 @@ CLAIMS: dict[str, Check] = {
 def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool = False) -> Selected:
     """The calls that the filters select; without ``api`` those with records, if asked for. Raises FilterError."""
     given = given_filters(arguments, with_records=with_records)
-    filters = Filters.of(given)
+    filters = JournalFilters.of(given)
     entries = journal.find(**given)
     subject = subject_of(filters, arguments.get("api") is not None, with_records)
     if not entries:
@@ -190,7 +198,7 @@ def given_filters(arguments: Mapping[str, Any], *, with_records: bool) -> dict[s
     return given
 
 
-def subject_of(filters: Filters, names_api: bool, with_records: bool) -> str:
+def subject_of(filters: JournalFilters, names_api: bool, with_records: bool) -> str:
     """What a claim is about, in words: ``Fetch of 'orders' by client 'billing-2'``."""
     patterns = dict(filters.patterns)
     api = patterns.pop("api", None)
@@ -215,12 +223,12 @@ def subject_of(filters: Filters, names_api: bool, with_records: bool) -> str:
     return " ".join(words)
 
 
-def bare(pattern: Pattern) -> str:
+def bare(pattern: FilterPattern) -> str:
     """A pattern's values without quotes."""
     return " or ".join(pattern.texts)
 
 
-def nearest(journal: Journal, filters: Filters) -> str:
+def nearest(journal: Journal, filters: JournalFilters) -> str:
     """Which filter each of the nearest calls missed, and the values that they have instead."""
     entries = list(journal.since(filters.since))
     said = []
@@ -236,7 +244,7 @@ def nearest(journal: Journal, filters: Filters) -> str:
     return dropped_words(journal, filters)
 
 
-def counted_shares(selected: Selected, entry: Entry) -> list[Share]:
+def counted_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
     """What counts of a call: bytes on behalf of the topics meant, but not the way to a nearer replica."""
     if entry.category == "other" and entry.api in APIS_WITH_RECORDS:
         return []  # it was not answered
@@ -245,21 +253,21 @@ def counted_shares(selected: Selected, entry: Entry) -> list[Share]:
     ]
 
 
-def is_way(entry: Entry, share: Share) -> bool:
+def is_way(entry: JournalEntry, share: Share) -> bool:
     """Whether a reader was only sent on, which in its own rack has no reason; or a fetch without any partition."""
     if entry.redirects and share.topic in entry.redirects and share.topic not in (entry.traffic or {}):
         return True
     return entry.category == "consume" and share.topic is None
 
 
-def served_shares(selected: Selected, entry: Entry) -> list[Share]:
+def served_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
     """What a broker wrote, gave or answered itself."""
     if entry.traffic is None:
         return meant(selected, entry) if entry.api not in APIS_WITH_RECORDS and entry.response_bytes else []
     return [share for share in meant(selected, entry) if share.topic in entry.traffic]
 
 
-def meant(selected: Selected, entry: Entry) -> list[Share]:
+def meant(selected: Selected, entry: JournalEntry) -> list[Share]:
     """The shares of the topics that are meant; of a call that is about no partition, the whole."""
     shares = entry.shares
     if len(shares) == 1 and shares[0].topic is None:
@@ -267,7 +275,7 @@ def meant(selected: Selected, entry: Entry) -> list[Share]:
     return [share for share in shares if selected.filters.meets(share.topic, share.partition)]
 
 
-def errors_of(entry: Entry) -> list[str]:
+def errors_of(entry: JournalEntry) -> list[str]:
     """The errors of a call that are no steps of the protocol, and why its connection was closed."""
     names = [name for name in entry.errors if name not in STEPS_OF_THE_PROTOCOL]
     if entry.api == API_VERSIONS:
@@ -284,7 +292,7 @@ def whole(journal: Journal, selected: Selected, claim: str) -> None:
         raise AssertionError(f"expected every {selected.subject} {claim}, but it cannot be told of all{lost}")
 
 
-def dropped_words(journal: Journal, filters: Filters) -> str:
+def dropped_words(journal: Journal, filters: JournalFilters) -> str:
     lost = journal.dropped_since(filters.since)
     if not lost:
         return ""
@@ -296,7 +304,7 @@ def dropped_words(journal: Journal, filters: Filters) -> str:
 
 # words
 
-Counted = Sequence[tuple[Entry, Sequence[Any]]]
+Counted = Sequence[tuple[JournalEntry, Sequence[Any]]]
 
 
 def calls(entries: Sequence[Any] | int) -> str:
@@ -322,7 +330,7 @@ def quoted(text: str | None) -> str:
     return "a client without id" if text is None else repr(text)
 
 
-def shown(pattern: Pattern) -> str:
+def shown(pattern: FilterPattern) -> str:
     return " or ".join(pattern.texts)
 
 
@@ -364,7 +372,7 @@ def listed(counted: Counted, *, reasons: bool = True) -> str:
     return f"{said}. First: {call_line(counted[0][0])}."
 
 
-def way(entry: Entry, share: Share, reasons: bool, *, names_client: bool) -> str:
+def way(entry: JournalEntry, share: Share, reasons: bool, *, names_client: bool) -> str:
     """Where some bytes went, of which topic, and why."""
     found = f"{f'rack {entry.rack}' if entry.rack is not None else 'no rack'}, broker {entry.broker_id}"
     if share.topic is not None:
@@ -381,12 +389,12 @@ def way(entry: Entry, share: Share, reasons: bool, *, names_client: bool) -> str
     return f"{found}, by reason {reason.name}{detail}: {reason.what}; fix: {reason.fix}"
 
 
-def call_kind(entry: Entry) -> str:
+def call_kind(entry: JournalEntry) -> str:
     topics = f" of {', '.join(map(repr, entry.topics))}" if entry.topics else ""
     return f"{entry.api or 'no request'}{topics} by {quoted(entry.client_id)} to broker {entry.broker_id}"
 
 
-def call_line(entry: Entry) -> str:
+def call_line(entry: JournalEntry) -> str:
     """One call in words."""
     topics = ", ".join(
         f"{name}-{','.join(map(str, indexes[:5]))}{',...' if len(indexes) > 5 else ''}" if indexes else name
@@ -404,7 +412,7 @@ def call_line(entry: Entry) -> str:
     return f"{what} {who} to {to}: {entry.ending}, {sizes}{errors}{faults}{closed}"
 
 
-def endings(entries: Sequence[Entry]) -> str:
+def endings(entries: Sequence[JournalEntry]) -> str:
     return frequent(f"{entry.ending}{' with ' + ', '.join(entry.errors) if entry.errors else ''}" for entry in entries)
 
 

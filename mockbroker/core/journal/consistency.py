@@ -24,7 +24,7 @@ from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallReco
 
 if TYPE_CHECKING:
     from kafka_rack.consistency import Report
-    from mockbroker.core.journal.filters import Filters
+    from mockbroker.core.journal.filters import JournalFilters
     from mockbroker.core.journal.journal import Journal
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
@@ -36,7 +36,7 @@ LOG_APPEND_TIME = "LogAppendTime"
 MAX_ANOMALIES = 1_000
 
 
-def anomalies(journal: Journal, filters: Filters) -> list[str]:
+def anomalies(journal: Journal, filters: JournalFilters) -> list[str]:
     """What does not fit, each as a part of a sentence, in the order of the calls; the first thousand of them."""
     cluster = journal.cluster
     if cluster is None:
@@ -50,7 +50,7 @@ def anomalies(journal: Journal, filters: Filters) -> list[str]:
     return found + forbidden(check_records(records, log_starts(cluster, partitions_of(records))), filters)
 
 
-def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: Filters) -> list[str]:
+def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: JournalFilters) -> list[str]:
     """What does not fit in calls by themselves beside what logs hold now; the first thousand or some more."""
     found: list[str] = []
     if cluster.is_mirror:  # the logs are the real cluster's, and nobody looks into them here
@@ -63,7 +63,7 @@ def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filter
     return found
 
 
-def forbidden(report: Report, filters: Filters) -> list[str]:
+def forbidden(report: Report, filters: JournalFilters) -> list[str]:
     """What Kafka does not permit in the history of sends and polls."""
     from kafka_rack.consistency.wire import topic_of
 
@@ -74,7 +74,7 @@ def forbidden(report: Report, filters: Filters) -> list[str]:
     ]
 
 
-def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: Filters) -> Iterator[str]:
+def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: JournalFilters) -> Iterator[str]:
     """What does not fit in one Produce or Fetch."""
     facts = PartitionFacts._make(record.facts)
     who = f"{record.client.client_id!r} by broker {record.client.broker_id} (#{sequence})"

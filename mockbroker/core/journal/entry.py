@@ -34,7 +34,7 @@ class Share(NamedTuple):
         return self.request_bytes + self.response_bytes
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """One call. Times in ms, sizes in bytes of the whole frame without its length field.
 
     ``rack`` is the broker's; ``client_rack`` the client's as far as it is known, and ``client_rack_source`` where it

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
 
-from mockbroker.core.journal.entry import Entry
+from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import CallRecord
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS
@@ -19,7 +19,7 @@ CATEGORIES = ("produce", "consume", "replication", "other")
 NUMBERS = ("partition", "broker")
 NONE = ""
 """Stands for no value at all, as for clients of no known rack."""
-Values = Callable[[Entry], Iterable[str]]
+Values = Callable[[JournalEntry], Iterable[str]]
 
 
 class FilterError(TypeError, ValueError):
@@ -66,7 +66,7 @@ def count_key(by: str) -> Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class FilterPattern:
     """The values that one filter takes; ``ranges`` are those of addresses."""
 
     texts: tuple[str, ...]
@@ -87,10 +87,10 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class JournalFilters:
     """What ``Journal.find`` was asked for."""
 
-    patterns: Mapping[str, Pattern]
+    patterns: Mapping[str, FilterPattern]
     since: int = 0
     limit: int | None = None
     has_since: bool = False
@@ -98,7 +98,7 @@ class Filters:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """Filters out of keywords, or of the members of a JSON object; None is no filter. Raises FilterError."""
-        patterns: dict[str, Pattern] = {}
+        patterns: dict[str, FilterPattern] = {}
         since = whole_number(given, "since", 0)
         limit = whole_number(given, "limit", 1)
         for name, value in given.items():
@@ -129,7 +129,7 @@ class Filters:
             return wanted.match(known[1] if known is not None else NONE)
         return True
 
-    def match(self, entry: Entry, without: str | None = None) -> bool:
+    def match(self, entry: JournalEntry, without: str | None = None) -> bool:
         """Whether an entry matches every filter, or every other than ``without``."""
         for name, wanted in self.patterns.items():
             if name == without:
@@ -141,7 +141,7 @@ class Filters:
                 return False
         return True
 
-    def partitions_of_topic(self, entry: Entry) -> list[int]:
+    def partitions_of_topic(self, entry: JournalEntry) -> list[int]:
         """The partitions that an entry names of the topics that are meant."""
         topic = self.patterns["topic"]
         return [index for name, indexes in entry.topics.items() if topic.match(name) for index in indexes]
@@ -153,7 +153,7 @@ class Filters:
             return False
         return index is None or (partition is not None and index.match(str(partition)))
 
-    def limited(self, found: list[Entry]) -> list[Entry]:
+    def limited(self, found: list[JournalEntry]) -> list[JournalEntry]:
         """As many as were asked for: the last ones, with a mark the first behind it."""
         if self.limit is None:
             return found
@@ -163,7 +163,7 @@ class Filters:
         return ", ".join(f"{name} {pattern}" for name, pattern in self.patterns.items())
 
 
-def pattern_of(name: str, value: Any) -> Pattern:
+def pattern_of(name: str, value: Any) -> FilterPattern:
     """What a filter takes. Raises FilterError."""
     given = value if isinstance(value, list | tuple | set | frozenset) else [value]
     if not given:
@@ -178,7 +178,7 @@ def pattern_of(name: str, value: Any) -> Pattern:
         ranges, plain = (), list(texts)
     starred = [text for text in plain if "*" in text]
     patterns = tuple(re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL) for text in starred)
-    return Pattern(texts, frozenset(plain).difference(starred), patterns, ranges)
+    return FilterPattern(texts, frozenset(plain).difference(starred), patterns, ranges)
 
 
 def value_text(name: str, value: Any) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.journal.clients import ObservedClient, observed_client
-from mockbroker.core.journal.entry import LENGTH_BYTES, Entry
+from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
 from mockbroker.core.journal.records import (
     CACHED_BYTES,
     CACHED_FIELDS,
@@ -36,7 +36,7 @@ from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from mockbroker.call import Call
-    from mockbroker.core.journal.filters import Filters
+    from mockbroker.core.journal.filters import JournalFilters
     from mockbroker.core.journal.history import ObservedHistory
     from mockbroker.core.journal.verdicts import Verdicts
     from mockbroker.core.traffic import Traffic
@@ -325,10 +325,10 @@ class Journal(Assertions):
     def __len__(self) -> int:
         return len(self._records)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[JournalEntry]:
         return iter(self._entries(0))
 
-    def since(self, mark: int) -> list[Entry]:
+    def since(self, mark: int) -> list[JournalEntry]:
         """The entries after a mark that ``mark()`` gave earlier, as far as they are still kept."""
         return self._entries(mark)
 
@@ -349,7 +349,7 @@ class Journal(Assertions):
         if self.history is not None:
             self.watch_history()
 
-    def find(self, *, limit: int | None = None, **filters: Any) -> list[Entry]:
+    def find(self, *, limit: int | None = None, **filters: Any) -> list[JournalEntry]:
         """The entries that match every filter, in the order of their ends.
 
         Args:
@@ -365,9 +365,9 @@ class Journal(Assertions):
         >>> Journal().find(api="Fetch", locality="cross")
         []
         """
-        from mockbroker.core.journal.filters import Filters
+        from mockbroker.core.journal.filters import JournalFilters
 
-        wanted = Filters.of({**filters, "limit": limit})
+        wanted = JournalFilters.of({**filters, "limit": limit})
         return wanted.limited([entry for entry in self._candidates(wanted) if wanted.match(entry)])
 
     def count(self, *, limit: int | None = None, **filters: Any) -> int:
@@ -392,7 +392,7 @@ class Journal(Assertions):
                 found[value] = found.get(value, 0) + 1
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
-    def scan(self, wanted: Filters, first: int, count: int) -> list[Entry]:
+    def scan(self, wanted: JournalFilters, first: int, count: int) -> list[JournalEntry]:
         """The entries that match of ``count`` calls from a sequence on, for those who read a long journal in pieces."""
         self._learn()
         start = self._start(first - 1)
@@ -429,7 +429,7 @@ class Journal(Assertions):
         return self._cluster
 
     def records(
-        self, wanted: Filters, first: int | None = None, count: int | None = None
+        self, wanted: JournalFilters, first: int | None = None, count: int | None = None
     ) -> Iterator[tuple[int, CallRecord]]:
         """What is kept of the calls that the filters do not rule out, with their sequences.
 
@@ -444,19 +444,19 @@ class Journal(Assertions):
             if wanted.may_match(record):
                 yield sequence, record
 
-    def anomalies(self, wanted: Filters) -> list[str]:
+    def anomalies(self, wanted: JournalFilters) -> list[str]:
         """What does not fit together in the history of those calls, each as a part of a sentence."""
         from mockbroker.core.journal.consistency import anomalies
 
         return anomalies(self, wanted)
 
-    def _candidates(self, wanted: Filters) -> Iterator[Entry]:
+    def _candidates(self, wanted: JournalFilters) -> Iterator[JournalEntry]:
         """The entries that those filters do not rule out."""
         self._learn()
         for sequence, record in self.records(wanted):
             yield self._verdicts.entry(record, sequence, self._cluster)
 
-    def _entries(self, mark: int) -> list[Entry]:
+    def _entries(self, mark: int) -> list[JournalEntry]:
         self._learn()
         start = self._start(mark)
         first = self._gone + start + 1

@@ -34,6 +34,7 @@ TEXT_BYTES = 64
 
 LARGE_BYTES, MOST_NAMES = 1 << 20, 10_000
 """Of a larger request only so many of its topics or groups, and their errors, are looked at."""
+ENDED_UNANSWERED = (Ending.DROPPED, Ending.CLOSED)
 MOST_LISTED = 50_000
 """Of an answer so many things are looked at in each of its lists."""
 
@@ -104,7 +105,10 @@ def observed(outcome: Outcome) -> Observed:
     if found is not None:
         return found
     is_large = len(call.frame) > LARGE_BYTES
-    subjects = request_subjects(call, is_large=is_large)
+    if is_large and outcome.ending in ENDED_UNANSWERED and call.read_request is None:
+        subjects = NOTHING  # it ended in line or between two turns of its reading, which at once would take long
+    else:
+        subjects = request_subjects(call, is_large=is_large)
     response = response_of(outcome)
     if response is not None and (is_large or call.took_turns):
         response = shortened(response, MOST_NAMES if is_large else MOST_LISTED)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_rack.zones import zone_in_client_id
 from mockbroker.call import FetchedPart, ProducedPart
 from mockbroker.core.journal.clients import ObservedClient
-from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, Entry, Share
+from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, JournalEntry, Share
 from mockbroker.core.journal.keys import has_keys
 from mockbroker.core.journal.records import (
     FETCH,
@@ -31,7 +31,7 @@ from protocol.registry import APIS
 
 if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
-    from kafka_rack.locality.reasons import Verdict
+    from kafka_rack.locality.reasons import LocalityVerdict
     from mockbroker.state.cluster import Cluster
 
 REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "listener", "connection", "client"
@@ -73,7 +73,7 @@ class Verdicts:
     learned: int = 0
     client_racks: dict[tuple[str, str], str | None] = field(default_factory=dict)
     """The rack that a client id at an address named on any connection; None where they differ."""
-    found: dict[tuple[Any, ...], Verdict] = field(default_factory=dict)
+    found: dict[tuple[Any, ...], LocalityVerdict] = field(default_factory=dict)
 
     def learn(self, client: ObservedClient) -> None:
         """Learn the rack that a client named in its requests."""
@@ -88,7 +88,7 @@ class Verdicts:
 
     # an entry
 
-    def entry(self, record: CallRecord, sequence: int, cluster: Cluster | None) -> Entry:
+    def entry(self, record: CallRecord, sequence: int, cluster: Cluster | None) -> JournalEntry:
         """All that there is to say of a call."""
         client, facts = record.client, record.facts
         category = category_of(record)
@@ -117,7 +117,7 @@ class Verdicts:
                 shares = self.shares_fetched(record, place, category, fetched, cluster)
         locality = locality_of(place.rack, client.broker_rack)
         most = max(shares, key=size_of_reason) if locality != "local" else NO_REASON
-        return Entry(
+        return JournalEntry(
             record.at_ms,
             client.broker_id,
             client.broker_rack,
@@ -246,7 +246,7 @@ class Verdicts:
 
     def verdict(
         self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None, **facts: Any
-    ) -> Verdict:
+    ) -> LocalityVerdict:
         """What ``kafka_rack.locality`` says of some bytes."""
         client = record.client
         racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
@@ -290,7 +290,7 @@ def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
     return "local" if client_rack == broker_rack else "cross"
 
 
-def avoidable_of(verdict: Verdict) -> str | None:
+def avoidable_of(verdict: LocalityVerdict) -> str | None:
     """Whether what the reason names would have kept the bytes in; None where they stayed in."""
     if verdict.reason is None:
         return None

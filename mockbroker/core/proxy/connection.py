@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call
-from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection, joined
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
-from mockbroker.core.proxy.frame_room import RoomyFrameReader
+from mockbroker.core.proxy.frame_room import PooledFrameReader, RoomyFrameReader
 from mockbroker.core.proxy.login import LoginFollower
 from mockbroker.core.proxy.login_identity import Claim, LoginIdentity
 from protocol.errors import FrameError
+from protocol.framing import MAX_FRAME_BYTES, few_pieces
 
 if TYPE_CHECKING:
     from mockbroker.core.proxy.path import ProxyPath, ProxySession
@@ -45,20 +46,25 @@ class ProxyConnection(Connection):
     ``take_upstream`` gives what is to be sent to the real broker, and ``on_upstream()`` is called when there is
     something. ``receive_upstream`` takes what it sends; ``upstream_closed`` says that it has gone.
 
+    How large a request may be is for the real broker to say, but for the first one: what begins with a longer one
+    speaks TLS or HTTP, and is hung up on as a broker does, where it would else be waited for.
+
     A client that sends no more, or has gone (``client_left``), has all that was taken of it sent on all the same;
-    ``is_drained`` is true once that is done.
+    ``is_drained`` is true once that is done. So has one whose connection ended here over a later frame.
     """
 
     __slots__ = (
         "identity",
         "login",
         "on_upstream",
+        "untold",
         "_answers",
         "_ending",
         "_forwarded_bytes",
         "_has_left",
         "_is_client_gone",
         "_is_starved",
+        "_largest_request",
         "_order",
         "_proxy_path",
         "_to_upstream",
@@ -81,12 +87,16 @@ class ProxyConnection(Connection):
         self.login = LoginFollower()
         self.identity: LoginIdentity | None = None
         """Who logs in, once somebody has begun to."""
+        self.untold: list[Outcome] = []
+        """Calls that the real broker has answered and observers are to hear of, once the client has the answers."""
         self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
         """What was sent on or answered here, in the order of the answers; None while there is none."""
         self._unanswered: deque[Call | BareToken] = deque()
         self._forwarded_bytes = 0
-        self._reader: RoomyFrameReader = RoomyFrameReader(self._reader.max_frame_bytes, MIN_REQUEST_BYTES)
-        self._answers = RoomyFrameReader(LARGEST_ANSWER)
+        self._largest_request = self._reader.max_frame_bytes
+        first = min(self._largest_request, MAX_FRAME_BYTES)
+        self._reader: RoomyFrameReader = RoomyFrameReader(first, MIN_REQUEST_BYTES)
+        self._answers = PooledFrameReader(path.answer_rooms, LARGEST_ANSWER)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
         self._waiting_bytes = 0  # of answers that wait for one before them
@@ -110,11 +120,26 @@ class ProxyConnection(Connection):
         return bool(self._to_upstream)
 
     @property
+    def is_owed_answers(self) -> bool:
+        """Whether the real broker has not answered all that it was sent."""
+        return bool(self._unanswered)
+
+    @property
     def is_drained(self) -> bool:
         """Whether a client that sends no more has had all sent on that was taken of it."""
         if self.closed is not None:
-            return True
+            return not self._to_upstream
         return self._has_left and self._is_starved and self._call is None and not self._to_upstream
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether all that came of the client has gone on, and nothing is to be told it now."""
+        return self._is_starved and not self._output and self.closed is None and self._reader.is_empty
+
+    @property
+    def is_answer_partial(self) -> bool:
+        """Whether a large answer is on its way that has no room."""
+        return self._answers.gathered > 0
 
     @property
     def is_upstream_full(self) -> bool:
@@ -175,7 +200,7 @@ class ProxyConnection(Connection):
     def take_upstream(self) -> list[bytes]:
         """All that is to be sent to the real broker, small pieces joined."""
         sent, self._to_upstream, self._to_upstream_bytes = self._to_upstream, [], 0
-        return joined(sent)
+        return few_pieces(sent)
 
     def receive_upstream(self, data: bytes, now_ms: int) -> None:
         """Take bytes of the real broker, in any cut."""
@@ -211,8 +236,13 @@ class ProxyConnection(Connection):
             self._take_answers()
         finally:
             self._is_running = was_running
-        self._run()
-        self.on_output()
+        if self._output or self.closed is not None:
+            self.on_output()
+        if self.untold:
+            self._proxy_path.tell(self)
+        if not self._is_starved:
+            self._run()
+            self.on_output()
 
     def upstream_closed(self, reason: str, now_ms: int) -> None:
         """The real broker has gone: what it did not answer stays without an answer, and the connection ends.
@@ -311,24 +341,31 @@ class ProxyConnection(Connection):
             return
         self._is_running = True
         self.is_held = self._is_starved = False
+        reader, login = self._reader, self.login
         try:
-            while self._call is None and self.closed is None and not self._is_muted and not self._must_wait:
+            while self._call is None and self.closed is None and not self._is_muted:
+                if reader.is_empty:
+                    self._is_starved = True
+                    return
+                if self._must_wait:
+                    return
                 if self._output_bytes > MAX_OUTPUT_BYTES:
                     self.is_held = True
                     return
-                is_request = self.login.request_follows_header()
-                self._reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
+                is_request = login.request_follows_header()
+                reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
                 try:
-                    frame = self._reader.next_frame()
+                    frame = reader.next_frame()
                 except FrameError as error:
                     self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
                     return
                 if frame is None:
                     self._is_starved = True
-                    if self.owes_since_ms is None and self._reader.pending:
+                    if self.owes_since_ms is None and reader.pending:
                         self.owes_since_ms = self.now_ms
                     return
                 self.owes_since_ms = None
+                reader.max_frame_bytes = self._largest_request
                 if not is_request:
                     self._send_token(frame)
                 elif self.identity is not None and (reason := self._proxy_path.refusal_of(frame)) is not None:

@@ -14,7 +14,6 @@ from mockbroker.call import Call, InjectedFaults
 from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
-from protocol.apis.fetch import FetchRequest
 from protocol.error_codes import ErrorCode, error_name
 from protocol.registry import message_class
 
@@ -91,7 +90,7 @@ def sending_of_read(
     whole = call.request
     epoch = whole.session_epoch if call.api_key == FETCH else whole.share_session_epoch
     is_alone = call.api_key == FETCH and epoch <= 0 and not rest
-    if call.api_key == FETCH and epoch > 0:
+    if epoch > 0:
         failed = failed_in_session(call, injected)
     answer = failed_answer(call, shape, failed)
     if failed and is_alone:
@@ -130,6 +129,8 @@ def split(call: Call, injected: InjectedFaults, shape: Shape) -> tuple[dict[int,
 
 def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[Any]]:
     """The topics with the partitions that are meant, by error, out of all that a fetch's session has."""
+    request = message_class(call.api_key, "request")
+    number = SHAPES[call.api_key].number
     failed: dict[int, list[Any]] = {}
     for name, indexes in subjects_of(call).topics.items():
         known = call.cluster.topics.get(name)
@@ -137,10 +138,10 @@ def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[An
         for index in indexes:
             code = injected.error_of(name, index)
             if code is not None:
-                by_error.setdefault(code, []).append(FetchRequest.Topic.Partition(partition=index))
+                by_error.setdefault(code, []).append(request.Topic.Partition(**{number: index}))
         for code, partitions in by_error.items():
-            topic = FetchRequest.Topic(partitions=partitions)
-            if call.version < TOPIC_ID_VERSION:
+            topic = request.Topic(partitions=partitions)
+            if call.api_key == FETCH and call.version < TOPIC_ID_VERSION:
                 topic.topic = name
             elif known is not None:
                 topic.topic_id = known.id

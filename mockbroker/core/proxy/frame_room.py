@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from io import BytesIO
+from struct import Struct
 
-from protocol.framing import LARGE_FRAME_BYTES, FrameReader
+from protocol.framing import FrameReader
 
 MAX_ROOM_BYTES = 16 << 20
 """Larger frames are gathered in pieces: room is taken when a length has come, and their bytes may never follow."""
+MIN_ROOM_BYTES = 1 << 14
+MAX_POOLED_BYTES = 16 << 20
+MAX_POOLED = 16
+SPARE = bytes(1 << 16)
 LENGTH_BYTES = 4
+LENGTH = Struct(">i")
 
 
 class RoomyFrameReader(FrameReader):
@@ -32,6 +38,11 @@ class RoomyFrameReader(FrameReader):
         self._large: BytesIO | None = None
         self._room: memoryview | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no byte is here that was not given out, whole frame or not."""
+        return not self._buffer and self._whole is None and not self._missing
+
     def room(self) -> memoryview | None:
         """Where the rest of a large frame is to be put; None while none is on its way."""
         return None if self._room is None else self._room[self.gathered :]
@@ -41,9 +52,7 @@ class RoomyFrameReader(FrameReader):
         self.gathered += size
         self._missing -= size
         if not self._missing:
-            assert self._large is not None
-            self._whole = self._large.getvalue()  # the bytes that were written to, and no copy
-            self._large = self._room = None
+            self._whole = self._filled()
             self.gathered = 0
 
     def add(self, data: bytes) -> None:
@@ -55,11 +64,22 @@ class RoomyFrameReader(FrameReader):
                 return
             data = data[size:]
         elif not self._buffer and self._whole is None and not self._missing and len(data) >= LENGTH_BYTES:
-            length = int.from_bytes(data[:LENGTH_BYTES], signed=True)
-            if length > len(data) - LENGTH_BYTES and self._has_room_for(length):
-                self._begin(length, data[LENGTH_BYTES:])
+            (length,) = LENGTH.unpack_from(data)
+            left = length - len(data) + LENGTH_BYTES
+            if not left and self.min_frame_bytes <= length <= self.max_frame_bytes:
+                self._whole = data[LENGTH_BYTES:]
+                return
+            if left > 0 and self._has_room_for(length):
+                self._begin(length, memoryview(data)[LENGTH_BYTES:])
                 return
         super().add(data)
+
+    def next_frame(self) -> bytes | None:
+        whole = self._whole
+        if whole is not None:
+            self._whole = None
+            return whole
+        return super().next_frame() if self._buffer else None
 
     def _wait_for_rest(self, length: int, available: int) -> None:
         if self._has_room_for(length):
@@ -70,11 +90,83 @@ class RoomyFrameReader(FrameReader):
             super()._wait_for_rest(length, available)
 
     def _has_room_for(self, length: int) -> bool:
-        least = max(LARGE_FRAME_BYTES, self.min_frame_bytes)
+        least = max(MIN_ROOM_BYTES, self.min_frame_bytes)
         return least <= length <= MAX_ROOM_BYTES and length <= self.max_frame_bytes
 
-    def _begin(self, length: int, piece: bytes) -> None:
-        self._large = BytesIO(bytes(length))
-        self._room = self._large.getbuffer()
+    def _begin(self, length: int, piece: bytes | memoryview) -> None:
+        self._room = self._room_of(length)
         self._room[: len(piece)] = piece
         self.gathered, self._missing = len(piece), length - len(piece)
+
+    def _room_of(self, length: int) -> memoryview:
+        self._large = BytesIO(bytes(length))
+        return self._large.getbuffer()
+
+    def _filled(self) -> bytes:
+        """The frame that the room is full of."""
+        assert self._large is not None
+        whole = self._large.getvalue()  # the bytes that were written to, and no copy
+        self._large = self._room = None
+        return whole
+
+
+class RoomPool:
+    """Memory that large frames were read to, to be used again: fresh memory costs the system about as much as a read.
+
+    >>> pool = RoomPool()
+    >>> first, second = pool.room(100_000), pool.room(100_000)
+    >>> second.obj is first.obj
+    False
+    >>> memory = id(first.obj)
+    >>> del first
+    >>> again = pool.room(99_000)
+    >>> (id(again.obj) == memory, len(again))
+    (True, 99000)
+    """
+
+    def __init__(self, max_bytes: int = MAX_POOLED_BYTES) -> None:
+        self._max_bytes, self.size_bytes = max_bytes, 0
+        self._known: list[bytearray] = []  # used last first
+
+    def room(self, size: int) -> memoryview:
+        """All of a bytearray of that size, which nobody else sees as long as a view of it is held."""
+        known = self._known
+        for place, one in enumerate(known):
+            difference = size - len(one)
+            if difference > len(SPARE) or len(one) > 2 * size:
+                continue
+            try:  # it cannot be resized while there are views of it, and so is nobody's where it can
+                if difference > 0:
+                    one.extend(SPARE[:difference])
+                else:
+                    del one[size - 1 :]
+                    one.append(0)
+            except BufferError:
+                continue
+            self.size_bytes += difference
+            if place:
+                known.insert(0, known.pop(place))
+            return memoryview(one)
+        made = bytearray(size)
+        known.insert(0, made)
+        self.size_bytes += size
+        while self.size_bytes > self._max_bytes or len(known) > MAX_POOLED:
+            self.size_bytes -= len(known.pop())
+        return memoryview(made)
+
+
+class PooledFrameReader(RoomyFrameReader):
+    """Reads large frames to rooms of a pool; such a frame is a ``memoryview``, all of a bytearray, and no ``bytes``."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, pool: RoomPool, max_frame_bytes: int, min_frame_bytes: int = 0) -> None:
+        super().__init__(max_frame_bytes, min_frame_bytes)
+        self._pool = pool
+
+    def _room_of(self, length: int) -> memoryview:
+        return self._pool.room(length)
+
+    def _filled(self) -> bytes:
+        whole, self._room = self._room, None
+        return whole  # type: ignore[return-value]  # it is as good as bytes to whoever only looks at it

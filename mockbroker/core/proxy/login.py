@@ -62,6 +62,10 @@ class LoginState(Enum):
     LAST_TOKEN = auto()
 
 
+REQUESTS = LoginState.REQUESTS
+DEPEND_ON_ANSWERS = (LoginState.HANDSHAKE, LoginState.TOKEN_ANSWER)
+
+
 class LoginFollower:
     """Follows one connection; each method is called as its frame passes, answers in the order of what they answer."""
 
@@ -77,12 +81,12 @@ class LoginFollower:
 
         Where ``waits_for_answer`` says so that is not known yet, and the frame has to stay until it is.
         """
-        return self._state is LoginState.REQUESTS
+        return self._state is REQUESTS
 
     @property
     def waits_for_answer(self) -> bool:
         """Whether only the answer that is under way tells what the client's next frame is."""
-        return self._state in (LoginState.HANDSHAKE, LoginState.TOKEN_ANSWER)
+        return self._state is not REQUESTS and self._state in DEPEND_ON_ANSWERS
 
     def handshake_sent(self, version: int) -> None:
         """A SaslHandshake goes to the broker, the first or that of a re-authentication."""

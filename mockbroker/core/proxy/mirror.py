@@ -68,10 +68,11 @@ class Mirror:
     def broker_at(self, node_id: int, host: str, port: int) -> Broker:
         """A broker that an answer says is there; a new one gets listeners."""
         broker = self.cluster.brokers.get(node_id)
+        if broker is None or self.upstream[node_id] != (host, port):
+            self._last_brokers = ()  # a broker that lags behind may have said it: what Metadata says next counts
         if broker is None:
             return self._add(node_id, host, port, None)
-        if self.upstream[node_id] != (host, port):
-            self.upstream[node_id] = BrokerAddress(host, port)
+        self.upstream[node_id] = BrokerAddress(host, port)
         return broker
 
     def rack_of(self, node_id: int, rack: str | None) -> str | None:
@@ -85,7 +86,6 @@ class Mirror:
         found = tuple(sorted(brokers, key=lambda one: one[0]))
         if found == self._last_brokers or not found:
             return
-        self._last_brokers = found
         cluster = self.cluster
         for node_id, host, port, rack in found:
             broker = cluster.brokers.get(node_id)
@@ -102,6 +102,7 @@ class Mirror:
                 cluster.cluster_control.fence([broker.id], fenced=broker.id not in up)
         cluster.liveness.brokers_changed()
         cluster.changed()
+        self._last_brokers = found  # now that there are listeners for all
 
     def learn(self, answer: Any, version: int, *, is_whole: bool = False) -> None:
         """Take what a Metadata answer says; topics that are not in a whole one are gone."""

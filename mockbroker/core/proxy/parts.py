@@ -88,7 +88,7 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
 def fetched_parts(call: Call, response: Any) -> list[Part]:
     """A part for each partition that was answered."""
     is_share = call.api_key == SHARE_FETCH
-    asked = {one.key: one.fetch_offset for one in call.wanted}
+    asked = {} if is_share else {one.key: one.fetch_offset for one in call.wanted}
     found: list[Part] = []
     for topic in response.responses:
         given = None if is_share else topic.topic

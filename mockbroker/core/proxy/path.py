@@ -11,31 +11,51 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Call
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
+from mockbroker.core.freeing import long_lists
 from mockbroker.core.outcome import Ending, Outcome
-from mockbroker.core.path import API_VERSIONS, LENGTH, CallPath, Close, Respond, Verdict, encoded
+from mockbroker.core.path import (
+    API_VERSIONS,
+    LARGE_FRAME_BYTES,
+    LENGTH,
+    CallPath,
+    Close,
+    Respond,
+    Verdict,
+    encoded,
+)
 from mockbroker.core.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.core.proxy.api_versions import clamp
 from mockbroker.core.proxy.faults import sending_of
+from mockbroker.core.proxy.frame_room import RoomPool
+from mockbroker.core.proxy.frames import VIEWED_BYTES, read_answer, read_viewed_request
 from mockbroker.core.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.core.proxy.login_identity import LoginIdentity
 from mockbroker.core.proxy.parts import APIS_WITH_PARTS, FETCH, PRODUCE, note_parts, sent_parts
 from mockbroker.core.proxy.sessions import FollowedSessions
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
-from protocol.headers import read_response, request_frame
+from protocol.framing import LARGE_PIECE_BYTES
+from protocol.headers import request_frame
 from protocol.registry import message_class
 
 if TYPE_CHECKING:
+    from mockbroker.core.connection import Connection
     from mockbroker.core.proxy.connection import ProxyConnection
     from mockbroker.core.proxy.mending import Mending
     from mockbroker.core.proxy.mirror import Mirror
+    from mockbroker.core.proxy.share_sessions import FollowedShareSessions
 
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 """APIs whose answers say what there is, who somebody is, or what comes next."""
+SHARE_FETCH, SHARE_ACKNOWLEDGE = SHARE = (78, 79)
 UNSUPPORTED_VERSION = 35
 SOFTWARE_VERSION = 3
 NO_ACKS = 0
+HEARTBEATS = frozenset({12, 76, 88})
+"""Of groups: a member says the same again and again. That of KIP-848 is none, as it may name a rack."""
+MAX_KNOWN, MAX_KNOWN_BYTES = 1_000, 1_000
+"""How many heartbeats are known again, and how long they may be with their answers."""
 
 
 class Forwarded:
@@ -62,11 +82,32 @@ class ProxyPath(CallPath):
     mending: Mending | None = field(default=None, kw_only=True)
 
     fetches: FollowedSessions = field(init=False)
+    answer_rooms: RoomPool = field(default_factory=RoomPool)
+    _share_fetches: FollowedShareSessions | None = None
+    _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
+    _known: dict[tuple[bytes, bytes, bytes], Any] = field(default_factory=dict)
+    _known_version: int = -1
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
         self.fetches = FollowedSessions(self.cluster)
         self.stages = (self.read_header, self.gate_version, self.open_session, self.inject_faults, self.forward)
+
+    @property
+    def share_fetches(self) -> FollowedShareSessions:
+        """The share sessions; loaded with the first member of a share group."""
+        if self._share_fetches is None:
+            from mockbroker.core.proxy.share_sessions import FollowedShareSessions
+
+            self._share_fetches = FollowedShareSessions(self.cluster)
+        return self._share_fetches
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has ended."""
+        if self._share_fetches is not None:
+            session = connection.session
+            self._share_fetches.connection_closed(session.broker.id, session.connection)
+        CallPath.forget(self, connection)
 
     # the stages
 
@@ -130,12 +171,14 @@ class ProxyPath(CallPath):
                     changed = sending.request
             frame = self.mending.frame_of(call, changed) if self.mending is not None else None
             if frame is None:
-                frame = (
-                    (LENGTH.pack(len(call.frame)), call.frame) if changed is None else (encoded_request(call, changed),)
-                )
+                frame = framed(call.frame) if changed is None else (encoded_request(call, changed),)
+            if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
+                call.put_request(read_viewed_request(call))
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
                 self.fetches.forwarded(call)
+            elif call.api_key in SHARE:
+                self.share_fetches.forwarded(call)
         except ProtocolError as error:
             return Close(str(error))
         if call.api_key == SASL_HANDSHAKE:
@@ -158,6 +201,8 @@ class ProxyPath(CallPath):
             response, is_changed = self._read(call, frame, is_amended=is_amended)
             if call.api_key == FETCH:
                 self.fetches.answered(call, response)
+            elif call.api_key in SHARE:
+                self.share_fetches.answered(call, response)
             if is_changed and response is not None:
                 for amend in injected.amend if injected is not None else ():
                     amend(response)
@@ -166,13 +211,33 @@ class ProxyPath(CallPath):
                     version = 0
                 output = encoded(call, response, version)
             else:
-                output = [LENGTH.pack(len(frame)), frame]
+                output = framed(frame)
             if response is not None and call.api_key in APIS_WITH_PARTS:
                 note_parts(call, response)
-        except (ProtocolError, LoginNotFollowedError) as error:
+        except (ProtocolError, LoginNotFollowedError, OSError) as error:  # OSError: no listener for a new broker
             self._conclude(call, Close(f"the broker's answer cannot be passed on: {error}"))
             return
-        self._end(Outcome(call, Ending.ANSWERED, now_ms, output, response))
+        outcome = Outcome(call, Ending.ANSWERED, now_ms, output, response)
+        if injected is not None and injected.pace:
+            self._end(outcome)
+            return
+        finish, call.finish = call.finish, None
+        assert finish is not None, "a call ends once"
+        finish(outcome)
+        call.session.link.untold.append(outcome)  # type: ignore[attr-defined]
+
+    def tell(self, link: ProxyConnection) -> None:
+        """Tell the observers of the calls that were answered; their clients have the answers already."""
+        untold, link.untold = link.untold, []
+        for outcome in untold:
+            call = outcome.call
+            known = self._known_again(outcome) if call.api_key in HEARTBEATS else None
+            for observer in self.observers:
+                observer.call_ended(outcome)
+            if known is not None and call.observed is not None:
+                self._known[known] = call.observed
+            if len(call.frame) >= LARGE_FRAME_BYTES:
+                self.purgatory.free(long_lists(call.read_request, outcome.response))
 
     def lost(self, call: Call, reason: str, now_ms: int) -> None:
         """The real broker will not answer a call that has gone on to it: the client's connection ends."""
@@ -188,6 +253,25 @@ class ProxyPath(CallPath):
 
     # inside
 
+    def _end(self, outcome: Outcome) -> None:
+        link: ProxyConnection | None = outcome.call.session.link  # type: ignore[attr-defined]
+        if link is not None and link.untold:
+            self.tell(link)  # observers hear of calls in the order of their ends
+        CallPath._end(self, outcome)
+
+    def _known_again(self, outcome: Outcome) -> tuple[bytes, bytes, bytes] | None:
+        """Have a heartbeat say of itself what the same one said before; else gives what it will be known by."""
+        call = outcome.call
+        frame, answer = call.frame, outcome.output[0]
+        if call.faults or outcome.response is not None or len(frame) + len(answer) > MAX_KNOWN_BYTES:
+            return None
+        if self._known_version != self.cluster.version or len(self._known) > MAX_KNOWN:
+            self._known_version = self.cluster.version
+            self._known.clear()
+        key = (frame[:4], frame[call.body_start :], answer[8:])
+        call.observed = self._known.get(key)
+        return key if call.observed is None else None
+
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         if verdict is not FORWARDED:
             CallPath._conclude(self, call, verdict)
@@ -195,15 +279,12 @@ class ProxyPath(CallPath):
     def _read(self, call: Call, frame: bytes, *, is_amended: bool) -> tuple[Any, bool]:
         """The message of an answer, where it matters to us, and whether it is another now. Raises ProtocolError."""
         api_key, version = call.api_key, call.version
+        if not (is_amended or self._is_answer_read(call)):
+            return None, False
+        response = read_answer(frame, api_key, version)
         if api_key == API_VERSIONS:
-            _, response = read_response(frame, api_key, version)
             clamp(response)
             return response, True
-        carries = may_carry_addresses(api_key, version)
-        mending = self.mending if self.mending is not None and self.mending.looks_at_answer(api_key) else None
-        if not (carries or is_amended or mending or api_key in APIS_WITH_PARTS or api_key in NOTED):
-            return None, False
-        _, response = read_response(frame, api_key, version)
         if api_key == METADATA:
             self.mirror.learn(response, version)
         elif api_key == SASL_HANDSHAKE:
@@ -218,11 +299,24 @@ class ProxyPath(CallPath):
         elif api_key == DELETE_TOPICS:
             self._topics_deleted(call, response)
         is_changed = is_amended
-        if mending is not None:
-            is_changed |= mending.mend_answer(call, response)
-        if carries:
+        if self.mending is not None and self.mending.looks_at_answer(api_key):
+            is_changed |= self.mending.mend_answer(call, response)
+        if may_carry_addresses(api_key, version):
             is_changed |= rewrite_addresses(api_key, version, response, self.mirror.directory(call.session.listener))
         return response, is_changed
+
+    def _is_answer_read(self, call: Call) -> bool:
+        """Whether the answers of an API in this version say something that matters here."""
+        start = call.frame[:4]
+        found = self._is_read.get(start)
+        if found is None:
+            api_key = call.api_key
+            found = self._is_read[start] = (
+                api_key in (API_VERSIONS, *APIS_WITH_PARTS, *NOTED)
+                or may_carry_addresses(api_key, call.version)
+                or (self.mending is not None and self.mending.looks_at_answer(api_key))
+            )
+        return found
 
     def _topics_deleted(self, call: Call, response: Any) -> None:
         """Forget the topics that are gone."""
@@ -230,6 +324,13 @@ class ProxyPath(CallPath):
             if not one.error_code:
                 known = call.cluster.topic_by_id.get(getattr(one, "topic_id", b""))
                 self.mirror.forget_topic(one.name or (known.name if known is not None else ""))
+
+
+def framed(frame: bytes) -> list[bytes]:
+    """A frame behind its length, a small one in one piece."""
+    if len(frame) < LARGE_PIECE_BYTES:
+        return [LENGTH.pack(len(frame)) + frame]
+    return [LENGTH.pack(len(frame)), frame]
 
 
 def encoded_request(call: Call, request: Any) -> bytes:

@@ -31,7 +31,7 @@ MAX_VALUE_CHARACTERS = 32767
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
-class Operation(IntEnum):
+class ConfigOperation(IntEnum):
     """What is to become of a config, numbered as IncrementalAlterConfigs has it (KIP-339)."""
 
     SET = 0
@@ -40,7 +40,7 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-OPERATIONS = frozenset(Operation)
+OPERATIONS = frozenset(ConfigOperation)
 Change = tuple[str, int, str | None]
 """A config's name, the number of an operation, and its value."""
 Resource = tuple[int, str]
@@ -95,7 +95,7 @@ class ConfigAlterations:
         Raises ApiError: INVALID_REQUEST.
         """
         type_number, name = resource
-        check_changes([(config, Operation.SET, value) for config, value in values])
+        check_changes([(config, ConfigOperation.SET, value) for config, value in values])
         kind = KINDS.get(type_number)
         if kind is None:
             raise unknown_type(type_number)
@@ -121,9 +121,9 @@ class ConfigAlterations:
         for config, operation, value in changes:
             if operation not in OPERATIONS:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected an operation from 0 to 3, got {operation}")
-            if operation == Operation.DELETE:
+            if operation == ConfigOperation.DELETE:
                 after.pop(config, None)
-            elif operation == Operation.SET:
+            elif operation == ConfigOperation.SET:
                 after[config] = value or ""
             else:
                 found = find_definition(BROKER, config)
@@ -162,17 +162,17 @@ class ConfigAlterations:
         check_broker_id(name, self.broker.id)
         loggers = self.broker.loggers
         for logger, operation, level in changes:
-            if operation not in (Operation.SET, Operation.DELETE):
+            if operation not in (ConfigOperation.SET, ConfigOperation.DELETE):
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected to set or delete a level, got {operation}")
             if not loggers.exists(logger):
                 raise invalid(f"there is no logger {logger}")
-            if operation == Operation.SET and level not in LEVELS:
+            if operation == ConfigOperation.SET and level not in LEVELS:
                 raise invalid(f"{logger}: expected one of {', '.join(LEVELS)}, got {level!r}")
-            if operation == Operation.DELETE and logger == ROOT:
+            if operation == ConfigOperation.DELETE and logger == ROOT:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"the logger {ROOT} always has a level")
         if not self.validate_only:
             for logger, operation, level in changes:
-                loggers.set(logger, level if operation == Operation.SET else None)
+                loggers.set(logger, level if operation == ConfigOperation.SET else None)
 
 
 LOGGERS = 8  # ConfigResource.Type
@@ -182,7 +182,7 @@ def check_changes(changes: Sequence[Change]) -> None:
     """Nothing if each config comes once and has a value where it needs one. Raises ApiError: INVALID_REQUEST."""
     if len({name for name, *_ in changes}) != len(changes):
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected each config once")
-    nulls = [name for name, operation, value in changes if value is None and operation != Operation.DELETE]
+    nulls = [name for name, operation, value in changes if value is None and operation != ConfigOperation.DELETE]
     if nulls:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a value for {', '.join(nulls)}, got null")
 
@@ -205,8 +205,8 @@ def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Cha
         current = before.get(config)
         if operation not in OPERATIONS:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without words, as Kafka
-        if operation in (Operation.SET, Operation.DELETE):
-            after = value if operation == Operation.SET else None
+        if operation in (ConfigOperation.SET, ConfigOperation.DELETE):
+            after = value if operation == ConfigOperation.SET else None
         else:
             # Kafka's controller knows of lists of topics and brokers alone.
             found = find_definition(kind, config) if kind in (TOPIC, BROKER) else None
@@ -221,14 +221,14 @@ def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Cha
 def listed(current: str | None, operation: int, value: str) -> str:
     """A list with entries more or fewer.
 
-    >>> listed("a,b", Operation.APPEND, "b,c"), listed("a,b", Operation.SUBTRACT, "a,z")
+    >>> listed("a,b", ConfigOperation.APPEND, "b,c"), listed("a,b", ConfigOperation.SUBTRACT, "a,z")
     ('a,b,c', 'b')
     """
     entries = [one for one in (current or "").split(",") if one]
     for one in value.split(","):
-        if operation == Operation.APPEND and one not in entries:
+        if operation == ConfigOperation.APPEND and one not in entries:
             entries.append(one)
-        elif operation == Operation.SUBTRACT and one in entries:
+        elif operation == ConfigOperation.SUBTRACT and one in entries:
             entries.remove(one)
     return ",".join(entries)
 

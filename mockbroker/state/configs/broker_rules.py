@@ -92,7 +92,7 @@ def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted:
         own = [name for name in sorted(wanted) if is_per_broker(name)]
         if own:
             raise refusal(f"expected the id of a broker to set {', '.join(own)} on, got none")
-    check_changes(Change(configs, broker_id, wanted))
+    check_changes(BrokerConfigChange(configs, broker_id, wanted))
     check_listener_values(configs, broker_id, wanted)
     if broker_id is not None:
         check_stores(configs, broker_id, wanted)
@@ -154,7 +154,7 @@ def is_per_broker(name: str) -> bool:
 
 
 @dataclass(slots=True, frozen=True)
-class Change:
+class BrokerConfigChange:
     """What a broker, or by None all, would have."""
 
     configs: ClusterConfigs
@@ -170,7 +170,7 @@ class Change:
         return definition(BROKER, name).parse(self.wanted[name]) if name in self.wanted else self.before(name)
 
 
-def check_changes(change: Change) -> None:
+def check_changes(change: BrokerConfigChange) -> None:
     """Nothing if what is in force may become this. Raises ApiError: INVALID_REQUEST."""
     check_sizes(change)
     check_retention(change)
@@ -192,7 +192,7 @@ def check_changes(change: Change) -> None:
             raise refusal(f"listeners: expected {', '.join(sorted(missing))} to stay, got {', '.join(sorted(names))}")
 
 
-def check_connections(change: Change) -> None:
+def check_connections(change: BrokerConfigChange) -> None:
     """Nothing if each listener would still take connections. Raises ApiError: INVALID_REQUEST."""
     cluster = change.configs.cluster
     brokers = cluster.brokers.values() if change.broker_id is None else [cluster.brokers[change.broker_id]]
@@ -208,7 +208,7 @@ def check_connections(change: Change) -> None:
                 raise refusal(f"{asked}: expected at least 1, got {most}")
 
 
-def check_sizes(change: Change) -> None:
+def check_sizes(change: BrokerConfigChange) -> None:
     """Nothing if pools of threads do not grow or shrink too much at once. Raises ApiError: INVALID_REQUEST."""
     for name in (*THREAD_POOLS, *ABOVE_ZERO):
         if name not in change.wanted:
@@ -222,7 +222,7 @@ def check_sizes(change: Change) -> None:
             raise refusal(f"{name}: expected {before // 2} to {before * 2}, as {before} may halve or double, got {new}")
 
 
-def check_retention(change: Change) -> None:
+def check_retention(change: BrokerConfigChange) -> None:
     """Nothing if what is kept locally or copied late is no more than all. Raises ApiError: INVALID_REQUEST."""
     retention_ms = retention(change)
     if retention_ms == 0 or retention_ms < FOR_EVER:
@@ -238,7 +238,7 @@ def check_retention(change: Change) -> None:
             raise refusal(f"{lag_name}: expected at most {longest}, as {local} has, got {lag}")
 
 
-def retention(change: Change) -> int:
+def retention(change: BrokerConfigChange) -> int:
     """How long topics would be kept, in ms."""
     for name, factor in topic_synonyms("retention.ms"):
         if name in change.wanted:
@@ -247,7 +247,7 @@ def retention(change: Change) -> int:
     return int(change.configs.topic_default("retention.ms", change.broker_id))
 
 
-def check_cordoned(change: Change) -> None:
+def check_cordoned(change: BrokerConfigChange) -> None:
     """Nothing if these log directories are the broker's, or ``*`` stands alone. Raises ApiError: INVALID_REQUEST."""
     wanted = change.after("cordoned.log.dirs")
     if "*" in wanted:

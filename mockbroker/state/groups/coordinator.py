@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.classic.records import new_group
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck, CoordinatedGroup, TopicsOf
 from mockbroker.state.groups.modern.group import GroupConfigs, GroupContext, ModernGroup
 from mockbroker.state.groups.modern.rules import GroupRules
@@ -166,7 +166,7 @@ class Groups:
                 f"session timeout {session_timeout_ms} ms, but {shortest} to {longest} ms are allowed",
             )
 
-    def join(self, group_id: str, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    def join(self, group_id: str, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
         """Take a JoinGroup in. A member without an id creates the group if need be.
 
         Raises ApiError: those of ``check_joining`` and of ``ClassicGroup.join``.
@@ -511,7 +511,7 @@ def is_consumer(group: CoordinatedGroup | None) -> TypeGuard[ConsumerGroup]:
 
 def is_empty_classic(group: CoordinatedGroup) -> bool:
     """Whether it is a classic group without members, which another kind may replace."""
-    return isinstance(group, ClassicGroup) and group.state is State.EMPTY
+    return isinstance(group, ClassicGroup) and group.state is ClassicGroupState.EMPTY
 
 
 def class_of(key: type) -> type[ModernGroup[Any]]:

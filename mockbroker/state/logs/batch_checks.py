@@ -18,7 +18,7 @@ from mockbroker.state.logs.refusals import BadBatchError
 from protocol.error_codes import ErrorCode
 from protocol.records import (
     DEFAULT_LIMIT_BYTES,
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     DecompressionBudget,
     MoreThanAtOnceError,
@@ -53,7 +53,10 @@ UP_TO_MAGIC, SMALLEST_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
 UP_TO_LAST_OFFSET = 27
 LOG_APPEND_TIME = "LogAppendTime"
 PRODUCER, UNCOMPRESSED = "producer", "uncompressed"
-CODEC_BY_NAME = {UNCOMPRESSED: Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
+CODEC_BY_NAME = {
+    UNCOMPRESSED: CompressionCodec.NONE,
+    **{codec.name.lower(): codec for codec in CompressionCodec if codec},
+}
 KNOWN_FLAGS = 0x7F
 _LENGTH = struct.Struct(">i")
 _ATTRIBUTES = struct.Struct(">h")
@@ -80,7 +83,7 @@ class AppendRules(NamedTuple):
     by_append_time: bool
     before_ms: int | None
     after_ms: int | None
-    codec: Codec | None
+    codec: CompressionCodec | None
     max_bytes: int
     max_record_bytes: int | None
     segment_bytes: int
@@ -150,7 +153,7 @@ def only_batch(records: bytes, *, allow_zstd: bool) -> int:
         raise BadBatchError(ErrorCode.INVALID_RECORD, "expected a batch, got none that is whole")
     if records[MAGIC_AT] != 2:
         raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected magic 2, got {records[MAGIC_AT]}")
-    if not allow_zstd and records[ATTRIBUTES_AT] & CODEC_MASK == Codec.ZSTD:
+    if not allow_zstd and records[ATTRIBUTES_AT] & CODEC_MASK == CompressionCodec.ZSTD:
         raise BadBatchError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Produce v7")
     if size != len(records) and batch_size(records, size) is not None:
         raise BadBatchError(ErrorCode.INVALID_RECORD, "expected one batch, got more")
@@ -202,7 +205,7 @@ def check_batch(
     if target != codec or not in_order:
         if target == codec:
             raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, "offsets within the batch do not count from 0")
-        return recompressed(found, header, Codec(target), rules, now_ms)
+        return recompressed(found, header, CompressionCodec(target), rules, now_ms)
     if rules.by_append_time:
         return CheckedBatch(data, header)
     newest = max([one.timestamp for one in found])  # a list, as most have one record
@@ -227,7 +230,7 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
         check_crc(records, header)
     except CorruptRecordError as error:
         raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if header.attributes & CODEC_MASK > Codec.ZSTD:
+    if header.attributes & CODEC_MASK > CompressionCodec.ZSTD:
         raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, f"unknown codec {header.attributes & CODEC_MASK}")
     count = header.record_count
     if header.last_offset_delta < 0 or count <= 0 or header.last_offset_delta + 1 != count:
@@ -277,7 +280,7 @@ def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rule
 
 
 def recompressed(
-    found: list[Record], header: BatchHeader, target: Codec, rules: AppendRules, now_ms: int
+    found: list[Record], header: BatchHeader, target: CompressionCodec, rules: AppendRules, now_ms: int
 ) -> CheckedBatch:
     """The same records in a batch compressed as the topic wants it."""
     from protocol.records import Record, build_batch

@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
-from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment
+from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment
 from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
 from protocol.records.batches import (
     BATCH_HEADER,
     BATCH_HEADER_SIZE,
+    CODEC_MASK,
     CONTROL_FLAG,
     CRC_COVERS_FROM,
     LOG_APPEND_TIME_FLAG,
@@ -33,6 +35,8 @@ from protocol.records.checksum import crc32c
 _CRC = struct.Struct(">I")
 _ATTRIBUTES = struct.Struct(">h")
 NEVER = None
+QUICK_BYTES, QUICK_RECORDS = 1 << 20, 10_000
+"""What batches that are not compressed may hold to be cleaned between two calls."""
 
 
 class CleaningRules(NamedTuple):
@@ -52,7 +56,7 @@ class CleanableRange(NamedTuple):
 
 
 def cleanable_range(
-    segments: Sequence[Segment], dirty_offset: int, stable_offset: int, now_ms: int, rules: CleaningRules
+    segments: Sequence[LogSegment], dirty_offset: int, stable_offset: int, now_ms: int, rules: CleaningRules
 ) -> CleanableRange:
     """What of a log may be cleaned.
 
@@ -263,13 +267,13 @@ def with_crc(data: bytes) -> bytes:
     return bytes(changed)
 
 
-def segments_of(groups: Sequence[Sequence[Segment]], cleaned: Sequence[StoredBatch]) -> list[Segment]:
+def segments_of(groups: Sequence[Sequence[LogSegment]], cleaned: Sequence[StoredBatch]) -> list[LogSegment]:
     """The segments that groups of segments become, with what is left in each."""
     made = []
     place = 0
     for number, group in enumerate(groups):
         following = groups[number + 1][0].base_offset if number + 1 < len(groups) else None
-        segment = Segment(group[0].base_offset, group[0].created_ms)
+        segment = LogSegment(group[0].base_offset, group[0].created_ms)
         while place < len(cleaned) and (following is None or cleaned[place].base_offset < following):
             batch = cleaned[place]
             segment.written(len(batch.data), batch.max_timestamp, 0)
@@ -277,3 +281,12 @@ def segments_of(groups: Sequence[Sequence[Segment]], cleaned: Sequence[StoredBat
         segment.modified_ms = group[-1].modified_ms
         made.append(segment)
     return made
+
+
+def is_quick(batches: Sequence[StoredBatch]) -> bool:
+    """Whether it takes a few milliseconds to open all of these batches."""
+    return (
+        sum(len(one.data) for one in batches) <= QUICK_BYTES
+        and sum(one.last_offset - one.base_offset for one in batches) <= QUICK_RECORDS
+        and not any(one.data[MAGIC_AT] > 1 and one.data[ATTRIBUTES_AT] & CODEC_MASK for one in batches)
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
-from mockbroker.state.logs.segments import NO_TIMESTAMP, Segment, deletable
+from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment, deletable
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LogSnapshot(NamedTuple):
     batches: int
     columns: tuple[list[Any], ...]
     last_offsets: list[int] | None
-    segments: list[Segment]
+    segments: list[LogSegment]
     cleaned_offset: int
 
     def log(self) -> Log:
@@ -81,7 +81,7 @@ class Log:
     end_offset: int = 0
     size_bytes: int = 0
     leader_epochs: LeaderEpochCache = field(default_factory=LeaderEpochCache)
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[LogSegment] = field(default_factory=list)
     cleaned_offset: int = 0
     _base_offsets: list[int] = field(default_factory=list)
     _max_timestamps: list[int] = field(default_factory=list)
@@ -90,6 +90,7 @@ class Log:
     _data: list[bytes] = field(default_factory=list)
     _last_offsets: list[int] | None = None  # of batches; None while each ends where the next one begins
     _has_snapshot: bool = False  # then what is taken off the columns is taken off copies of them
+    truncations: int = 0  # how often its end was cut off since the broker started
 
     def __len__(self) -> int:
         """How many batches are kept."""
@@ -211,7 +212,7 @@ class Log:
     def roll(self, now_ms: int) -> None:
         """Begin a new segment where the log ends, unless the last one is empty."""
         if not self.segments or self.segments[-1].size_bytes:
-            self.segments.append(Segment(self.end_offset, now_ms, now_ms))
+            self.segments.append(LogSegment(self.end_offset, now_ms, now_ms))
 
     def delete_segments(self, count: int, now_ms: int) -> None:
         """Forget the oldest segments; where that is all, a new one begins. The log starts where the next one does."""
@@ -272,7 +273,7 @@ class Log:
                 self.delete_segments(expired, now_ms)
         return passed + count + expired > 0
 
-    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> int:
+    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> int:
         """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins.
 
         Gives up to where that was done: in memory always all of it.
@@ -294,6 +295,7 @@ class Log:
     def truncate(self, offset: int) -> None:
         """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
         kept = bisect_left(self._base_offsets, offset)
+        self.truncations += 1
         self._unshare()
         self.size_bytes -= sum(map(len, self._data[kept:]))
         for column in (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data):

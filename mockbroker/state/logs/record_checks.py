@@ -14,7 +14,7 @@ from mockbroker.state.logs.refusals import BadBatchError
 from protocol.error_codes import ErrorCode
 from protocol.records import (
     DEFAULT_LIMIT_BYTES,
-    Codec,
+    CompressionCodec,
     DecompressionBudget,
     DecompressionLimitError,
     Record,
@@ -57,7 +57,7 @@ def read_records(
         except RecordError:
             pass
     body = data[BATCH_HEADER_SIZE:]
-    if header.codec == Codec.ZSTD and not body:
+    if header.codec == CompressionCodec.ZSTD and not body:
         raise broken("no records in no frame")  # no fault to Kafka's reader of zstd, which finds too little in it
     if header.is_compressed:
         try:

@@ -13,7 +13,7 @@ NO_TIMESTAMP = -1
 
 
 @dataclass(slots=True)
-class Segment:
+class LogSegment:
     """One segment, from ``base_offset`` to where the next one begins.
 
     ``first_timestamp`` is the newest in its first batch, ``max_timestamp`` the newest of all, -1 without any;
@@ -35,7 +35,7 @@ class Segment:
     def is_full(self, size_bytes: int, timestamp: int, now_ms: int, max_bytes: int, max_ms: int) -> bool:
         """Whether a batch of this size and newest timestamp begins a new segment.
 
-        >>> segment = Segment(0, size_bytes=90, first_timestamp=1000)
+        >>> segment = LogSegment(0, size_bytes=90, first_timestamp=1000)
         >>> segment.is_full(10, 1000, 0, max_bytes=100, max_ms=60), segment.is_full(11, 1000, 0, 100, 60)
         (False, True)
         >>> segment.is_full(1, 1061, 0, 100, 60)
@@ -56,8 +56,8 @@ class Segment:
         self.modified_ms = now_ms
         self.max_timestamp = max(self.max_timestamp, timestamp)
 
-    def copy(self) -> Segment:
-        return Segment(
+    def copy(self) -> LogSegment:
+        return LogSegment(
             self.base_offset,
             self.created_ms,
             self.modified_ms,
@@ -68,7 +68,10 @@ class Segment:
 
 
 def deletable(
-    segments: Sequence[Segment], end_offset: int, before: int, is_old: Callable[[Segment, Segment | None], bool]
+    segments: Sequence[LogSegment],
+    end_offset: int,
+    before: int,
+    is_old: Callable[[LogSegment, LogSegment | None], bool],
 ) -> int:
     """How many of the oldest segments may go: they are old, one after the other, and end at ``before`` at most."""
     count = 0
@@ -81,13 +84,13 @@ def deletable(
     return count
 
 
-def grouped(segments: Sequence[Segment], max_bytes: int) -> list[list[Segment]]:
+def grouped(segments: Sequence[LogSegment], max_bytes: int) -> list[list[LogSegment]]:
     """Segments that become one when they are compacted: neighbours of ``max_bytes`` at most together.
 
-    >>> [[one.base_offset for one in group] for group in grouped([Segment(0), Segment(5, size_bytes=9)], 5)]
+    >>> [[one.base_offset for one in group] for group in grouped([LogSegment(0), LogSegment(5, size_bytes=9)], 5)]
     [[0], [5]]
     """
-    groups: list[list[Segment]] = []
+    groups: list[list[LogSegment]] = []
     size_bytes = 0
     for segment in segments:
         if groups and size_bytes + segment.size_bytes <= max_bytes:

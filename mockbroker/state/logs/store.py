@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
 from mockbroker.state.logs.log import StoredBatch
-from mockbroker.state.logs.segments import Segment
+from mockbroker.state.logs.segments import LogSegment
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -28,8 +28,9 @@ class PartitionLog(Protocol):
     def leader_epochs(self) -> LeaderEpochCache: ...
     def __len__(self) -> int: ...
 
-    segments: list[Segment]
+    segments: list[LogSegment]
     cleaned_offset: int
+    truncations: int
 
     def append(
         self,
@@ -55,7 +56,7 @@ class PartitionLog(Protocol):
     def delete_old_segments(
         self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
     ) -> bool: ...
-    def compact(self, cleaned: list[StoredBatch], segments: list[Segment], end_offset: int) -> int: ...
+    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> int: ...
     def truncate(self, offset: int) -> None: ...
     def recover_producers(self) -> PartitionProducers: ...
     def is_flushed(self, end_offset: int) -> bool: ...

@@ -29,7 +29,7 @@ class Address(NamedTuple):
     port: int
 
 
-class LiveBroker(NamedTuple):
+class CachedBroker(NamedTuple):
     """A live broker as the controller knows it; the rack is None where the broker has none, or none came along."""
 
     id: int
@@ -86,13 +86,13 @@ class MetadataCache:
     is_shared: ClassVar[bool] = False
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
-    brokers: dict[int, LiveBroker] = field(default_factory=dict)
+    brokers: dict[int, CachedBroker] = field(default_factory=dict)
     topics: dict[str, dict[int, PartitionState]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     diskless_topics: frozenset[str] = frozenset()
     shows_isr_without_leader: bool = True
 
-    def live_brokers(self) -> list[LiveBroker]:
+    def live_brokers(self) -> list[CachedBroker]:
         return [self.brokers[broker_id] for broker_id in sorted(self.brokers)]
 
     def is_alive(self, broker_id: int) -> bool:
@@ -122,7 +122,7 @@ class MetadataCache:
         self,
         controller_id: int,
         controller_epoch: int,
-        brokers: Iterable[LiveBroker],
+        brokers: Iterable[CachedBroker],
         partitions: Iterable[TopicPartitionState],
     ) -> None:
         """Take what the controller says: its brokers replace all known ones, its partitions only themselves."""

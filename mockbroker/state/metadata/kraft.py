@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from mockbroker.state.kraft_releases import kraft_versions
-from mockbroker.state.metadata.cache import Address, LiveBroker, MetadataCache, PartitionState, TopicPartitionState
+from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState, TopicPartitionState
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
@@ -156,7 +156,7 @@ def snapshot(view: CurrentView) -> MetadataCache:
     """A view as it is now, which stays so."""
     cache = MetadataCache()
     brokers = [
-        LiveBroker(broker.id, tuple(Address(one.name, one.host, one.port) for one in broker.listeners), broker.rack)
+        CachedBroker(broker.id, tuple(Address(one.name, one.host, one.port) for one in broker.listeners), broker.rack)
         for broker in view.live_brokers()
     ]
     partitions = [

@@ -9,10 +9,10 @@ CONTROLLER = -1
 
 
 @dataclass(slots=True, eq=False)
-class Network:
+class Reachability:
     """The links that are cut and the nodes that have crashed; all else works.
 
-    >>> network = Network()
+    >>> network = Reachability()
     >>> network.cut(0, 1)
     >>> network.connects(1, 0), network.connects(0, 2)
     (False, True)

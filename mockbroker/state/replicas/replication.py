@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.replicas.link_conditions import LinkCondition, LinkConditions
-from mockbroker.state.replicas.network import CONTROLLER, Network
+from mockbroker.state.replicas.network import CONTROLLER, Reachability
 from mockbroker.state.timers import Timers
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Replication:
             have answered by.
     """
 
-    network: Network
+    network: Reachability
     timers: Timers[Partition]
     max_lag_ms: int
     shrink_isr: Callable[[Partition, tuple[int, ...]], None]

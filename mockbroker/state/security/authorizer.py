@@ -80,7 +80,7 @@ def index_of(entries: AclEntries) -> AclIndex:
     return index
 
 
-class Access:
+class PrincipalAccess:
     """What one principal may do from one address."""
 
     __slots__ = ("address", "default", "index", "is_super", "principal")
@@ -155,6 +155,6 @@ def may_see_of(cluster: Cluster, principal: str, address: str) -> Callable[[str]
     return None if access is None else partial(access.may_topic, DESCRIBE)
 
 
-def access_of(cluster: Cluster, principal: str, address: str) -> Access | None:
+def access_of(cluster: Cluster, principal: str, address: str) -> PrincipalAccess | None:
     """What a principal may do; None where everybody may do everything."""
-    return Access(cluster, principal, address) if has_authorizer(cluster) else None
+    return PrincipalAccess(cluster, principal, address) if has_authorizer(cluster) else None

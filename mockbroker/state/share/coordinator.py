@@ -28,7 +28,7 @@ FENCED_STATE_EPOCH_MESSAGE = "The coordinator rejected the request because the s
 UNKNOWN_PARTITION_MESSAGE = "This server does not host this topic-partition."
 
 
-class Written(NamedTuple):
+class SharePartitionWrite(NamedTuple):
     """What a leader has to be kept of a share partition; an offset of -1 is left as it is."""
 
     state_epoch: int
@@ -90,7 +90,9 @@ class ShareCoordinator:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH_MESSAGE)
         self._check_partition(key)
         if state.newest_leader_epoch != leader_epoch:
-            written = Written(state.state_epoch, leader_epoch, state.start_offset, state.delivery_complete_count, [])
+            written = SharePartitionWrite(
+                state.state_epoch, leader_epoch, state.start_offset, state.delivery_complete_count, []
+            )
             self._write(key, state, written, leader_epoch)
         return state
 
@@ -103,7 +105,7 @@ class ShareCoordinator:
         self._check_partition(key)
         return self.state(key) or ShareState(0, 0, 0, NO_OFFSET, -1)
 
-    def write(self, key: SharePartitionKey, written: Written) -> None:
+    def write(self, key: SharePartitionKey, written: SharePartitionWrite) -> None:
         """Keep what a leader says. Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
         UNKNOWN_TOPIC_OR_PARTITION.
         """
@@ -148,7 +150,9 @@ class ShareCoordinator:
         if topic is None or key.partition >= len(topic.partitions):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION_MESSAGE)
 
-    def _write(self, key: SharePartitionKey, state: ShareState, written: Written, leader_epoch: int) -> None:
+    def _write(
+        self, key: SharePartitionKey, state: ShareState, written: SharePartitionWrite, leader_epoch: int
+    ) -> None:
         """Write an update, or a snapshot once there are enough updates."""
         start_offset = max(written.start_offset, state.start_offset)
         complete = written.delivery_complete_count

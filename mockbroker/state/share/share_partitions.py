@@ -17,7 +17,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, StateBatch
 from mockbroker.state.share.acknowledging import release
 from mockbroker.state.share.configs import share_limits
-from mockbroker.state.share.coordinator import ShareCoordinator, Written
+from mockbroker.state.share.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.state.share.partition import ShareLimits, SharePartition
 from mockbroker.state.share.sessions import SessionKey, ShareSession, ShareSessions
 from mockbroker.state.timers import Timers
@@ -198,7 +198,7 @@ class SharePartitions:
                 self.cluster.notify(key)
 
     def _keep(self, partition: SharePartition, state_batches: list[StateBatch]) -> None:
-        written = Written(
+        written = SharePartitionWrite(
             partition.state_epoch,
             partition.leader_epoch,
             partition.start_offset,

@@ -41,7 +41,7 @@ class Rules(NamedTuple):
     returns: bool = True
 
 
-class Assignment(NamedTuple):
+class ReplicaAssignment(NamedTuple):
     """The replicas that a partition is to have, and which of them a reassignment adds and removes."""
 
     replicas: tuple[int, ...]
@@ -93,7 +93,7 @@ def partition_change(
     rules: Rules,
     *,
     preferred: int | None = None,
-    assignment: Assignment | None = None,
+    assignment: ReplicaAssignment | None = None,
     lost: Container[int] = (),
 ) -> PartitionChangeRecord | None:
     """The record that brings a partition to this ISR, with a leader if anybody may lead; None if nothing changes.
@@ -104,7 +104,7 @@ def partition_change(
         lost: brokers that may have lost records, and so are no eligible leaders any more.
     """
     now = partition.registration
-    replicas, removing, adding = assignment or Assignment(now.replicas, now.removing, now.adding)
+    replicas, removing, adding = assignment or ReplicaAssignment(now.replicas, now.removing, now.adding)
     if removing or adding:
         done = completed(isr, replicas, removing, adding)
         if done is not None:
@@ -123,7 +123,9 @@ def partition_change(
         isr, elr = (leader,), NOBODY
     if not isr and not rules.keeps_eligible:
         isr = now.isr
-    return change_record(partition, Assignment(replicas, removing, adding), leader, isr, elr, rules.keeps_eligible)
+    return change_record(
+        partition, ReplicaAssignment(replicas, removing, adding), leader, isr, elr, rules.keeps_eligible
+    )
 
 
 def elect(
@@ -172,7 +174,12 @@ def completed(
 
 
 def change_record(
-    partition: Partition, assignment: Assignment, leader: int, isr: Sequence[int], elr: Sequence[int], keeps_elr: bool
+    partition: Partition,
+    assignment: ReplicaAssignment,
+    leader: int,
+    isr: Sequence[int],
+    elr: Sequence[int],
+    keeps_elr: bool,
 ) -> PartitionChangeRecord | None:
     """The record that gives a partition all this; what stays as it is is left out, and None is no change at all.
 

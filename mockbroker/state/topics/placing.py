@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_rack.errors import InvalidReplicationFactorError, KafkaRackError
 from mockbroker.state.errors import ApiError
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MISSING_RACKS = "Not all brokers have rack information for replica rack aware as
 MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
 
 
-def make_placer(settings: Settings, *, kip_36: bool = False) -> ReplicaPlacer:
+def make_placer(settings: KafkaSettings, *, kip_36: bool = False) -> ReplicaPlacer:
     """The placer of a cluster with these settings, striped by default; with ``kip_36`` always the rack-aware one.
 
     Raises PlacerSettingsError.

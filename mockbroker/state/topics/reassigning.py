@@ -24,7 +24,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.topics.election import Assignment
+    from mockbroker.state.topics.election import ReplicaAssignment
     from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 LEADER, FOLLOWER = "leader", "follower"
@@ -108,7 +108,7 @@ class Reassignments:
     # inside
 
     def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> PartitionChangeRecord | None:
-        from mockbroker.state.topics.election import Assignment
+        from mockbroker.state.topics.election import ReplicaAssignment
 
         registered = {broker.id for broker in self.cluster.replication_control.registered()}
         check_assignment([target], registered)
@@ -121,11 +121,11 @@ class Reassignments:
             )
         removing = tuple(sorted(set(now.replicas) - set(target)))
         adding = tuple(sorted(set(target) - set(now.replicas)))
-        assignment = Assignment(target + removing, removing or now.removing, adding or now.adding)
+        assignment = ReplicaAssignment(target + removing, removing or now.removing, adding or now.adding)
         return self._change(partition, partition.isr, assignment)
 
     def _call_off(self, partition: Partition) -> PartitionChangeRecord | None:
-        from mockbroker.state.topics.election import Assignment
+        from mockbroker.state.topics.election import ReplicaAssignment
 
         now = partition.registration
         if not now.adding and not now.removing:
@@ -139,10 +139,10 @@ class Reassignments:
                     f"expected a replica of {list(replicas)} in sync to go back to, got ISR {list(now.isr)}",
                 )
             isr = replicas[:1]
-        return self._change(partition, isr, Assignment(replicas))
+        return self._change(partition, isr, ReplicaAssignment(replicas))
 
     def _change(
-        self, partition: Partition, isr: tuple[int, ...], assignment: Assignment
+        self, partition: Partition, isr: tuple[int, ...], assignment: ReplicaAssignment
     ) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import partition_change
 

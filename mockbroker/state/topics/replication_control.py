@@ -203,7 +203,7 @@ class ReplicationControl:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
             )
-        from mockbroker.state.topics.election import Assignment, partition_change
+        from mockbroker.state.topics.election import ReplicaAssignment, partition_change
 
         cluster = self.cluster
         self._override(partition, leader=None)
@@ -217,7 +217,9 @@ class ReplicationControl:
             eligible = online - held.offline
         isr = [replica for replica in replicas if replica in eligible] or replicas
         rules = self.leaders.rules_of(partition.topic, eligible)
-        change = partition_change(partition, isr, rules, preferred=replicas[0], assignment=Assignment(tuple(replicas)))
+        change = partition_change(
+            partition, isr, rules, preferred=replicas[0], assignment=ReplicaAssignment(tuple(replicas))
+        )
         if change is not None:
             self.leaders.change(partition, change)
         self._override(partition)

@@ -34,7 +34,7 @@ from mockbroker.state.transactions.refusals import (
     wrong_id,
     wrong_state,
 )
-from mockbroker.state.transactions.states import ENDING, NO_TRANSACTION, STATE_NAMES, Event, State
+from mockbroker.state.transactions.states import ENDING, NO_TRANSACTION, STATE_NAMES, TransactionEvent, TransactionState
 from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.error_codes import ErrorCode
 
@@ -124,10 +124,10 @@ class Transactions:
         value = self._settled(transactional_id, value, now_ms)
         if present is not None and not is_valid_id(value, *present):
             raise fenced(transactional_id, value, *present)
-        state = State(value.transaction_status)
+        state = TransactionState(value.transaction_status)
         if state in ENDING:
             raise concurrent(transactional_id, value)
-        if state is State.ONGOING:
+        if state is TransactionState.ONGOING:
             self._fence(transactional_id, value, now_ms)
             raise concurrent(transactional_id, value)
         return self._next_epoch(transactional_id, value, timeout_ms, present, broker, now_ms)
@@ -172,19 +172,19 @@ class Transactions:
         """
         value = self._value(transactional_id, producer_id, now_ms)
         check_epoch(transactional_id, value, epoch)
-        state = State(value.transaction_status)
+        state = TransactionState(value.transaction_status)
         if state in ENDING:
             raise concurrent(transactional_id, value)
-        known = set(partitions_of(value)) if state is State.ONGOING else set()
-        if state is State.ONGOING and known.issuperset(partitions):
+        known = set(partitions_of(value)) if state is TransactionState.ONGOING else set()
+        if state is TransactionState.ONGOING and known.issuperset(partitions):
             return
         wall_ms = self._wall_ms(now_ms)
-        begun = value.transaction_start_timestamp_ms if state is State.ONGOING else wall_ms
+        begun = value.transaction_start_timestamp_ms if state is TransactionState.ONGOING else wall_ms
         self._write(
             transactional_id,
             after(
                 value,
-                Event.PARTITIONS_ADDED,
+                TransactionEvent.PARTITIONS_ADDED,
                 wall_ms,
                 partitions=known.union(partitions),
                 transaction_start_timestamp_ms=begun,
@@ -231,7 +231,7 @@ class Transactions:
             return self._end_bumping(transactional_id, producer_id, epoch, now_ms, commit, broker)
         value = self._value(transactional_id, producer_id, now_ms)
         check_epoch(transactional_id, value, epoch)
-        if State(value.transaction_status) is State.ONGOING:
+        if TransactionState(value.transaction_status) is TransactionState.ONGOING:
             self._decide(transactional_id, value, now_ms, commit=commit, client_transaction_version=NO_BUMP)
         else:
             check_ended(transactional_id, value, commit=commit)
@@ -288,7 +288,7 @@ class Transactions:
             (transactional_id, value)
             for transactional_id, value in sorted(self.cluster.image.transactions.items())
             if is_wanted(transactional_id)
-            and (not states or STATE_NAMES[State(value.transaction_status)] in states)
+            and (not states or STATE_NAMES[TransactionState(value.transaction_status)] in states)
             and (not producer_ids or value.producer_id in producer_ids)
             and (min_duration_ms < 0 or value.transaction_start_timestamp_ms < begun_before)
         ]
@@ -333,12 +333,12 @@ class Transactions:
     def _set_timer(self, transactional_id: str, now_ms: int) -> None:
         """Have the coordinator look at a transactional id when Kafka's would, which looks at all of them at times."""
         value = self.cluster.image.transactions[transactional_id]
-        state = State(value.transaction_status)
+        state = TransactionState(value.transaction_status)
         if state in ENDING:
             self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
             return
         settings, offset_ms = self.cluster.settings, self.cluster.clock.offset_ms
-        if state is State.ONGOING:
+        if state is TransactionState.ONGOING:
             self._timers.cancel(("expiry", transactional_id))
             if value.transaction_timeout_ms != LARGEST_TIMEOUT_MS:
                 over_ms = value.transaction_start_timestamp_ms + value.transaction_timeout_ms + 1 - offset_ms
@@ -353,7 +353,7 @@ class Transactions:
     def _is_timed_out(self, value: TransactionLogValue, now_ms: int) -> bool:
         timeout_ms = value.transaction_timeout_ms
         return (
-            value.transaction_status == State.ONGOING
+            value.transaction_status == TransactionState.ONGOING
             and timeout_ms != LARGEST_TIMEOUT_MS
             and value.transaction_start_timestamp_ms + timeout_ms < self._wall_ms(now_ms)
         )
@@ -366,7 +366,7 @@ class Transactions:
         )
 
     def _expire(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
-        after(value, Event.EXPIRED, self._wall_ms(now_ms))
+        after(value, TransactionEvent.EXPIRED, self._wall_ms(now_ms))
         self.cluster.writer.commit([record(transactional_id, None)])
         self.cluster.producers.last_epochs.pop(transactional_id, None)
         self._timers.cancel(("expiry", transactional_id))
@@ -437,7 +437,7 @@ class Transactions:
             transactional_id,
             after(
                 value,
-                Event.PRODUCER_INITIALISED,
+                TransactionEvent.PRODUCER_INITIALISED,
                 self._wall_ms(now_ms),
                 producer_id=given,
                 producer_epoch=epoch,
@@ -454,7 +454,7 @@ class Transactions:
     ) -> tuple[int, int]:
         """End a transaction of a producer that gets a new epoch with it (KIP-890); see ``end``."""
         value = self._known(transactional_id, producer_id, now_ms)
-        state = State(value.transaction_status)
+        state = TransactionState(value.transaction_status)
         retries_bump = value.producer_epoch == epoch + 1
         retries_rotation = (
             value.previous_producer_id == producer_id and epoch == EXHAUSTED_EPOCH and value.producer_epoch == 0
@@ -463,17 +463,21 @@ class Transactions:
             raise wrong_id(transactional_id, producer_id)
         if state in ENDING:
             is_valid = retries_bump
-        elif state in (State.ONGOING, State.EMPTY):
+        elif state in (TransactionState.ONGOING, TransactionState.EMPTY):
             is_valid = epoch == value.producer_epoch
         else:
             is_valid = retries_bump or retries_rotation or epoch == value.producer_epoch
         if not is_valid:
             raise fenced(transactional_id, value, producer_id, epoch)
-        is_retry = state is not State.EMPTY and state is not State.ONGOING and (retries_bump or retries_rotation)
+        is_retry = (
+            state is not TransactionState.EMPTY
+            and state is not TransactionState.ONGOING
+            and (retries_bump or retries_rotation)
+        )
         if is_retry:
             check_ended(transactional_id, value, commit=commit)
             return (value.producer_id, value.producer_epoch)
-        if commit and state is not State.ONGOING:
+        if commit and state is not TransactionState.ONGOING:
             raise wrong_state(transactional_id, value, commit=commit)
         ended = self._bump(transactional_id, value, now_ms, commit=commit, broker=broker)
         return completed_pair(ended)
@@ -496,7 +500,7 @@ class Transactions:
             producer_epoch=min(known_epoch + 1, LARGEST_EPOCH),
             next_producer_id=next_id,
             transaction_start_timestamp_ms=begun
-            if value.transaction_status == State.ONGOING
+            if value.transaction_status == TransactionState.ONGOING
             else self._wall_ms(now_ms),
         )
         self.cluster.producers.last_epochs[transactional_id] = known_epoch
@@ -521,8 +525,8 @@ class Transactions:
         self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, **changes: int
     ) -> TransactionLogValue:
         """Write down how a transaction ends, then its markers; gives what was written down."""
-        event = Event.COMMIT_DECIDED if commit else Event.ABORT_DECIDED
-        partitions = partitions_of(value) if value.transaction_status == State.ONGOING else []
+        event = TransactionEvent.COMMIT_DECIDED if commit else TransactionEvent.ABORT_DECIDED
+        partitions = partitions_of(value) if value.transaction_status == TransactionState.ONGOING else []
         decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
         self.cluster.writer.commit([record(transactional_id, decided)])
         self._timers.cancel(("time-out", transactional_id))
@@ -546,7 +550,7 @@ class Transactions:
             transactional_id,
             after(
                 value,
-                Event.MARKERS_WRITTEN,
+                TransactionEvent.MARKERS_WRITTEN,
                 self._wall_ms(now_ms),
                 partitions=(),
                 producer_id=producer_id,

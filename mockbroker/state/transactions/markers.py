@@ -12,7 +12,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.records import partitions_of
-from mockbroker.state.transactions.states import State
+from mockbroker.state.transactions.states import TransactionState
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Markers:
         now_ms: int,
     ) -> bool:
         """Write one partition's marker, unless that was done; gives whether every replica in sync has it."""
-        committed = value.transaction_status == State.PREPARE_COMMIT
+        committed = value.transaction_status == TransactionState.PREPARE_COMMIT
         try:
             partition = self.cluster.find_partition(*key)
         except ApiError:

@@ -14,7 +14,7 @@ from msgspec import structs
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
-from mockbroker.state.transactions.states import NEXT_STATE, Event, State
+from mockbroker.state.transactions.states import NEXT_STATE, TransactionEvent, TransactionState
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 
 NO_TIME = -1
@@ -28,20 +28,20 @@ def new_value(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionLogV
         previous_producer_id=NO_PRODUCER_ID,
         producer_epoch=NO_EPOCH,
         transaction_timeout_ms=timeout_ms,
-        transaction_status=State.EMPTY,
+        transaction_status=TransactionState.EMPTY,
         transaction_partitions=None,
         transaction_last_update_timestamp_ms=now_ms,
         transaction_start_timestamp_ms=NO_TIME,
     )
 
 
-def after(value: TransactionLogValue, event: Event, now_ms: int, **changes: Any) -> TransactionLogValue:
+def after(value: TransactionLogValue, event: TransactionEvent, now_ms: int, **changes: Any) -> TransactionLogValue:
     """A transactional id after an event, with other changes; the producer id that it has is its previous one then."""
-    state = NEXT_STATE[State(value.transaction_status), event]
+    state = NEXT_STATE[TransactionState(value.transaction_status), event]
     partitions = changes.pop("partitions", None)
     if partitions is not None:
         changes["transaction_partitions"] = as_topics(partitions)
-    if state is State.EMPTY:
+    if state is TransactionState.EMPTY:
         changes["transaction_partitions"] = None
     message: Any = value
     replaced: TransactionLogValue = structs.replace(

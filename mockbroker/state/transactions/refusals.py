@@ -6,7 +6,7 @@ Source: TransactionCoordinator, Apache Kafka 4.4.
 from __future__ import annotations
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.transactions.states import STATE_NAMES, State
+from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
 from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.error_codes import ErrorCode
 
@@ -24,7 +24,9 @@ def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bo
         ends or has ended the other way.
     """
     ending, ended = (
-        (State.PREPARE_COMMIT, State.COMPLETE_COMMIT) if commit else (State.PREPARE_ABORT, State.COMPLETE_ABORT)
+        (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+        if commit
+        else (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
     )
     if value.transaction_status == ending:
         raise concurrent(transactional_id, value)
@@ -47,12 +49,12 @@ def fenced(transactional_id: str, value: TransactionLogValue, producer_id: int, 
 
 
 def concurrent(transactional_id: str, value: TransactionLogValue) -> ApiError:
-    state = STATE_NAMES[State(value.transaction_status)]
+    state = STATE_NAMES[TransactionState(value.transaction_status)]
     return ApiError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is in state {state}")
 
 
 def wrong_state(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> ApiError:
-    state = STATE_NAMES[State(value.transaction_status)]
+    state = STATE_NAMES[TransactionState(value.transaction_status)]
     wish = "commit" if commit else "abort"
     return ApiError(
         ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {wish}, got state {state}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """Where a transactional id is in its life; the numbers are those of ``TransactionLogValue.transaction_status``."""
 
     EMPTY = 0
@@ -21,25 +21,25 @@ class State(IntEnum):
     PREPARE_EPOCH_FENCE = 7  # Kafka passes through it before it aborts; nothing is ever found in it
 
 
-STATE_NAMES: dict[State, str] = {
-    State.EMPTY: "Empty",
-    State.ONGOING: "Ongoing",
-    State.PREPARE_COMMIT: "PrepareCommit",
-    State.PREPARE_ABORT: "PrepareAbort",
-    State.COMPLETE_COMMIT: "CompleteCommit",
-    State.COMPLETE_ABORT: "CompleteAbort",
-    State.DEAD: "Dead",
-    State.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
+STATE_NAMES: dict[TransactionState, str] = {
+    TransactionState.EMPTY: "Empty",
+    TransactionState.ONGOING: "Ongoing",
+    TransactionState.PREPARE_COMMIT: "PrepareCommit",
+    TransactionState.PREPARE_ABORT: "PrepareAbort",
+    TransactionState.COMPLETE_COMMIT: "CompleteCommit",
+    TransactionState.COMPLETE_ABORT: "CompleteAbort",
+    TransactionState.DEAD: "Dead",
+    TransactionState.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
 }
 """What ListTransactions and DescribeTransactions say."""
 
-NO_TRANSACTION = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+NO_TRANSACTION = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
 """Nothing is open and no marker is missing: a producer may begin, and the id may expire."""
-ENDING = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
+ENDING = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 """It was decided how the transaction ends, and markers are missing."""
 
 
-class Event(Enum):
+class TransactionEvent(Enum):
     """What moves a transactional id from one state to another."""
 
     PRODUCER_INITIALISED = "a producer was given its epoch"
@@ -50,23 +50,23 @@ class Event(Enum):
     EXPIRED = "the id was not used for too long"
 
 
-NEXT_STATE: dict[tuple[State, Event], State] = {
-    (State.EMPTY, Event.PRODUCER_INITIALISED): State.EMPTY,
-    (State.COMPLETE_COMMIT, Event.PRODUCER_INITIALISED): State.EMPTY,
-    (State.COMPLETE_ABORT, Event.PRODUCER_INITIALISED): State.EMPTY,
-    (State.EMPTY, Event.PARTITIONS_ADDED): State.ONGOING,
-    (State.ONGOING, Event.PARTITIONS_ADDED): State.ONGOING,
-    (State.COMPLETE_COMMIT, Event.PARTITIONS_ADDED): State.ONGOING,
-    (State.COMPLETE_ABORT, Event.PARTITIONS_ADDED): State.ONGOING,
-    (State.ONGOING, Event.COMMIT_DECIDED): State.PREPARE_COMMIT,
-    (State.ONGOING, Event.ABORT_DECIDED): State.PREPARE_ABORT,
+NEXT_STATE: dict[tuple[TransactionState, TransactionEvent], TransactionState] = {
+    (TransactionState.EMPTY, TransactionEvent.PRODUCER_INITIALISED): TransactionState.EMPTY,
+    (TransactionState.COMPLETE_COMMIT, TransactionEvent.PRODUCER_INITIALISED): TransactionState.EMPTY,
+    (TransactionState.COMPLETE_ABORT, TransactionEvent.PRODUCER_INITIALISED): TransactionState.EMPTY,
+    (TransactionState.EMPTY, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
+    (TransactionState.ONGOING, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
+    (TransactionState.COMPLETE_COMMIT, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
+    (TransactionState.COMPLETE_ABORT, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
+    (TransactionState.ONGOING, TransactionEvent.COMMIT_DECIDED): TransactionState.PREPARE_COMMIT,
+    (TransactionState.ONGOING, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
     # KIP-890: a producer that does not know whether anything was added may abort all the same
-    (State.EMPTY, Event.ABORT_DECIDED): State.PREPARE_ABORT,
-    (State.COMPLETE_COMMIT, Event.ABORT_DECIDED): State.PREPARE_ABORT,
-    (State.COMPLETE_ABORT, Event.ABORT_DECIDED): State.PREPARE_ABORT,
-    (State.PREPARE_COMMIT, Event.MARKERS_WRITTEN): State.COMPLETE_COMMIT,
-    (State.PREPARE_ABORT, Event.MARKERS_WRITTEN): State.COMPLETE_ABORT,
-    (State.EMPTY, Event.EXPIRED): State.DEAD,
-    (State.COMPLETE_COMMIT, Event.EXPIRED): State.DEAD,
-    (State.COMPLETE_ABORT, Event.EXPIRED): State.DEAD,
+    (TransactionState.EMPTY, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
+    (TransactionState.COMPLETE_COMMIT, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
+    (TransactionState.COMPLETE_ABORT, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
+    (TransactionState.PREPARE_COMMIT, TransactionEvent.MARKERS_WRITTEN): TransactionState.COMPLETE_COMMIT,
+    (TransactionState.PREPARE_ABORT, TransactionEvent.MARKERS_WRITTEN): TransactionState.COMPLETE_ABORT,
+    (TransactionState.EMPTY, TransactionEvent.EXPIRED): TransactionState.DEAD,
+    (TransactionState.COMPLETE_COMMIT, TransactionEvent.EXPIRED): TransactionState.DEAD,
+    (TransactionState.COMPLETE_ABORT, TransactionEvent.EXPIRED): TransactionState.DEAD,
 }

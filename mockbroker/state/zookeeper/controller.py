@@ -23,7 +23,7 @@ from mockbroker.state.metadata.cache import (
     DELETED,
     NO_CONTROLLER,
     Address,
-    LiveBroker,
+    CachedBroker,
     MetadataCache,
     PartitionState,
     TopicPartitionState,
@@ -32,7 +32,7 @@ from mockbroker.state.releases import (
     PROTOCOL_SETTING,
     ROLES_SETTING,
     ZOOKEEPER_SETTING,
-    Software,
+    BrokerSoftware,
     Version,
     is_zookeeper,
     software_of,
@@ -41,7 +41,7 @@ from mockbroker.state.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLL
 
 if TYPE_CHECKING:
     from mockbroker.state.metadata.view import MetadataSupport, MetadataView
-    from mockbroker.state.settings import Settings
+    from mockbroker.state.settings import KafkaSettings
     from mockbroker.state.topics.topic import Partition, Topic
 
 ISR_WITHOUT_LEADER = "2.4"
@@ -62,7 +62,7 @@ class MetadataUpdate(NamedTuple):
     version: int
     controller_id: int
     controller_epoch: int
-    live_brokers: tuple[LiveBroker, ...]
+    live_brokers: tuple[CachedBroker, ...]
     partitions: tuple[TopicPartitionState, ...]
 
 
@@ -83,14 +83,14 @@ class ZooKeeperMode:
 
     forwards: ClassVar[bool] = False
     is_kraft: ClassVar[bool] = False
-    configured: dict[int, Software]
+    configured: dict[int, BrokerSoftware]
     """What each broker runs from its next start on."""
-    running: dict[int, Software] = field(init=False)
+    running: dict[int, BrokerSoftware] = field(init=False)
     registry: Registry = field(default_factory=Registry)
     caches: dict[int, MetadataCache] = field(default_factory=dict)
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
-    live: dict[int, LiveBroker] = field(default_factory=dict)
+    live: dict[int, CachedBroker] = field(default_factory=dict)
     problem: str | None = None
     deliveries: deque[UpdateDelivery] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
     _states: dict[Key, PartitionState] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class ZooKeeperMode:
     _informed_epochs: dict[int, int] = field(
         default_factory=dict
     )  # broker -> its epoch when it was first sent everything
-    _propagated_brokers: tuple[LiveBroker, ...] = ()
+    _propagated_brokers: tuple[CachedBroker, ...] = ()
     _updates: list[MetadataUpdate] = field(default_factory=list)
     _cut_off: set[int] = field(default_factory=set)  # brokers that the controller does not reach
     _propagated_version: int = -1
@@ -131,7 +131,7 @@ class ZooKeeperMode:
         self._register(broker, software, now_ms)
         self.caches[broker.id] = MetadataCache(shows_isr_without_leader=software.since(ISR_WITHOUT_LEADER))
 
-    def _register(self, broker: Broker, software: Software, now_ms: int) -> None:
+    def _register(self, broker: Broker, software: BrokerSoftware, now_ms: int) -> None:
         """A broker writes its JSON, in the version of its protocol."""
         self._now_ms = now_ms
         check_listeners(broker, software)
@@ -176,7 +176,7 @@ class ZooKeeperMode:
                 self._register(broker, self.running[broker.id], now_ms)
         self._cut_off.discard(broker.id)
 
-    def configure(self, broker_id: int, release: str | None, protocol: str | None) -> Software:
+    def configure(self, broker_id: int, release: str | None, protocol: str | None) -> BrokerSoftware:
         """Change what a broker runs from its next start on; None leaves a value as it is.
 
         Raises ValueError: no such version, or a protocol that the release does not know.
@@ -289,7 +289,7 @@ class ZooKeeperMode:
         self.registry.delete(CONTROLLER)
         self._updates.clear()
 
-    def _read_live(self, software: Software) -> bool:
+    def _read_live(self, software: BrokerSoftware) -> bool:
         """Read every registration as this software does; where one cannot be read, all stays as it was."""
         live = {}
         for broker_id in self.registry.broker_ids():
@@ -298,7 +298,7 @@ class ZooKeeperMode:
             except UnreadableRegistrationError as error:
                 self.problem = f"Kafka {software.release} cannot read {BROKER_IDS}/{broker_id}: {error}"
                 return False
-            live[broker_id] = LiveBroker(broker_id, tuple(Address(*one) for one in found.addresses), found.rack)
+            live[broker_id] = CachedBroker(broker_id, tuple(Address(*one) for one in found.addresses), found.rack)
         self.live, self.problem = live, None
         return True
 
@@ -342,7 +342,7 @@ def partition_states(
     )
 
 
-def check_listeners(broker: Broker, software: Software) -> None:
+def check_listeners(broker: Broker, software: BrokerSoftware) -> None:
     """Refuse listeners that the software has no names for. Raises ValueError."""
     names = [listener.name for listener in broker.listeners]
     if any(name != name.upper() for name in names):
@@ -358,7 +358,7 @@ def check_listeners(broker: Broker, software: Software) -> None:
         )
 
 
-def zookeeper_mode_of(brokers: Iterable[Broker], settings: Settings, release: str | None) -> ZooKeeperMode | None:
+def zookeeper_mode_of(brokers: Iterable[Broker], settings: KafkaSettings, release: str | None) -> ZooKeeperMode | None:
     """The mode of a cluster with these settings; None where it is a KRaft cluster, as it is by default.
 
     Args:

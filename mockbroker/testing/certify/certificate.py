@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from kafka_rack.locality import Prices
-from mockbroker.testing.certify.checks import ESSENTIAL, FAIL, NOT_SEEN, PASS, Check, checks_of
-from mockbroker.testing.certify.facts import TrafficKey, WireFacts
+from mockbroker.testing.certify.checks import ESSENTIAL, FAIL, NOT_SEEN, PASS, CertifyCheck, checks_of
+from mockbroker.testing.certify.facts import CallTrafficKey, WireFacts
 
 GRADES = (("A", 90), ("B", 75), ("C", 60), ("D", 40), ("E", 20), ("F", 0))
 """The least percentage of each."""
@@ -23,7 +23,7 @@ class Certificate:
     """``percent`` is the share of the weights of the checks that were seen and passed; ``grade`` follows from it."""
 
     command: tuple[str, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[CertifyCheck, ...]
     percent: int
     grade: str
     facts: WireFacts
@@ -44,20 +44,20 @@ def certificate_of(command: Sequence[str], facts: WireFacts, prices: Prices) -> 
     return Certificate(tuple(command), checks, percent, grade_of(checks), facts, prices)
 
 
-def percent_of(checks: Sequence[Check]) -> int:
+def percent_of(checks: Sequence[CertifyCheck]) -> int:
     """What passed of what was seen, by weight, rounded down."""
     seen = sum(check.weight for check in checks if check.verdict != NOT_SEEN)
     passed = sum(check.weight for check in checks if check.verdict == PASS)
     return 100 * passed // seen if seen else 0
 
 
-def grade_of(checks: Sequence[Check]) -> str:
+def grade_of(checks: Sequence[CertifyCheck]) -> str:
     """A letter: F where records are lost, no better than D where an essential check fails, else by percentage.
 
-    >>> from mockbroker.testing.certify.checks import Check
-    >>> grade_of([Check("fetch_rack", "", 3, "pass", ""), Check("no_loss", "", 4, "pass", "")])
+    >>> from mockbroker.testing.certify.checks import CertifyCheck
+    >>> grade_of([CertifyCheck("fetch_rack", "", 3, "pass", ""), CertifyCheck("no_loss", "", 4, "pass", "")])
     'A'
-    >>> grade_of([Check("fetch_rack", "", 3, "fail", ""), Check("no_loss", "", 97, "pass", "")])
+    >>> grade_of([CertifyCheck("fetch_rack", "", 3, "fail", ""), CertifyCheck("no_loss", "", 97, "pass", "")])
     'D'
     """
     failed = {check.id for check in checks if check.verdict == FAIL}
@@ -110,7 +110,7 @@ def crossings(certificate: Certificate) -> list[Crossing]:
     return found
 
 
-def price(certificate: Certificate, keys: Sequence[TrafficKey], total: int) -> Decimal:
+def price(certificate: Certificate, keys: Sequence[CallTrafficKey], total: int) -> Decimal:
     """What these bytes cost where ``total`` were a terabyte."""
     money = Decimal(0)
     for key in keys:

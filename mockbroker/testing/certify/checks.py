@@ -10,7 +10,7 @@ from typing import Literal
 from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.locality.reasons import near_match
 from kafka_rack.rack_names import shown
-from mockbroker.testing.certify.facts import ClientFacts, Tally, WireFacts
+from mockbroker.testing.certify.facts import CallTally, ClientFacts, WireFacts
 from mockbroker.testing.certify.observer import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
 
 Verdict = Literal["pass", "fail", "not seen"]
@@ -27,7 +27,7 @@ AVOIDABLE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CertifyCheck:
     """One answer. ``evidence`` says which calls and how many; ``weight`` what it counts in the grade."""
 
     id: str
@@ -268,10 +268,10 @@ ESSENTIAL = ("fetch_rack", "preferred_replica")
 """Without these a program is not rack-aware, whatever else it does well."""
 
 
-def check_of(facts: WireFacts, wanted: str) -> Check:
+def check_of(facts: WireFacts, wanted: str) -> CertifyCheck:
     """One check by its id, of the certificate's or another."""
     name, question, weight, judge = next(one for one in (*CHECKS, *OTHER_CHECKS) if one[0] == wanted)
-    return Check(name, question, weight, *judge(facts))
+    return CertifyCheck(name, question, weight, *judge(facts))
 
 
 def judged(facts: WireFacts, check: str, judge: Callable[[WireFacts], Judgement]) -> Judgement:
@@ -283,12 +283,14 @@ def judged(facts: WireFacts, check: str, judge: Callable[[WireFacts], Judgement]
     return NOT_SEEN, why
 
 
-def checks_of(facts: WireFacts) -> list[Check]:
+def checks_of(facts: WireFacts) -> list[CertifyCheck]:
     """Every check, in the order of ``CHECKS``."""
-    return [Check(name, question, weight, *judged(facts, name, judge)) for name, question, weight, judge in CHECKS]
+    return [
+        CertifyCheck(name, question, weight, *judged(facts, name, judge)) for name, question, weight, judge in CHECKS
+    ]
 
 
-def of_tally(tally: Tally, what: str, not_seen: str) -> Judgement:
+def of_tally(tally: CallTally, what: str, not_seen: str) -> Judgement:
     """Passes where nothing went wrong; what did is quoted."""
     if not tally.seen:
         return NOT_SEEN, not_seen

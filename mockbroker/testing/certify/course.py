@@ -36,14 +36,14 @@ async def run(plan: CertifyPlan, say: Say = lambda _: None) -> WireFacts:
     Raises: ProgramError: it cannot be started, or did nothing. OSError: the capture cannot be written. Of a real
     cluster UpstreamError: it does not answer, UnfitClusterError: it is of no use for this.
     """
-    course = Course(plan, say)
+    course = CertifyCourse(plan, say)
     try:
         return await course.run()
     finally:
         await course.close()
 
 
-class Course:
+class CertifyCourse:
     """One run."""
 
     def __init__(self, plan: CertifyPlan, say: Say) -> None:

@@ -11,10 +11,10 @@ MAX_EXAMPLES = 3
 
 
 @dataclass(slots=True)
-class Tally:
+class CallTally:
     """How often something went right and wrong, and the first calls of each kind in words.
 
-    >>> tally = Tally()
+    >>> tally = CallTally()
     >>> tally.note(True, "orders-0: broker 1, as told"), tally.note(False, "orders-1: broker 0 again")
     (None, None)
     >>> tally.right, tally.wrong, tally.examples_of_wrong
@@ -42,7 +42,7 @@ class Tally:
             examples.append(example)
 
 
-class Subscription(NamedTuple):
+class MemberSubscription(NamedTuple):
     """What a member of a group said on joining: the version of its subscription, -1 for KIP-848, and its rack."""
 
     version: int
@@ -65,14 +65,14 @@ class ClientFacts:
     produce_versions: Counter[int] = field(default_factory=Counter)
     fetch_racks: Counter[str] = field(default_factory=Counter)
     group: str | None = None
-    subscription: Subscription | None = None
+    subscription: MemberSubscription | None = None
     assignment: frozenset[tuple[str, int]] = frozenset()
     last_metadata: int = 0
     metadata_at: dict[int, int] = field(default_factory=dict)
     last_rebalance: int = 0
 
 
-class TrafficKey(NamedTuple):
+class CallTrafficKey(NamedTuple):
     """What bytes have in common; words of ``kafka_rack.locality``."""
 
     category: str
@@ -155,16 +155,16 @@ class WireFacts:
     racks: list[str]
     partitions: int = 0
     clients: dict[tuple[str, str | None], ClientFacts] = field(default_factory=dict)
-    followed: Tally = field(default_factory=Tally)
+    followed: CallTally = field(default_factory=CallTally)
     ignored_redirects: int = 0
     """Every single one; in ``followed`` a reader that is sent to one replica again and again counts once."""
-    stayed: Tally = field(default_factory=Tally)
-    minus_one: Tally = field(default_factory=Tally)
-    out_of_range: Tally = field(default_factory=Tally)
-    follower_gone: Tally = field(default_factory=Tally)
-    hints: Tally = field(default_factory=Tally)
-    assignments: Tally = field(default_factory=Tally)
-    traffic: Counter[TrafficKey] = field(default_factory=Counter)
+    stayed: CallTally = field(default_factory=CallTally)
+    minus_one: CallTally = field(default_factory=CallTally)
+    out_of_range: CallTally = field(default_factory=CallTally)
+    follower_gone: CallTally = field(default_factory=CallTally)
+    hints: CallTally = field(default_factory=CallTally)
+    assignments: CallTally = field(default_factory=CallTally)
+    traffic: Counter[CallTrafficKey] = field(default_factory=Counter)
     delivered: dict[tuple[str, str, int], OffsetRanges] = field(default_factory=dict)
     delivered_again: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)

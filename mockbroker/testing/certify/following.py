@@ -23,7 +23,7 @@ TopicPartition = tuple[str, int]
 """A topic's name and a partition's number."""
 
 
-class PartitionLayout(NamedTuple):
+class PartitionSnapshot(NamedTuple):
     """A partition as the cluster has it when a call ends: leader, replicas in sync that are up, all replicas."""
 
     leader: int
@@ -64,7 +64,7 @@ class PartitionReader:
 class Following:
     """Holds every client's fetches against the answers before."""
 
-    def __init__(self, facts: WireFacts, layout_of: Callable[[TopicPartition], PartitionLayout | None]) -> None:
+    def __init__(self, facts: WireFacts, layout_of: Callable[[TopicPartition], PartitionSnapshot | None]) -> None:
         self._facts, self._layout_of = facts, layout_of
         self.readers: dict[tuple[str, str | None], dict[TopicPartition, PartitionReader]] = {}
         self._tallies = {

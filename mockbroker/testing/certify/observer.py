@@ -18,13 +18,13 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
+    CallTrafficKey,
     ClientFacts,
+    MemberSubscription,
     OffsetRanges,
-    Subscription,
-    TrafficKey,
     WireFacts,
 )
-from mockbroker.testing.certify.following import Following, PartitionLayout, TopicPartition
+from mockbroker.testing.certify.following import Following, PartitionSnapshot, TopicPartition
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, stated_version
 from protocol.error_codes import ErrorCode
@@ -173,13 +173,13 @@ class WireObserver:
             return None
         return topic.partitions[place[1]]
 
-    def _layout_of(self, place: TopicPartition) -> PartitionLayout | None:
+    def _layout_of(self, place: TopicPartition) -> PartitionSnapshot | None:
         partition = self._partition(place)
         if partition is None:
             return None
         brokers, replicas = self.cluster.brokers, self._replicas.get(place, partition.replicas)
         up = (one for one in self._in_sync(partition) & self.cluster.online_ids() if brokers[one].is_running)
-        return PartitionLayout(partition.leader, frozenset(up).intersection(replicas), replicas)
+        return PartitionSnapshot(partition.leader, frozenset(up).intersection(replicas), replicas)
 
     def _in_sync(self, partition: Partition) -> set[int]:
         return {one for one in partition.isr if one == partition.leader or one not in self._out_of_sync}
@@ -231,7 +231,7 @@ class WireObserver:
             if entry.current_leader.leader_id != NO_LEADER and entry.error_code:
                 self._hinted.add((client.rack, client.client_id, FETCH, place))
             if entry.records:
-                self._deliver(client, place, offset, entry.records)
+                self._deliver(client, place, offset, bytes(entry.records))  # a broker's may be in pieces
         self._count_fetch(client, outcome, told, entries)
 
     def _positions(self, request: Any, version: int, broker: int) -> FetchPositions:
@@ -396,7 +396,7 @@ class WireObserver:
             except ProtocolError:  # kafka-go says version 1 and leaves out what that adds
                 rack = None
             if client.subscription is None or rack or version > client.subscription.version:
-                client.subscription = Subscription(version, rack)
+                client.subscription = MemberSubscription(version, rack)
 
     def _assigned(self, client: ClientFacts, response: Any) -> None:
         if response.error_code or not response.assignment:
@@ -412,7 +412,7 @@ class WireObserver:
     def _heartbeat(self, client: ClientFacts, request: Any, response: Any) -> None:
         client.group = request.group_id
         if request.rack_id is not None or client.subscription is None:
-            client.subscription = Subscription(-1, request.rack_id or None)
+            client.subscription = MemberSubscription(-1, request.rack_id or None)
         if response is not None and not response.error_code and response.assignment is not None:
             client.last_rebalance = self._clock
             client.assignment = frozenset(
@@ -445,7 +445,7 @@ class WireObserver:
                 keyed=known.keyed,
             )
         )
-        key = TrafficKey(
+        key = CallTrafficKey(
             known.category, client.rack, broker_rack, found.locality, found.reason, found.saves, found.at_most
         )
         self.facts.traffic[key] += size

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mockbroker.testing.certify.checks import FAIL, PASS, Check, check_of
+from mockbroker.testing.certify.checks import FAIL, PASS, CertifyCheck, check_of
 from mockbroker.testing.certify.course import run
 from mockbroker.testing.certify.facts import WireFacts
 from mockbroker.testing.certify.plan import CertifyPlan
@@ -23,7 +23,7 @@ class Replayed:
 
     version: str
     expected: str
-    check: Check
+    check: CertifyCheck
     facts: WireFacts
 
     @property

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mockbroker.core.controller_link import ControllerLink
 from mockbroker.state.zookeeper.controller import MetadataUpdate
 from mockbroker.testing.simulation.cluster import SimulatedCluster
-from mockbroker.testing.simulation.network import ClientConnection, Network
+from mockbroker.testing.simulation.network import ClientConnection, SimulatedNetwork
 
 RETRY_MS = 300
 SOCKET_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms
@@ -19,7 +19,7 @@ NO_RACK = "the controller's"
 """What is lost between a rack and a broker is what clients send: the controller's connections are in no rack."""
 
 
-class ChannelKey(NamedTuple):
+class SimulatedChannelKey(NamedTuple):
     """From one life of a controller to one life of a broker, in one life of the cluster."""
 
     life: int
@@ -29,12 +29,12 @@ class ChannelKey(NamedTuple):
     broker_epoch: int
 
 
-class ControllerChannels:
+class SimulatedControllerChannels:
     """Carries what the controller has for its brokers; ``send`` looks whether there is anything."""
 
-    def __init__(self, cluster: SimulatedCluster, network: Network) -> None:
+    def __init__(self, cluster: SimulatedCluster, network: SimulatedNetwork) -> None:
         self._cluster, self._network = cluster, network
-        self._channels: dict[ChannelKey, Channel] = {}
+        self._channels: dict[SimulatedChannelKey, SimulatedChannel] = {}
 
     def send(self) -> None:
         """Have everything sent that there is, and end the connections of those that have gone."""
@@ -43,11 +43,13 @@ class ControllerChannels:
             return
         life = len(self._cluster.journals)
         for update in self._cluster.state.take_updates():
-            key = ChannelKey(life, update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
+            key = SimulatedChannelKey(
+                life, update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch
+            )
             channel = self._channels.get(key)
             if channel is None:
                 link = ControllerLink(key.controller_id, zookeeper.deliveries.append)
-                channel = self._channels[key] = Channel(self._network, link, key.broker_id)
+                channel = self._channels[key] = SimulatedChannel(self._network, link, key.broker_id)
             channel.add(update)
         controller = (life, zookeeper.controller_id, zookeeper.controller_epoch)
         gone = [key for key in self._channels if key[:3] != controller or key.broker_id not in zookeeper.live]
@@ -55,10 +57,10 @@ class ControllerChannels:
             channel.close()  # whereupon the cluster may settle, and this be called again
 
 
-class Channel:
+class SimulatedChannel:
     """One link and its connection, opened again for as long as there is something left to be sent."""
 
-    def __init__(self, network: Network, link: ControllerLink, broker_id: int) -> None:
+    def __init__(self, network: SimulatedNetwork, link: ControllerLink, broker_id: int) -> None:
         self._network, self._link, self._broker_id = network, link, broker_id
         self._connection: ClientConnection | None = None
         self._is_closed = self._is_retrying = False

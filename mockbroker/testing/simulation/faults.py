@@ -15,10 +15,10 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.network import CONTROLLER
 
 if TYPE_CHECKING:
-    from mockbroker.testing.simulation.run import LiveClient, Run
+    from mockbroker.testing.simulation.run import LiveClient, SimulationRun
 
 Undo = Callable[[], None]
-Begin = Callable[["Run", Random], Undo]
+Begin = Callable[["SimulationRun", Random], Undo]
 MAX_CLOCK_JUMP_MS = 20 * 60_000
 INJECTED: tuple[tuple[str, str], ...] = (
     ("Produce", "NOT_LEADER_OR_FOLLOWER"),
@@ -39,11 +39,11 @@ def nothing() -> None:
     """What has no end needs no mending."""
 
 
-def some_broker(run: Run, rng: Random) -> int:
+def some_broker(run: SimulationRun, rng: Random) -> int:
     return rng.randrange(len(run.plan.racks))
 
 
-def some_partition(run: Run, rng: Random) -> Any:
+def some_partition(run: SimulationRun, rng: Random) -> Any:
     """A partition of one of the plan's topics; None where there is none."""
     names = sorted(topic.name for topic in run.plan.topics if topic.name in run.cluster.state.topics)
     if not names:
@@ -57,27 +57,27 @@ def some_client(live: Sequence[LiveClient], rng: Random) -> LiveClient:
     return rng.choice(members if members and rng.random() < 0.6 else live)
 
 
-def stop_broker(run: Run, rng: Random) -> Undo:
+def stop_broker(run: SimulationRun, rng: Random) -> Undo:
     broker = some_broker(run, rng)
     run.world.tell(f"broker {broker} is stopped")
     run.cluster.stop_broker(broker)
     return lambda: start(run, broker)
 
 
-def crash_broker(run: Run, rng: Random) -> Undo:
+def crash_broker(run: SimulationRun, rng: Random) -> Undo:
     broker = some_broker(run, rng)
     run.world.tell(f"broker {broker} crashes")
     run.cluster.crash_broker(broker)
     return lambda: start(run, broker)
 
 
-def start(run: Run, broker: int) -> None:
+def start(run: SimulationRun, broker: int) -> None:
     if not run.cluster.state.brokers[broker].is_running:
         run.world.tell(f"broker {broker} starts")
         run.cluster.start_broker(broker)
 
 
-def crash_leader(run: Run, rng: Random) -> Undo:
+def crash_leader(run: SimulationRun, rng: Random) -> Undo:
     partition = some_partition(run, rng)
     if partition is None or partition.leader < 0:
         return nothing
@@ -87,7 +87,7 @@ def crash_leader(run: Run, rng: Random) -> Undo:
     return lambda: start(run, broker)
 
 
-def stop_rack(run: Run, rng: Random) -> Undo:
+def stop_rack(run: SimulationRun, rng: Random) -> Undo:
     rack = rng.choice(sorted(set(run.plan.racks)))
     brokers = [broker for broker, of in enumerate(run.plan.racks) if of == rack]
     crashes = rng.random() < 0.5
@@ -102,20 +102,20 @@ def stop_rack(run: Run, rng: Random) -> Undo:
     return undo
 
 
-def fence_broker(run: Run, rng: Random) -> Undo:
+def fence_broker(run: SimulationRun, rng: Random) -> Undo:
     cluster = run.cluster
     texts = ("broker {} is fenced", "broker {} is fenced no longer")
     return disable_broker(run, some_broker(run, rng), cluster.fence_broker, cluster.unfence_broker, texts)
 
 
-def fill_disk(run: Run, rng: Random) -> Undo:
+def fill_disk(run: SimulationRun, rng: Random) -> Undo:
     cluster = run.cluster
     texts = ("the disk of broker {} is full", "there is room on the disk of broker {} again")
     return disable_broker(run, some_broker(run, rng), cluster.fill_disk, cluster.empty_disk, texts)
 
 
 def disable_broker(
-    run: Run, broker: int, begin: Callable[[int], object], end: Callable[[int], bool], texts: tuple[str, str]
+    run: SimulationRun, broker: int, begin: Callable[[int], object], end: Callable[[int], bool], texts: tuple[str, str]
 ) -> Undo:
     """Do to a broker in KRaft mode what ``end`` takes back, and tell both; ``end`` says whether there was anything."""
     if not run.cluster.state.support.is_kraft:
@@ -130,19 +130,19 @@ def disable_broker(
     return undo
 
 
-def isolate_broker(run: Run, rng: Random) -> Undo:
+def isolate_broker(run: SimulationRun, rng: Random) -> Undo:
     broker = some_broker(run, rng)
     run.world.tell(f"broker {broker} reaches no other broker and no controller")
     run.cluster.isolate_broker(broker)
     return lambda: rejoin(run, broker)
 
 
-def rejoin(run: Run, broker: int) -> None:
+def rejoin(run: SimulationRun, broker: int) -> None:
     run.world.tell(f"broker {broker} reaches the others again")
     run.cluster.rejoin_broker(broker)
 
 
-def cut_link(run: Run, rng: Random) -> Undo:
+def cut_link(run: SimulationRun, rng: Random) -> Undo:
     one, other = rng.sample([CONTROLLER, *range(len(run.plan.racks))], 2)
     names = " and ".join("the controller" if node == CONTROLLER else f"broker {node}" for node in (one, other))
     run.world.tell(f"{names} no longer reach each other")
@@ -155,7 +155,7 @@ def cut_link(run: Run, rng: Random) -> Undo:
     return undo
 
 
-def lag(run: Run, rng: Random) -> Undo:
+def lag(run: SimulationRun, rng: Random) -> Undo:
     broker, records = some_broker(run, rng), rng.randint(1, 8)
     run.world.tell(f"the followers on broker {broker} are {records} records behind")
     run.cluster.set_follower_lag(broker, records)
@@ -167,31 +167,31 @@ def lag(run: Run, rng: Random) -> Undo:
     return undo
 
 
-def slow_link(run: Run, rng: Random) -> Undo:
+def slow_link(run: SimulationRun, rng: Random) -> Undo:
     one, other = rng.sample(sorted(set(run.plan.racks)), 2)
     effect = rng.choice([{"delay_ms": 150, "jitter_ms": 200}, {"delay_ms": 900}, {"bandwidth": "2kB/s"}])
     return set_fault(run, {"link": {"between": [one, other]}, "effect": effect})
 
 
-def cut_racks(run: Run, rng: Random) -> Undo:
+def cut_racks(run: SimulationRun, rng: Random) -> Undo:
     one, other = rng.sample(sorted(set(run.plan.racks)), 2)
     link: Mapping[str, Any] = rng.choice([{"between": [one, other]}, {"from": one, "to": other}])
     return set_fault(run, {"link": link, "effect": {"cut": True}})
 
 
-def inject_error(run: Run, rng: Random) -> Undo:
+def inject_error(run: SimulationRun, rng: Random) -> Undo:
     api, error = rng.choice(INJECTED)
     when = rng.choice([{"probability": 0.5}, {"every": 2}, {"times": 3}])
     return set_fault(run, {"match": {"api": api}, "effect": {"error": error}, "when": when})
 
 
-def disturb_calls(run: Run, rng: Random) -> Undo:
+def disturb_calls(run: SimulationRun, rng: Random) -> Undo:
     effect = rng.choice([{"disconnect": True}, {"silence": True}, {"delay_ms": 700}, {"throttle_ms": 300}])
     match = {"broker": some_broker(run, rng)}
     return set_fault(run, {"match": match, "effect": effect, "when": {"probability": 0.3}})
 
 
-def set_fault(run: Run, fault: dict[str, Any]) -> Undo:
+def set_fault(run: SimulationRun, fault: dict[str, Any]) -> Undo:
     faults = run.cluster.faults
     handle = faults.add(fault)
     run.world.tell(f"{handle.id} is set: {json.dumps(fault)}")
@@ -204,14 +204,14 @@ def set_fault(run: Run, fault: dict[str, Any]) -> Undo:
     return undo
 
 
-def break_connections(run: Run, rng: Random) -> Undo:
+def break_connections(run: SimulationRun, rng: Random) -> Undo:
     share = rng.choice([0.3, 1.0])
     count = run.world.network.break_where(lambda connection: rng.random() < share)
     run.world.tell(f"{count} connections of clients break")
     return nothing
 
 
-def silence(run: Run, rng: Random) -> Undo:
+def silence(run: SimulationRun, rng: Random) -> Undo:
     rack, broker = rng.choice(sorted(set(run.plan.racks))), some_broker(run, rng)
     run.world.tell(f"what clients in rack {rack} and broker {broker} send each other is lost")
     run.world.network.silent[rack, broker] = None
@@ -223,7 +223,7 @@ def silence(run: Run, rng: Random) -> Undo:
     return undo
 
 
-def freeze_client(run: Run, rng: Random) -> Undo:
+def freeze_client(run: SimulationRun, rng: Random) -> Undo:
     live = run.live_clients()
     if not live:
         return nothing
@@ -233,7 +233,7 @@ def freeze_client(run: Run, rng: Random) -> Undo:
     return nothing
 
 
-def restart_client(run: Run, rng: Random) -> Undo:
+def restart_client(run: SimulationRun, rng: Random) -> Undo:
     live = [one for one in run.live_clients() if run.may_restart(one)]
     if live:
         one = rng.choice(live)
@@ -242,7 +242,7 @@ def restart_client(run: Run, rng: Random) -> Undo:
     return nothing
 
 
-def replace_frozen_client(run: Run, rng: Random) -> Undo:
+def replace_frozen_client(run: SimulationRun, rng: Random) -> Undo:
     """Start a client's successor while it is frozen: once it thaws it has to be fenced."""
     live = [one for one in run.live_clients() if run.may_restart(one)]
     if live:
@@ -253,7 +253,7 @@ def replace_frozen_client(run: Run, rng: Random) -> Undo:
     return nothing
 
 
-def move_leaders(run: Run, rng: Random) -> Undo:
+def move_leaders(run: SimulationRun, rng: Random) -> Undo:
     for _ in range(3):
         partition = some_partition(run, rng)
         if partition is not None and partition.replicas:
@@ -264,7 +264,7 @@ def move_leaders(run: Run, rng: Random) -> Undo:
     return nothing
 
 
-def move_coordinator(run: Run, rng: Random) -> Undo:
+def move_coordinator(run: SimulationRun, rng: Random) -> Undo:
     key, broker = rng.choice(run.coordinated_keys()), some_broker(run, rng)
     with suppress(ApiError):
         run.cluster.move_coordinator(key, broker)
@@ -272,7 +272,7 @@ def move_coordinator(run: Run, rng: Random) -> Undo:
     return nothing
 
 
-def shrink_isr(run: Run, rng: Random) -> Undo:
+def shrink_isr(run: SimulationRun, rng: Random) -> Undo:
     partition = some_partition(run, rng)
     if partition is None:
         return nothing
@@ -291,14 +291,14 @@ def shrink_isr(run: Run, rng: Random) -> Undo:
     return undo
 
 
-def jump_clock(run: Run, rng: Random) -> Undo:
+def jump_clock(run: SimulationRun, rng: Random) -> Undo:
     ms = rng.randint(-MAX_CLOCK_JUMP_MS, MAX_CLOCK_JUMP_MS)
     run.world.tell(f"the brokers' wall clock jumps by {ms} ms")
     run.cluster.jump_clock(ms)
     return nothing
 
 
-def restart_cluster(run: Run, rng: Random) -> Undo:
+def restart_cluster(run: SimulationRun, rng: Random) -> Undo:
     run.world.tell("all brokers end at once, and start again from what is on disk")
     run.cluster.restart()
     return nothing

@@ -13,13 +13,13 @@ from mockbroker.testing.simulation.clients.pipeline import SEPARATOR, PipelineSe
 from mockbroker.testing.simulation.history import ClientHistory
 
 if TYPE_CHECKING:
-    from mockbroker.testing.simulation.plan import Plan, TopicPlan
+    from mockbroker.testing.simulation.plan import SimulationPlan, TopicPlan
 
 MAX_EXAMPLES = 3
 SHARE_LOCK, SHARE_DELIVERIES = "group.share.record.lock.duration.ms", "group.share.delivery.count.limit"
 
 
-class Problem(NamedTuple):
+class Violation(NamedTuple):
     """``kind`` says in a word what went wrong, ``text`` in a sentence with what shows it."""
 
     kind: str
@@ -36,7 +36,7 @@ def settings_of(topic: TopicPlan) -> HistorySettings:
     )
 
 
-def history_problems(history: ClientHistory, plan: Plan) -> list[Problem]:
+def history_problems(history: ClientHistory, plan: SimulationPlan) -> list[Violation]:
     """The anomalies in what clients saw that Kafka does not permit."""
     by_name = {topic.name: settings_of(topic) for topic in plan.topics}
     report = check(
@@ -44,16 +44,16 @@ def history_problems(history: ClientHistory, plan: Plan) -> list[Problem]:
         settings_of_topic=lambda name: by_name.get(name, HistorySettings()),
         max_examples=MAX_EXAMPLES,
     )
-    return [Problem(anomaly.kind, anomaly.evidence) for anomaly in report.forbidden]
+    return [Violation(anomaly.kind, anomaly.evidence) for anomaly in report.forbidden]
 
 
-def unexpected_answers(history: ClientHistory, plan: Plan) -> list[Problem]:
+def unexpected_answers(history: ClientHistory, plan: SimulationPlan) -> list[Violation]:
     """Answers that say that records were lost or an order was broken, where that cannot be."""
     unclean = {topic.name for topic in plan.topics if topic.is_unclean}
-    return [Problem("unexpected-answer", text) for topic, text in history.unexpected if topic not in unclean]
+    return [Violation("unexpected-answer", text) for topic, text in history.unexpected if topic not in unclean]
 
 
-def fenced_commits(history: ClientHistory) -> list[Problem]:
+def fenced_commits(history: ClientHistory) -> list[Violation]:
     """Offsets that were taken from a generation of the past: the next one had begun before they were sent."""
     found = []
     for commit in history.commits:
@@ -64,7 +64,7 @@ def fenced_commits(history: ClientHistory) -> list[Problem]:
         ]
         if later:
             found.append(
-                Problem(
+                Violation(
                     "fenced-commit",
                     f"{commit.client} committed offset {commit.offset} of {commit.topic}-{commit.partition} for group "
                     f"{commit.group} in generation {commit.generation} at {commit.asked_at} ms; generation "
@@ -74,7 +74,7 @@ def fenced_commits(history: ClientHistory) -> list[Problem]:
     return found
 
 
-def commits_by_former_owners(history: ClientHistory) -> list[Problem]:
+def commits_by_former_owners(history: ClientHistory) -> list[Violation]:
     """Offsets that were taken of a partition that the group had given to another member by then. In groups of the
     consumer protocol nobody gets a partition before the last owner has given it up or is out of the group.
     """
@@ -90,7 +90,7 @@ def commits_by_former_owners(history: ClientHistory) -> list[Problem]:
         last = next((one for one in reversed(owners) if one.at < commit.asked_at), None)
         if last is not None and last.client != commit.client:
             found.append(
-                Problem(
+                Violation(
                     "fenced-commit",
                     f"{commit.client} committed offset {commit.offset} of {commit.topic}-{commit.partition} for group "
                     f"{commit.group} in epoch {commit.generation} at {commit.asked_at} ms; {last.client} had got the "
@@ -101,8 +101,8 @@ def commits_by_former_owners(history: ClientHistory) -> list[Problem]:
 
 
 def sharing_problems(
-    history: ClientHistory, plan: Plan, expected: Mapping[tuple[str, str, int], Iterable[int]]
-) -> list[Problem]:
+    history: ClientHistory, plan: SimulationPlan, expected: Mapping[tuple[str, str, int], Iterable[int]]
+) -> list[Violation]:
     """What share groups did that they must not; ``expected`` has the offsets that they should be done with."""
     found = check_sharing(
         history.sharing.deliveries,
@@ -112,10 +112,10 @@ def sharing_problems(
         max_delivery_count=int(plan.settings[SHARE_DELIVERIES]),
         expected=expected,
     )
-    return [Problem(one.kind, one.evidence) for one in found[:MAX_EXAMPLES]]
+    return [Violation(one.kind, one.evidence) for one in found[:MAX_EXAMPLES]]
 
 
-def pipeline_problems(plan: Plan, values: Mapping[TopicPartition, Iterable[bytes]]) -> list[Problem]:
+def pipeline_problems(plan: SimulationPlan, values: Mapping[TopicPartition, Iterable[bytes]]) -> list[Violation]:
     """Input records that did not lead to exactly one committed output record."""
     settings = next((one.settings for one in plan.clients if isinstance(one.settings, PipelineSettings)), None)
     if settings is None:
@@ -129,7 +129,7 @@ def pipeline_problems(plan: Plan, values: Mapping[TopicPartition, Iterable[bytes
             outputs.update(value.partition(SEPARATOR)[0] for value in there)
     wrong = [value for value in sorted(inputs | outputs) if inputs[value] != outputs[value]]
     return [
-        Problem(
+        Violation(
             "not-exactly-once",
             f"{value.decode()} stands {inputs[value]} times in {settings.source}, and {outputs[value]} times in what "
             f"was committed to {settings.target}",

@@ -26,7 +26,7 @@ class ClientConnection:
 
     def __init__(
         self,
-        network: Network,
+        network: SimulatedNetwork,
         client: str,
         rack: str,
         broker_id: int,
@@ -109,7 +109,7 @@ class ClientConnection:
             self._on_frame(self._inbox.popleft())
 
 
-class Network:
+class SimulatedNetwork:
     """All connections of a simulation.
 
     ``silent`` has pairs of a client's rack and a broker between which all frames are lost, and nobody hears of it; a

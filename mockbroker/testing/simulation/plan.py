@@ -69,7 +69,7 @@ class FaultPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SimulationPlan:
     """One run."""
 
     seed: int
@@ -87,7 +87,7 @@ class Plan:
         clients: Collection[int] | None = None,
         faults: Collection[int] | None = None,
         storm_ms: int | None = None,
-    ) -> Plan:
+    ) -> SimulationPlan:
         """The same with these clients and faults alone, and a storm that ends then."""
         end = self.storm_ms if storm_ms is None else min(storm_ms, self.storm_ms)
         return replace(
@@ -146,7 +146,7 @@ class PlanOptions:
 DEFAULTS = PlanOptions()
 
 
-def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
+def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> SimulationPlan:
     """What a seed does.
 
     >>> plan_of(7) == plan_of(7), plan_of(7) == plan_of(8)
@@ -179,7 +179,9 @@ def plan_of(seed: int, options: PlanOptions = DEFAULTS) -> Plan:
         **options.settings,
     }
     clients, faults = drawn_clients(seed, options), drawn_faults(seed, options)
-    return Plan(seed, options.racks, options.storm_ms, topics, clients, faults, broker_settings, options.release)
+    return SimulationPlan(
+        seed, options.racks, options.storm_ms, topics, clients, faults, broker_settings, options.release
+    )
 
 
 def drawn_clients(seed: int, options: PlanOptions) -> tuple[ClientPlan, ...]:

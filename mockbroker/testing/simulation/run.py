@@ -20,12 +20,12 @@ from mockbroker.testing.simulation.clients.consumer import Consumer, ConsumerSet
 from mockbroker.testing.simulation.clients.fetcher import Isolation
 from mockbroker.testing.simulation.clients.pipeline import Pipeline, PipelineSettings
 from mockbroker.testing.simulation.clients.producer import Producer, ProducerSettings
-from mockbroker.testing.simulation.clients.reader import Reader
+from mockbroker.testing.simulation.clients.reader import LogReader
 from mockbroker.testing.simulation.clients.share_consumer import ShareConsumer, ShareConsumerSettings
 from mockbroker.testing.simulation.faults import FAULTS, Undo
 from mockbroker.testing.simulation.invariants import Invariants
 from mockbroker.testing.simulation.judgement import (
-    Problem,
+    Violation,
     commits_by_former_owners,
     fenced_commits,
     history_problems,
@@ -33,7 +33,7 @@ from mockbroker.testing.simulation.judgement import (
     sharing_problems,
     unexpected_answers,
 )
-from mockbroker.testing.simulation.plan import ClientPlan, Plan
+from mockbroker.testing.simulation.plan import ClientPlan, SimulationPlan
 from mockbroker.testing.simulation.world import START_MS, World
 
 LOOK_EVERY_MS = 250
@@ -59,8 +59,8 @@ class LiveClient(NamedTuple):
 class Result:
     """What came of a run: ``problems`` is empty if all was right."""
 
-    plan: Plan
-    problems: tuple[Problem, ...]
+    plan: SimulationPlan
+    problems: tuple[Violation, ...]
     story: tuple[tuple[int, str], ...]
     calls: int
     sends: int
@@ -74,15 +74,15 @@ class Result:
 
 
 @dataclass(eq=False)
-class Run:
+class SimulationRun:
     """One plan being carried out."""
 
-    plan: Plan
+    plan: SimulationPlan
     world: World = field(init=False)
     live: dict[int, LiveClient] = field(init=False, default_factory=dict)
     invariants: Invariants = field(init=False, default_factory=Invariants)
     _undo: dict[int, Undo] = field(init=False, default_factory=dict)
-    _problems: list[Problem] = field(init=False, default_factory=list)
+    _problems: list[Violation] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         plan = self.plan
@@ -109,17 +109,17 @@ class Run:
             if self._pass_time(CALM_MS, self._is_over):
                 self._read_all()
             else:
-                self._problems += [Problem("no-progress", text) for text in self._stuck()]
+                self._problems += [Violation("no-progress", text) for text in self._stuck()]
             self._problems += history_problems(world.history, plan)
             self._problems += self._sharing_problems()
         except Exception as error:  # noqa: BLE001 - a run that breaks off is a finding too
-            self._problems.append(Problem("exception", f"{type(error).__name__}: {error}"))
+            self._problems.append(Violation("exception", f"{type(error).__name__}: {error}"))
         self._problems += unexpected_answers(world.history, plan)
         self._problems += fenced_commits(world.history)
         self._problems += commits_by_former_owners(world.history)
-        self._problems += [Problem("invariant", text) for text in self.invariants.broken]
+        self._problems += [Violation("invariant", text) for text in self.invariants.broken]
         failures = [*world.scheduler.failures, *world.cluster.failures]
-        self._problems += [Problem("exception", f"{type(one).__name__}: {one}") for one in failures]
+        self._problems += [Violation("exception", f"{type(one).__name__}: {one}") for one in failures]
         kinds = [type(operation).__name__ for operation in world.history.operations]
         return Result(
             plan,
@@ -270,7 +270,7 @@ class Run:
             elif (done := done_up_to(running)) < end:
                 yield f"share group {group} is done with {name} up to {done} of {end}"
 
-    def _sharing_problems(self) -> list[Problem]:
+    def _sharing_problems(self) -> list[Violation]:
         for one in self.live.values():
             if isinstance(one.work, ShareConsumer):
                 one.work.forsake()
@@ -322,17 +322,17 @@ class Run:
         for rack, level in zip(sorted(set(self.plan.racks)), ISOLATION_LEVELS, strict=False):
             ends: dict[TopicPartition, int] = {(one.topic.name, one.index): one.high_watermark for one in partitions}
             client = Client(self.world, f"final-{level}", rack, Random(f"{self.plan.seed} final {level}"))
-            readers.append(Reader(client, level, ends))
+            readers.append(LogReader(client, level, ends))
             client.spawn(readers[-1].run())
         if not self._pass_time(READ_MS, lambda: all(reader.is_done for reader in readers)):
             self._problems += [
-                Problem("no-progress", f"{one.client.name}: {one.progress()}") for one in readers if not one.is_done
+                Violation("no-progress", f"{one.client.name}: {one.progress()}") for one in readers if not one.is_done
             ]
             return
         self._problems += pipeline_problems(self.plan, readers[0].values)
         self._problems += self._admin_problems()
 
-    def _admin_problems(self) -> list[Problem]:
+    def _admin_problems(self) -> list[Violation]:
         """What an admin was told is done and is not so."""
         found = []
         topics = self.cluster.state.topics
@@ -347,7 +347,7 @@ class Run:
             for name, count in one.work.partition_counts.items():
                 if len(topics[name].partitions) < count:
                     found.append(f"topic {name} was widened to {count} partitions, and has fewer")
-        return [Problem("undone", text) for text in found]
+        return [Violation("undone", text) for text in found]
 
 
 def done_up_to(partition: SharePartition) -> int:
@@ -386,6 +386,6 @@ def end(one: LiveClient) -> None:
     one.client.close()
 
 
-def simulate(plan: Plan, *, with_digest: bool = False) -> Result:
+def simulate(plan: SimulationPlan, *, with_digest: bool = False) -> Result:
     """Carry out a plan."""
-    return Run(plan).carry_out(with_digest=with_digest)
+    return SimulationRun(plan).carry_out(with_digest=with_digest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from mockbroker.testing.simulation.plan import Plan
+from mockbroker.testing.simulation.plan import SimulationPlan
 from mockbroker.testing.simulation.run import Result
 
 MAX_RUNS = 60
@@ -25,7 +25,7 @@ class Shrinking:
         max_runs: how many at most.
     """
 
-    def __init__(self, failing: Result, simulate: Callable[[Plan], Result], max_runs: int = MAX_RUNS) -> None:
+    def __init__(self, failing: Result, simulate: Callable[[SimulationPlan], Result], max_runs: int = MAX_RUNS) -> None:
         self.smallest, self._simulate, self._left = failing, simulate, max_runs
         self._kinds = {problem.kind for problem in failing.problems}
 
@@ -38,7 +38,7 @@ class Shrinking:
         self._shorten()
         return self.smallest
 
-    def _fails(self, plan: Plan) -> bool:
+    def _fails(self, plan: SimulationPlan) -> bool:
         """Whether a plan fails in the same way; if so it is the smallest."""
         if not self._left or plan == self.smallest.plan:
             return False

@@ -9,7 +9,7 @@ from typing import Any
 
 from mockbroker.testing.simulation.cluster import SimulatedCluster
 from mockbroker.testing.simulation.history import ClientHistory
-from mockbroker.testing.simulation.network import Network
+from mockbroker.testing.simulation.network import SimulatedNetwork
 from mockbroker.testing.simulation.scheduler import Scheduler
 
 START_MS = 1_735_689_600_000  # 2025-01-01, since records have times that brokers compare with their own
@@ -20,7 +20,7 @@ class World:
     """One simulation. ``story`` has what happened, with its time in ms since the start."""
 
     scheduler: Scheduler
-    network: Network
+    network: SimulatedNetwork
     cluster: SimulatedCluster
     history: ClientHistory = field(default_factory=ClientHistory)
     story: list[tuple[int, str]] = field(default_factory=list)
@@ -36,7 +36,7 @@ class World:
         ([0, 1], 0)
         """
         scheduler = Scheduler(START_MS)
-        network = Network(scheduler, Random(f"{seed} network"))
+        network = SimulatedNetwork(scheduler, Random(f"{seed} network"))
         cluster = SimulatedCluster(
             racks,
             seed=seed,
@@ -47,9 +47,9 @@ class World:
         )
         network.cluster = cluster
         if not cluster.state.support.is_kraft:
-            from mockbroker.testing.simulation.controller import ControllerChannels
+            from mockbroker.testing.simulation.controller import SimulatedControllerChannels
 
-            cluster.on_settled = ControllerChannels(cluster, network).send
+            cluster.on_settled = SimulatedControllerChannels(cluster, network).send
         scheduler.next_deadline_ms, scheduler.on_deadline = cluster.next_deadline_ms, cluster.advance
         return cls(scheduler, network, cluster)
 

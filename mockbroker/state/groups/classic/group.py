@@ -22,14 +22,14 @@ from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, Pendi
 from mockbroker.state.groups.classic.generation import Generation
 from mockbroker.state.groups.classic.members import (
     NO_MEMBER_ID,
-    Joining,
-    Member,
+    ClassicGroupMember,
+    GroupJoin,
     ProtocolSupport,
     differ,
     new_member_id,
     vote,
 )
-from mockbroker.state.groups.classic.states import NEXT_STATE, Event, State
+from mockbroker.state.groups.classic.states import NEXT_STATE, ClassicGroupEvent, ClassicGroupState
 from mockbroker.state.groups.classic.timers import GroupTimer, TimerKey
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.timers import Timers
@@ -62,7 +62,7 @@ class ClassicGroup(Generation):
     notify: Callable[[Hashable], None]
     commit: Callable[[Sequence[object]], None]
     clock: WallClock = field(default_factory=WallClock)
-    previous: State = State.DEAD
+    previous: ClassicGroupState = ClassicGroupState.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
@@ -80,7 +80,7 @@ class ClassicGroup(Generation):
         self.members = {member.id: member for member in records.members(value)}
         self.static_ids = {one.instance_id: one.id for one in self.members.values() if one.instance_id is not None}
         if self.members:
-            self.state = State.STABLE
+            self.state = ClassicGroupState.STABLE
         self.restart_sessions(now_ms)
 
     def begin(self, now_ms: int, *, rebalance: bool) -> None:
@@ -92,7 +92,7 @@ class ClassicGroup(Generation):
 
     # joining
 
-    def join(self, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    def join(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
         """Take a JoinGroup in; its answer comes when the rebalance is through, or at once.
 
         Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
@@ -110,7 +110,7 @@ class ClassicGroup(Generation):
             return self._add_member(joining, joining.member_id, now_ms)
         return self._join_again(joining, self.member(joining.member_id, joining.instance_id), now_ms)
 
-    def _join_newcomer(self, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    def _join_newcomer(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
         if joining.instance_id is not None:
             member_id = new_member_id(joining.instance_id, rng)
             if joining.instance_id in self.static_ids:
@@ -123,18 +123,18 @@ class ClassicGroup(Generation):
         self._set_timer(GroupTimer.SESSION, member_id, now_ms + joining.session_timeout_ms)
         return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
 
-    def _join_again(self, joining: Joining, member: Member, now_ms: int) -> PendingAnswer[JoinAnswer]:
+    def _join_again(self, joining: GroupJoin, member: ClassicGroupMember, now_ms: int) -> PendingAnswer[JoinAnswer]:
         unchanged = member.protocols == joining.protocols
-        if self.state is State.COMPLETING and unchanged:
+        if self.state is ClassicGroupState.COMPLETING and unchanged:
             return PendingAnswer(self.answer_for(member))  # the first answer may have been lost
-        if self.state is State.STABLE and unchanged and member.id != self.leader_id:
+        if self.state is ClassicGroupState.STABLE and unchanged and member.id != self.leader_id:
             return PendingAnswer(self.answer_for(member))
         parked = self._update_member(member, joining)
         self._rebalance(now_ms)
         return parked
 
-    def _add_member(self, joining: Joining, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
-        member = Member(
+    def _add_member(self, joining: GroupJoin, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
+        member = ClassicGroupMember(
             member_id,
             joining.instance_id,
             joining.client_id,
@@ -162,7 +162,7 @@ class ClassicGroup(Generation):
         self._rebalance(now_ms)
         return parked
 
-    def _replace_static_member(self, joining: Joining, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
+    def _replace_static_member(self, joining: GroupJoin, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
         """Give a static member that has come back a new id and its old place (KIP-345)."""
         assert joining.instance_id is not None
         old_leader = self.leader_id or NO_LEADER
@@ -178,18 +178,18 @@ class ClassicGroup(Generation):
         self.static_ids[joining.instance_id] = member_id
         self._put_off_session(member, now_ms)
         parked = self._update_member(member, joining)
-        if self.state is State.COMPLETING:
+        if self.state is ClassicGroupState.COMPLETING:
             self._prepare_rebalance(now_ms)  # the leader may be assigning to the old id
-        elif self.state is State.STABLE and vote(self.members.values()) != self.protocol_name:
+        elif self.state is ClassicGroupState.STABLE and vote(self.members.values()) != self.protocol_name:
             self._rebalance(now_ms)
-        elif self.state is State.STABLE:
+        elif self.state is ClassicGroupState.STABLE:
             self._commit_generation()
             self._answer_join(member, self._same_generation_for(member, old_leader, joining.skips_assignment))
         else:
             self._try_complete_join(now_ms)
         return parked
 
-    def _same_generation_for(self, member: Member, old_leader: str, skips_assignment: bool) -> JoinAnswer:
+    def _same_generation_for(self, member: ClassicGroupMember, old_leader: str, skips_assignment: bool) -> JoinAnswer:
         """The generation that runs, told so that a replaced static member does not assign anew (KIP-814)."""
         if not skips_assignment:
             return self.join_answer(member, leader=old_leader)
@@ -222,19 +222,19 @@ class ClassicGroup(Generation):
         self._check_generation(generation)
         if differ(protocol_type, self.protocol_type) or differ(protocol_name, self.protocol_name):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.discard(member_id)
         if not self.unsynced:
             self._cancel_timer(GroupTimer.SYNC)
-        if self.state is State.STABLE:
+        if self.state is ClassicGroupState.STABLE:
             return PendingAnswer(self.assignment_of(member))
         self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
         parked = member.sync = PendingAnswer()
         if member_id == self.leader_id:
             for each in self.members.values():
                 each.assignment = assignments.get(each.id, b"")
-            self._enter(Event.LEADER_ASSIGNED, now_ms)
+            self._enter(ClassicGroupEvent.LEADER_ASSIGNED, now_ms)
             self._commit_generation()
             self._answer_syncs(now_ms)
         return parked
@@ -253,7 +253,7 @@ class ClassicGroup(Generation):
         member = self.member(member_id, instance_id)
         self._check_generation(generation)
         self._put_off_session(member, now_ms)
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def leave(self, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
@@ -262,7 +262,7 @@ class ClassicGroup(Generation):
         An empty member id beside an instance id is an admin's way to remove a static member.
         """
         errors = [self._leave_one(member_id, instance_id) for member_id, instance_id in leaving]
-        if ErrorCode.NONE in errors and self.state is not State.EMPTY:
+        if ErrorCode.NONE in errors and self.state is not ClassicGroupState.EMPTY:
             self._rebalance(now_ms)
         return errors
 
@@ -286,11 +286,11 @@ class ClassicGroup(Generation):
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        if generation < 0 and self.state is State.EMPTY:
+        if generation < 0 and self.state is ClassicGroupState.EMPTY:
             return
         member = self.member(member_id, instance_id)
         self._check_generation(generation)
-        if self.state is State.COMPLETING:
+        if self.state is ClassicGroupState.COMPLETING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._put_off_session(member, now_ms)
 
@@ -299,7 +299,7 @@ class ClassicGroup(Generation):
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
-        if generation < 0 and self.state is State.EMPTY:
+        if generation < 0 and self.state is ClassicGroupState.EMPTY:
             return
         if generation >= 0 or member_id or instance_id is not None:
             self.member(member_id, instance_id)
@@ -334,9 +334,9 @@ class ClassicGroup(Generation):
         Of a group that has had members it counts since when it has none; while members are joining none is too old.
         Source: ClassicGroup.offsetExpirationCondition, Apache Kafka 4.4.
         """
-        if self.protocol_type is not None and self.state is State.EMPTY:
+        if self.protocol_type is not None and self.state is ClassicGroupState.EMPTY:
             return self.state_since_ms
-        if self.protocol_type is not None and self.state is not State.STABLE:
+        if self.protocol_type is not None and self.state is not ClassicGroupState.STABLE:
             return None
         return committed_ms
 
@@ -345,7 +345,7 @@ class ClassicGroup(Generation):
 
         Raises ApiError: NON_EMPTY_GROUP, for members that are no consumers.
         """
-        if self.state is not State.EMPTY and self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        if self.state is not ClassicGroupState.EMPTY and self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         subscriptions = [topics_of(member.metadata(self.protocol_name)) for member in self.members.values()]
         topics: set[str] = set()
@@ -357,11 +357,11 @@ class ClassicGroup(Generation):
 
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
-        if self.state is not State.EMPTY:
+        if self.state is not ClassicGroupState.EMPTY:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         for member_id in sorted(self.pending):
             self._remove(member_id)
-        self._enter(Event.DELETED, 0)
+        self._enter(ClassicGroupEvent.DELETED, 0)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that delete what is kept of the group but its offsets."""
@@ -374,7 +374,7 @@ class ClassicGroup(Generation):
         for member_id in (*self.members, *self.pending):
             self._cancel_timer(GroupTimer.SESSION, member_id)
 
-    def member(self, member_id: str, instance_id: str | None) -> Member:
+    def member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
         """The member of this id.
 
         Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another member has the instance id.
@@ -403,7 +403,7 @@ class ClassicGroup(Generation):
             self._complete_join_if_all_joined(now_ms)
         elif not self.members[member_id].has_satisfied_heartbeat():
             self._remove(member_id)
-            if self.state is State.PREPARING:
+            if self.state is ClassicGroupState.PREPARING:
                 self._complete_join_if_all_joined(now_ms)
             else:
                 self._prepare_rebalance(now_ms)
@@ -428,20 +428,20 @@ class ClassicGroup(Generation):
 
     def _rebalance(self, now_ms: int) -> None:
         """Start a rebalance, or take the one that runs to its end if that has become possible."""
-        if self.state is State.PREPARING:
+        if self.state is ClassicGroupState.PREPARING:
             self._try_complete_join(now_ms)
         else:
             self._prepare_rebalance(now_ms)
 
     def _prepare_rebalance(self, now_ms: int) -> None:
-        if self.state is State.COMPLETING:
+        if self.state is ClassicGroupState.COMPLETING:
             for member in self.members.values():
                 member.assignment = b""
             self._answer_syncs(now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.clear()
         self._cancel_timer(GroupTimer.SYNC)
-        first = self.state is State.EMPTY
-        self._enter(Event.REBALANCE_NEEDED, now_ms)
+        first = self.state is ClassicGroupState.EMPTY
+        self._enter(ClassicGroupEvent.REBALANCE_NEEDED, now_ms)
         delay_ms = self.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # give the others of a new group time to come
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
@@ -457,7 +457,7 @@ class ClassicGroup(Generation):
             self._complete_join_if_all_joined(now_ms)
 
     def _complete_join_if_all_joined(self, now_ms: int) -> None:
-        if self.state is State.PREPARING and self._all_joined():
+        if self.state is ClassicGroupState.PREPARING and self._all_joined():
             self._complete_join(now_ms)
 
     def _complete_join(self, now_ms: int) -> None:
@@ -475,11 +475,11 @@ class ClassicGroup(Generation):
         self.unsynced.clear()
         if not self.members:
             self.protocol_name = None
-            self._enter(Event.NOBODY_LEFT, now_ms)
+            self._enter(ClassicGroupEvent.NOBODY_LEFT, now_ms)
             self._commit_generation()
             return
         self.protocol_name = vote(self.members.values())
-        self._enter(Event.MEMBERS_JOINED, now_ms)
+        self._enter(ClassicGroupEvent.MEMBERS_JOINED, now_ms)
         for member in self.members.values():
             self._answer_join(member, self.answer_for(member))
             self._put_off_session(member, now_ms)
@@ -497,7 +497,7 @@ class ClassicGroup(Generation):
             self.leader_id = joined[0]
         return True
 
-    def _enter(self, event: Event, now_ms: int) -> None:
+    def _enter(self, event: ClassicGroupEvent, now_ms: int) -> None:
         self.previous, self.state = self.state, NEXT_STATE[self.state, event]
         self.state_since_ms = self.clock.at(now_ms)
 
@@ -510,20 +510,22 @@ class ClassicGroup(Generation):
     def _has_room_for(self, member_id: str) -> bool:
         limit: int = self.settings["group.max.size"]
         member = self.members.get(member_id)
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return True
-        if self.state is State.PREPARING:  # so that whoever joins last is shed, should the limit have been lowered
+        if (
+            self.state is ClassicGroupState.PREPARING
+        ):  # so that whoever joins last is shed, should the limit have been lowered
             return (member is not None and member.join is not None) or self._joins_waiting < limit
         return member is not None or len(self.members) < limit
 
-    def _supports_any(self, joining: Joining) -> bool:
-        if self.state is State.EMPTY:
+    def _supports_any(self, joining: GroupJoin) -> bool:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(joining.protocol_type and joining.protocols)
         return joining.protocol_type == self.protocol_type and self._support.is_any_shared(
             joining.protocols, self.members.values()
         )
 
-    def _update_member(self, member: Member, joining: Joining) -> PendingAnswer[JoinAnswer]:
+    def _update_member(self, member: ClassicGroupMember, joining: GroupJoin) -> PendingAnswer[JoinAnswer]:
         self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
         if member.protocols != joining.protocols:
             self._support.remove(member)
@@ -567,18 +569,18 @@ class ClassicGroup(Generation):
                 self._answer_sync(member, SyncAnswer(error) if error else self.assignment_of(member))
                 self._put_off_session(member, now_ms)
 
-    def _answer_calls(self, member: Member, error: ErrorCode, member_id: str | None = None) -> None:
+    def _answer_calls(self, member: ClassicGroupMember, error: ErrorCode, member_id: str | None = None) -> None:
         self._answer_join(member, JoinAnswer(member.id if member_id is None else member_id, error))
         self._answer_sync(member, SyncAnswer(error))
 
-    def _answer_join(self, member: Member, answer: JoinAnswer) -> None:
+    def _answer_join(self, member: ClassicGroupMember, answer: JoinAnswer) -> None:
         parked, member.join = member.join, None
         if parked is not None:
             self._joins_waiting -= 1
             parked.answer = answer
             self.notify(parked)
 
-    def _answer_sync(self, member: Member, answer: SyncAnswer) -> None:
+    def _answer_sync(self, member: ClassicGroupMember, answer: SyncAnswer) -> None:
         parked, member.sync = member.sync, None
         if parked is not None:
             parked.answer = answer
@@ -586,7 +588,7 @@ class ClassicGroup(Generation):
 
     # timers
 
-    def _put_off_session(self, member: Member, now_ms: int) -> None:
+    def _put_off_session(self, member: ClassicGroupMember, now_ms: int) -> None:
         self._set_timer(GroupTimer.SESSION, member.id, now_ms + member.session_timeout_ms)
 
     def _set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:

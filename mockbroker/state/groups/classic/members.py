@@ -20,7 +20,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(slots=True, frozen=True)
-class Joining:
+class GroupJoin:
     """What a JoinGroup says. ``protocols`` are (name, metadata), the one liked best first.
 
     ``member_id`` is empty for a member that has none yet. ``requires_member_id``: the client can be sent away with an
@@ -42,7 +42,7 @@ class Joining:
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class ClassicGroupMember:
     """One member of a group. ``join`` and ``sync`` are its calls that wait for an answer, if any.
 
     ``instance_id`` names a static member (KIP-345). ``is_new`` until it has been in a generation.
@@ -81,12 +81,12 @@ class ProtocolSupport:
     def __init__(self) -> None:
         self._counts: Counter[str] | None = None
 
-    def add(self, member: Member) -> None:
+    def add(self, member: ClassicGroupMember) -> None:
         """A member has come, or has other protocols."""
         if self._counts is not None:
             self._counts.update(member.protocol_names())
 
-    def remove(self, member: Member) -> None:
+    def remove(self, member: ClassicGroupMember) -> None:
         """A member goes, or is to have other protocols."""
         if self._counts is not None:
             for name in member.protocol_names():
@@ -94,7 +94,7 @@ class ProtocolSupport:
                 if not self._counts[name]:
                     del self._counts[name]
 
-    def is_any_shared(self, protocols: Protocols, members: Collection[Member]) -> bool:
+    def is_any_shared(self, protocols: Protocols, members: Collection[ClassicGroupMember]) -> bool:
         """Whether all members support one of these."""
         if self._counts is None:
             self._counts = supporters(members)
@@ -102,12 +102,12 @@ class ProtocolSupport:
         return any(counts[name] == everybody for name, _ in protocols)
 
 
-def supporters(members: Iterable[Member]) -> Counter[str]:
+def supporters(members: Iterable[ClassicGroupMember]) -> Counter[str]:
     """How many of these members support each protocol."""
     return Counter(name for member in members for name in member.protocol_names())
 
 
-def vote(members: Collection[Member]) -> str:
+def vote(members: Collection[ClassicGroupMember]) -> str:
     """The protocol for the next generation: one that all members support, with the most first choices.
 
     Of equals the one that comes first in the hash table that Kafka counts votes in.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mockbroker.state.groups.classic.generation import Generation
-from mockbroker.state.groups.classic.members import Member
+from mockbroker.state.groups.classic.members import ClassicGroupMember
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
 
@@ -62,10 +62,10 @@ def tombstone(group_id: str) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group_id), None)
 
 
-def members(value: GroupMetadataValue) -> Iterator[Member]:
+def members(value: GroupMetadataValue) -> Iterator[ClassicGroupMember]:
     """The members of a generation that was kept; of their protocols only the one that was chosen is known."""
     for one in value.members:
-        yield Member(
+        yield ClassicGroupMember(
             one.member_id,
             one.group_instance_id,
             one.client_id,

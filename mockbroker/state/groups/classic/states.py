@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """Where a group is in its life; the values are what ListGroups and DescribeGroups say."""
 
     EMPTY = "Empty"
@@ -18,7 +18,7 @@ class State(Enum):
     DEAD = "Dead"
 
 
-class Event(Enum):
+class ClassicGroupEvent(Enum):
     """What moves a group from one state to another."""
 
     REBALANCE_NEEDED = "a member came, went, failed or changed"
@@ -28,12 +28,12 @@ class Event(Enum):
     DELETED = "an admin deleted the group"
 
 
-NEXT_STATE: dict[tuple[State, Event], State] = {
-    (State.EMPTY, Event.REBALANCE_NEEDED): State.PREPARING,
-    (State.STABLE, Event.REBALANCE_NEEDED): State.PREPARING,
-    (State.COMPLETING, Event.REBALANCE_NEEDED): State.PREPARING,
-    (State.PREPARING, Event.MEMBERS_JOINED): State.COMPLETING,
-    (State.PREPARING, Event.NOBODY_LEFT): State.EMPTY,
-    (State.COMPLETING, Event.LEADER_ASSIGNED): State.STABLE,
-    (State.EMPTY, Event.DELETED): State.DEAD,
+NEXT_STATE: dict[tuple[ClassicGroupState, ClassicGroupEvent], ClassicGroupState] = {
+    (ClassicGroupState.EMPTY, ClassicGroupEvent.REBALANCE_NEEDED): ClassicGroupState.PREPARING,
+    (ClassicGroupState.STABLE, ClassicGroupEvent.REBALANCE_NEEDED): ClassicGroupState.PREPARING,
+    (ClassicGroupState.COMPLETING, ClassicGroupEvent.REBALANCE_NEEDED): ClassicGroupState.PREPARING,
+    (ClassicGroupState.PREPARING, ClassicGroupEvent.MEMBERS_JOINED): ClassicGroupState.COMPLETING,
+    (ClassicGroupState.PREPARING, ClassicGroupEvent.NOBODY_LEFT): ClassicGroupState.EMPTY,
+    (ClassicGroupState.COMPLETING, ClassicGroupEvent.LEADER_ASSIGNED): ClassicGroupState.STABLE,
+    (ClassicGroupState.EMPTY, ClassicGroupEvent.DELETED): ClassicGroupState.DEAD,
 }

@@ -14,7 +14,7 @@ from random import Random
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE
-from mockbroker.state.groups.classic.members import Joining, differ
+from mockbroker.state.groups.classic.members import GroupJoin, differ
 from mockbroker.state.groups.consumer import migration
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.heartbeat import (
@@ -35,7 +35,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
 
-def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+def join(group: ConsumerGroup, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
     """Take a JoinGroup in.
 
     Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
@@ -104,14 +104,14 @@ def join(group: ConsumerGroup, joining: Joining, now_ms: int, rng: Random) -> Pe
     )
 
 
-def supports_any(group: ConsumerGroup, joining: Joining) -> bool:
+def supports_any(group: ConsumerGroup, joining: GroupJoin) -> bool:
     """Whether the member knows an assignor that all others of the classic protocol know."""
     if joining.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
     return any(group.classic_protocols.get(name, 0) == group.classic_members for name, _ in joining.protocols)
 
 
-def subscription_of(joining: Joining) -> ConsumerProtocolSubscription:
+def subscription_of(joining: GroupJoin) -> ConsumerProtocolSubscription:
     """What a consumer says to its assignor. Raises ApiError: INCONSISTENT_GROUP_PROTOCOL."""
     try:
         found: ConsumerProtocolSubscription = read_versioned(

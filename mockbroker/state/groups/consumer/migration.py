@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
-from mockbroker.state.groups.classic.members import Member, vote
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.members import ClassicGroupMember, vote
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.members import ConsumerMember
@@ -53,7 +53,7 @@ def group_for(groups: Groups, group_id: str, *, create: bool) -> tuple[ConsumerG
     Raises ApiError: GROUP_ID_NOT_FOUND, of another kind of group, and of one that may not or cannot become one.
     """
     found = groups.find(group_id)
-    if create and isinstance(found, ClassicGroup) and found.state is not State.EMPTY:
+    if create and isinstance(found, ClassicGroup) and found.state is not ClassicGroupState.EMPTY:
         return upgraded(found, groups.context)
     return groups.find_or_make(ConsumerGroup, group_id, create=create), []
 
@@ -97,7 +97,7 @@ def upgraded(classic: ClassicGroup, context: GroupContext) -> tuple[ConsumerGrou
     return group, [*found, epoch_record]
 
 
-def upgraded_member(one: Member, protocol_name: str, epoch: int, assigned: Partitions) -> ConsumerMember:
+def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, assigned: Partitions) -> ConsumerMember:
     """A member of a classic group as one of a consumer group.
 
     Raises ProtocolError: its metadata cannot be read; ApiError: UNKNOWN_SERVER_ERROR, for a member that has come with
@@ -214,7 +214,7 @@ def downgrade(
         context.notify,
         context.commit,
         context.clock,
-        state=State.STABLE,
+        state=ClassicGroupState.STABLE,
         state_since_ms=context.clock.at(now_ms),
         generation=group.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
@@ -230,10 +230,10 @@ def downgrade(
     classic.begin(now_ms, rebalance=rebalance)
 
 
-def classic_member(member: ConsumerMember) -> Member:
+def classic_member(member: ConsumerMember) -> ClassicGroupMember:
     """A member that speaks the classic protocol, as a classic group has it."""
     assert member.classic is not None
-    return Member(
+    return ClassicGroupMember(
         member.id,
         member.instance_id,
         member.client_id,

@@ -37,7 +37,7 @@ def reconcile(
     """
     if not subscription_changed and member.is_reconciled(assignment_epoch):
         return member
-    step = _Step(group, member, assignment_epoch, target, owned)
+    step = _ConsumerStep(group, member, assignment_epoch, target, owned)
     at_once = group.context.rules.unsubscribing_counts_at_once
     subscription_changed = subscription_changed and at_once
     if member.state is MemberState.STABLE and member.epoch == assignment_epoch:
@@ -55,7 +55,7 @@ def reconcile(
     return step.approach(member.epoch)
 
 
-class _Step:
+class _ConsumerStep:
     """One member's next step."""
 
     def __init__(

@@ -31,7 +31,7 @@ def reconcile(
     """
     if member.is_reconciled(assignment_epoch):
         return member
-    step = _Step(group, member, assignment_epoch, target, owned)
+    step = _StreamsStep(group, member, assignment_epoch, target, owned)
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         if step.still_owns(member.pending_revocation):
             return member
@@ -65,7 +65,7 @@ class _Role:
         return True
 
 
-class _Step:
+class _StreamsStep:
     """One member's next step."""
 
     def __init__(

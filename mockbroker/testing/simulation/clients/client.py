@@ -97,7 +97,7 @@ class BrokerLink:
 
 
 @dataclass(slots=True)
-class KnownTopic:
+class ClientTopic:
     """What a client knows of a topic: its id, and of each partition the leader and its epoch."""
 
     id: bytes
@@ -118,7 +118,7 @@ class Client:
         self.client_id = name.partition("#")[0]
         self.versions = dict(versions or {})
         self.served: dict[int, tuple[int, int]] | None = None
-        self.topics: dict[str, KnownTopic] = {}
+        self.topics: dict[str, ClientTopic] = {}
         self.wanted: dict[str, None] = {}
         self.broker_racks: dict[int, str | None] = {}
         self.metadata_at_ms = -METADATA_MAX_AGE_MS
@@ -275,7 +275,7 @@ class Client:
                 for index, epoch in enumerate(known.epochs[: len(epochs)]):
                     if epoch > epochs[index]:
                         leaders[index], epochs[index] = known.leaders[index], epoch
-            self.topics[topic.name] = KnownTopic(topic.topic_id, leaders, epochs)
+            self.topics[topic.name] = ClientTopic(topic.topic_id, leaders, epochs)
         self.metadata_at_ms = self.now_ms
         self.metadata_changed.set()
         return True

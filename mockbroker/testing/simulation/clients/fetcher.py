@@ -38,7 +38,7 @@ OnRecords = Callable[[TopicPartition, list[Record], int], None]
 
 
 @dataclass(slots=True)
-class Position:
+class FetchPosition:
     """Where a consumer is in a partition: the next offset, and the leader epoch of the last record before it.
 
     ``is_checked`` says that the log of leader epoch ``checked_epoch`` has that record too. ``preferred`` is the replica
@@ -63,7 +63,7 @@ class Fetcher:
 
     def __init__(self, client: Client, isolation_level: Isolation, on_records: OnRecords) -> None:
         self.client, self.isolation_level, self._on_records = client, isolation_level, on_records
-        self.positions: dict[TopicPartition, Position] = {}
+        self.positions: dict[TopicPartition, FetchPosition] = {}
 
     async def run_round(self) -> None:
         """Fetch once from every broker that has something to be read, and wait for their answers."""
@@ -104,7 +104,7 @@ class Fetcher:
             await client.refresh()
             await client.back_off()
 
-    def _broker_for(self, place: TopicPartition, position: Position) -> int:
+    def _broker_for(self, place: TopicPartition, position: FetchPosition) -> int:
         leader = self.client.leader_of(place)
         if position.epoch >= 0 and position.checked_epoch < self.client.epoch_of(place):
             return NO_LEADER  # its log may lack what was read
@@ -179,7 +179,7 @@ class Fetcher:
             )
         return False
 
-    def _visible(self, position: Position, entry: Any) -> list[tuple[int, list[Record]]]:
+    def _visible(self, position: FetchPosition, entry: Any) -> list[tuple[int, list[Record]]]:
         """The leader epoch and the records of each batch from the position on, which moves behind them.
 
         Those of aborted transactions are left out for a reader of committed records.
@@ -228,7 +228,7 @@ class Fetcher:
         if entry.error_code == 0 and self.positions.get(place) is position:
             self._seek(place, position, entry.offset, entry.leader_epoch)
 
-    def _seek(self, place: TopicPartition, position: Position, offset: int, epoch: int) -> None:
+    def _seek(self, place: TopicPartition, position: FetchPosition, offset: int, epoch: int) -> None:
         self.client.world.history.add(Seek(self.client.name, place[0], place[1], self.client.now_ms, offset))
         position.offset, position.epoch, position.preferred = offset, epoch, NO_LEADER
 

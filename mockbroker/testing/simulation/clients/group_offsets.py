@@ -6,7 +6,7 @@ from typing import Any
 
 from mockbroker.testing.simulation.clients.client import Client, ConnectionLostError, TopicPartition
 from mockbroker.testing.simulation.clients.consumer_protocol import ConsumerMembership
-from mockbroker.testing.simulation.clients.fetcher import Position
+from mockbroker.testing.simulation.clients.fetcher import FetchPosition
 from mockbroker.testing.simulation.clients.membership import Membership
 from mockbroker.testing.simulation.history import CommittedOffset
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
@@ -23,7 +23,7 @@ async def committed_positions(
     places: tuple[TopicPartition, ...],
     *,
     require_stable: bool,
-) -> dict[TopicPartition, Position] | None:
+) -> dict[TopicPartition, FetchPosition] | None:
     """Where a group goes on in these partitions, from the start where it has committed nothing; None if the member has
     to join anew. Raises ConnectionLostError.
     """
@@ -67,7 +67,7 @@ async def committed_positions(
         for one in topic.partitions:
             offset = max(0, one.committed_offset)
             epoch = one.committed_leader_epoch if one.committed_offset > NO_OFFSET else -1
-            found[topic.name, one.partition_index] = Position(offset, epoch)
+            found[topic.name, one.partition_index] = FetchPosition(offset, epoch)
     return found
 
 

@@ -26,7 +26,7 @@ from protocol.apis.transactions import (
     TxnOffsetCommitRequest,
 )
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec, Record
+from protocol.records import CompressionCodec, Record
 
 BUMPING_VERSION = 5  # of EndTxn, whose answers have the next epoch
 CONTINUING_VERSION = 3  # of InitProducerId, which takes the id and the epoch that there were (KIP-360)
@@ -90,7 +90,7 @@ class Pipeline:
             client,
             transactional_id=settings.transactional_id,
             on_fenced=lambda code: None,
-            codec=Codec.LZ4,
+            codec=CompressionCodec.LZ4,
         )
         self.is_replaced = self._is_busy = False
         self.transactions = self.aborted = 0

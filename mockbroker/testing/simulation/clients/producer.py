@@ -9,7 +9,7 @@ from mockbroker.testing.simulation.clients.client import REQUEST_TIMEOUT_MS, Cli
 from mockbroker.testing.simulation.clients.sender import ALL, Sender
 from protocol.apis.producer_ids import InitProducerIdRequest
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec
+from protocol.records import CompressionCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Producer:
             is_idempotent=settings.is_idempotent,
             max_in_flight=settings.max_in_flight,
             delivery_timeout_ms=settings.delivery_timeout_ms,
-            codec=Codec[settings.compression.upper()],
+            codec=CompressionCodec[settings.compression.upper()],
         )
         self.written = 0
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mockbroker.testing.simulation.clients.client import Client, TopicPartition
-from mockbroker.testing.simulation.clients.fetcher import Fetcher, Isolation, Position
+from mockbroker.testing.simulation.clients.fetcher import Fetcher, FetchPosition, Isolation
 from protocol.records import Record
 
 
-class Reader:
+class LogReader:
     """Reads from the start to the ends that ``ends`` has; ``values`` are those of each partition, in order."""
 
     def __init__(self, client: Client, isolation_level: Isolation, ends: dict[TopicPartition, int]) -> None:
@@ -34,6 +34,6 @@ class Reader:
     async def run(self) -> None:
         await self.client.start()
         await self.client.know(*sorted({name for name, _ in self.ends}))
-        self.fetcher.positions.update({place: Position(0) for place in self.ends})
+        self.fetcher.positions.update({place: FetchPosition(0) for place in self.ends})
         while not self.is_done:
             await self.fetcher.run_round()

@@ -24,7 +24,7 @@ from mockbroker.testing.simulation.clients.client import (
 from mockbroker.testing.simulation.scheduler import Future, Signal
 from protocol.apis.produce import ProduceRequest
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 
 NO_SEQUENCE = -1
 ALL, LEADER_ONLY, NOBODY = -1, 1, 0
@@ -43,7 +43,7 @@ FENCED = frozenset(
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class ProducerBatch:
     """Records on their way to a partition. ``attempts`` counts how often it was sent."""
 
     place: TopicPartition
@@ -62,12 +62,12 @@ class PartitionQueue:
     """The batches for one partition: those to be sent, in order, and those whose answers have not come."""
 
     place: TopicPartition
-    waiting: list[Batch] = field(default_factory=list)
-    in_flight: list[Batch] = field(default_factory=list)
+    waiting: list[ProducerBatch] = field(default_factory=list)
+    in_flight: list[ProducerBatch] = field(default_factory=list)
     next_sequence: int = 0
     acknowledged_sequence: int = 0  # the one after the last that was acknowledged
 
-    def next_batch(self, now_ms: int, *, is_ordered: bool) -> Batch | None:
+    def next_batch(self, now_ms: int, *, is_ordered: bool) -> ProducerBatch | None:
         """The batch that may go out now."""
         if not self.waiting:
             return None
@@ -78,7 +78,7 @@ class PartitionQueue:
             return None
         return first
 
-    def put_back(self, batch: Batch) -> None:
+    def put_back(self, batch: ProducerBatch) -> None:
         """Have a batch sent again, in its place."""
         later = (index for index, one in enumerate(self.waiting) if one.attempts == 0 or one.sequence > batch.sequence)
         self.waiting.insert(next(later, len(self.waiting)), batch)
@@ -102,7 +102,7 @@ class Sender:
         is_idempotent: bool = True,
         max_in_flight: int = 5,
         delivery_timeout_ms: int | None = None,
-        codec: Codec = Codec.NONE,
+        codec: CompressionCodec = CompressionCodec.NONE,
         transactional_id: str | None = None,
         on_fenced: Callable[[ErrorCode], None] | None = None,
     ) -> None:
@@ -120,9 +120,9 @@ class Sender:
         """Whether nothing is left to be sent or answered."""
         return not any(queue.waiting or queue.in_flight for queue in self.queues.values())
 
-    def add(self, place: TopicPartition, values: list[bytes], transaction: Any = None) -> Batch:
+    def add(self, place: TopicPartition, values: list[bytes], transaction: Any = None) -> ProducerBatch:
         """Have these values written to a partition, as one batch."""
-        batch = Batch(place, values, self.client.now_ms, transaction)
+        batch = ProducerBatch(place, values, self.client.now_ms, transaction)
         queue = self.queues.get(place)
         if queue is None:
             queue = self.queues[place] = PartitionQueue(place)
@@ -178,7 +178,7 @@ class Sender:
 
     def _send_ready(self) -> bool:
         """Send each broker one request with what is ready for it; whether anything was sent."""
-        by_leader: dict[int, list[Batch]] = {}
+        by_leader: dict[int, list[ProducerBatch]] = {}
         for queue in self.queues.values():
             batch = queue.next_batch(self.client.now_ms, is_ordered=self.is_idempotent)
             leader = self.client.leader_of(queue.place)
@@ -188,7 +188,7 @@ class Sender:
             self._send(leader, batches)
         return bool(by_leader)
 
-    def _send(self, leader: int, batches: list[Batch]) -> None:
+    def _send(self, leader: int, batches: list[ProducerBatch]) -> None:
         version = self.client.version_of(ProduceRequest)
         topics: dict[str, Any] = {}
         for batch in batches:
@@ -218,7 +218,7 @@ class Sender:
         answer = self.client.send(leader, request, version=version, has_answer=self.acks != NOBODY)
         self.client.spawn(self._answered(leader, answer, batches))
 
-    def _encode(self, batch: Batch) -> bytes:
+    def _encode(self, batch: ProducerBatch) -> bytes:
         now_ms = self.client.world.scheduler.now_ms + self.client.world.cluster.state.clock.offset_ms
         records = [Record(key=value[:8], value=value, timestamp=now_ms) for value in batch.values]
         if not self.is_idempotent:
@@ -232,7 +232,7 @@ class Sender:
             transactional=self.transactional_id is not None,
         )
 
-    async def _answered(self, leader: int, answer: Future[Any], batches: list[Batch]) -> None:
+    async def _answered(self, leader: int, answer: Future[Any], batches: list[ProducerBatch]) -> None:
         await self.client.answered(leader, answer)
         try:
             response = answer.result
@@ -259,7 +259,7 @@ class Sender:
         if must_refresh:
             await self.client.refresh()
 
-    def _ended(self, batch: Batch, code: ErrorCode, offset: int | None) -> None:
+    def _ended(self, batch: ProducerBatch, code: ErrorCode, offset: int | None) -> None:
         """An attempt has ended."""
         self._wake.set()
         queue = self.queues[batch.place]
@@ -297,7 +297,7 @@ class Sender:
         batch.not_before_ms = self.client.now_ms + self.client.rng.randint(40, 120)
         queue.put_back(batch)
 
-    def _note_unexpected(self, batch: Batch, code: ErrorCode) -> None:
+    def _note_unexpected(self, batch: ProducerBatch, code: ErrorCode) -> None:
         topic, index = batch.place
         answer = f"{self.client.name} was answered {code.name} at {self.client.now_ms} ms"
         what = f"sequence {batch.sequence} of producer {self.producer_id}, epoch {batch.epoch}, to {topic}-{index}"
@@ -324,7 +324,7 @@ class Sender:
                 self._end(batch, "unknown", None, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         self.begin_epoch(self.producer_id, self.epoch + 1)
 
-    def _end(self, batch: Batch, outcome: Outcome, offset: int | None, code: ErrorCode) -> None:
+    def _end(self, batch: ProducerBatch, outcome: Outcome, offset: int | None, code: ErrorCode) -> None:
         now_ms = self.client.now_ms
         name, index = batch.place
         for number, value in enumerate(batch.values):

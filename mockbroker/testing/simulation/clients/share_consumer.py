@@ -51,7 +51,7 @@ class ShareConsumerSettings:
 
 
 @dataclass(slots=True, eq=False)
-class ShareSession:
+class ClientShareSession:
     """A member's session at one broker, which last answered at ``heard_at``. ``given`` is what it gave; ``unsaid`` goes
     with the next request.
     """
@@ -71,7 +71,7 @@ class ShareConsumer:
         self.membership = ShareMembership(client, settings.group, settings.topics)
         self.records = 0
         self._has_api = True
-        self._sessions: dict[int, ShareSession] = {}
+        self._sessions: dict[int, ClientShareSession] = {}
 
     @property
     def is_served(self) -> bool:
@@ -117,7 +117,7 @@ class ShareConsumer:
     async def _round(self, broker: int, places: list[TopicPartition]) -> None:
         """Fetch once from a broker, and work on what it gave."""
         client = self.client
-        session = self._sessions.setdefault(broker, ShareSession())
+        session = self._sessions.setdefault(broker, ClientShareSession())
         said = [] if session.epoch == FIRST_EPOCH else session.unsaid
         session.unsaid = []
         request = self._fetch_request(session, places, said)
@@ -162,7 +162,7 @@ class ShareConsumer:
             await self._work(broker, session, new)
 
     def _fetch_request(
-        self, session: ShareSession, places: list[TopicPartition], said: Sequence[ShareAcknowledgement]
+        self, session: ClientShareSession, places: list[TopicPartition], said: Sequence[ShareAcknowledgement]
     ) -> Any:
         client = self.client
         topics: dict[str, Any] = {}
@@ -240,7 +240,7 @@ class ShareConsumer:
 
     # acknowledgements
 
-    async def _work(self, broker: int, session: ShareSession, records: Sequence[ShareDelivery]) -> None:
+    async def _work(self, broker: int, session: ClientShareSession, records: Sequence[ShareDelivery]) -> None:
         """Decide what becomes of records, after a while, and say so now or with the next fetch."""
         client, rng = self.client, self.client.rng
         is_implicit = self.settings.acknowledgement_mode == "implicit"
@@ -261,7 +261,7 @@ class ShareConsumer:
         if not is_implicit and rng.random() < 0.6:
             await self._acknowledge(broker, session, session.epoch)
 
-    async def _acknowledge(self, broker: int, session: ShareSession, epoch: int) -> None:
+    async def _acknowledge(self, broker: int, session: ClientShareSession, epoch: int) -> None:
         """Say what became of records, by a request of its own."""
         said, session.unsaid = session.unsaid, []
         self._say(said)
@@ -269,7 +269,7 @@ class ShareConsumer:
         if refused is not None:
             self._answered(said, refused)
 
-    async def _renew(self, broker: int, session: ShareSession, records: Sequence[ShareDelivery]) -> bool:
+    async def _renew(self, broker: int, session: ClientShareSession, records: Sequence[ShareDelivery]) -> bool:
         """Have the locks on records renewed; False where the session ended."""
         asked_at = self.client.now_ms
         renewals = [ShareAcknowledgement(delivery, "renew", asked_at) for delivery in records]
@@ -282,7 +282,7 @@ class ShareConsumer:
         return True
 
     async def _send_acknowledgements(
-        self, broker: int, session: ShareSession, epoch: int, said: Sequence[ShareAcknowledgement]
+        self, broker: int, session: ClientShareSession, epoch: int, said: Sequence[ShareAcknowledgement]
     ) -> dict[TopicPartition, None] | None:
         """Send these, and give the partitions that refused them; None where the session ended with it."""
         client = self.client

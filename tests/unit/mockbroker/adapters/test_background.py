@@ -13,8 +13,9 @@ from mockbroker import MockCluster
 from mockbroker.adapters.background import BackgroundThread
 from mockbroker.call import BackgroundWork
 from mockbroker.handlers import produce
+from mockbroker.state.logs import upkeep
 from protocol.apis.api_versions import ApiVersionsRequest
-from protocol.records import Codec
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.progress import until
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
 from tests.unit.mockbroker.wire_client import WireClient
@@ -87,7 +88,7 @@ async def test_a_cluster_serves_others_while_it_opens_a_large_batch(monkeypatch)
     async with MockCluster(1, ("a",), topics={TOPIC: (1, 1)}) as cluster:
         address = cluster.bootstrap_servers
         async with WireClient(address) as client, WireClient(address) as other:
-            asked = asyncio.ensure_future(client.ask(produce_request(batch(LARGE, codec=Codec.GZIP)), 12))
+            asked = asyncio.ensure_future(client.ask(produce_request(batch(LARGE, codec=CompressionCodec.GZIP)), 12))
             await until(has_begun.is_set, "the batch to be opened")
             assert (await other.ask(ApiVersionsRequest(), 0)).error_code == 0
             assert not asked.done()
@@ -110,7 +111,38 @@ async def test_a_cluster_that_ends_answers_what_it_still_opens(monkeypatch):
         MockCluster(1, ("a",), topics={TOPIC: (1, 1)}) as cluster,
         WireClient(cluster.bootstrap_servers) as client,
     ):
-        asked = asyncio.ensure_future(client.ask(produce_request(batch(LARGE, codec=Codec.GZIP)), 12))
+        asked = asyncio.ensure_future(client.ask(produce_request(batch(LARGE, codec=CompressionCodec.GZIP)), 12))
         await until(has_begun.is_set, "the batch to be opened")
         await cluster.finish(within_s=60)
         assert (await asked).responses[0].partition_responses[0].error_code == 0
+
+
+async def test_a_cluster_serves_others_while_it_cleans_a_log(monkeypatch):
+    has_begun, may_go_on = threading.Event(), threading.Event()
+    clean = upkeep.Cleaning.clean
+
+    def held_up(*arguments: Any) -> Any:
+        has_begun.set()
+        may_go_on.wait(60)
+        return clean(*arguments)
+
+    monkeypatch.setattr(upkeep.Cleaning, "clean", held_up)
+    configs = {"cleanup.policy": "compact", "segment.ms": "1", "min.cleanable.dirty.ratio": "0"}
+    async with MockCluster(1, ("a",), settings={"log.cleaner.backoff.ms": "1"}) as cluster:
+        cluster.create_topic(TOPIC, 1, 1, configs=configs)
+        log = cluster.state.topics[TOPIC].partitions[0].log
+        async with WireClient(cluster.bootstrap_servers) as client:
+
+            async def write() -> int:
+                """The next offset; each record has a segment of its own."""
+                data = build_batch([Record(key=b"k", value=b"v")], codec=CompressionCodec.GZIP)
+                answer = await client.ask(produce_request(data), 12)
+                await asyncio.sleep(0.002)
+                return answer.responses[0].partition_responses[0].base_offset + 1
+
+            while not has_begun.is_set():
+                assert await write() == len(log)
+            assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0
+            may_go_on.set()
+            while len(log) == await write():
+                assert len(log) < 10_000, "nothing of it was cleaned"

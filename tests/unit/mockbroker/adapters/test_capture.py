@@ -17,7 +17,7 @@ from kafka_rack.wire_capture import recording
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.checkpoints import START
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import Block, cut_by_checkpoints
+from kafka_rack.wire_capture.splits import CaptureBlock, cut_by_checkpoints
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 from mockbroker.adapters import capture as module
@@ -158,6 +158,12 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
         Capture(tmp_path / "file" / "trace.jsonl", now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
 
 
+def request_written(capture, tap, number):
+    """A request, noted and dealt with by the writer."""
+    tap.request(frame(number))
+    wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
+
+
 def test_a_full_disk_is_logged_once_and_leaves_a_gap_that_is_counted(capture, path, failing_writes, caplog):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1))
@@ -166,13 +172,11 @@ def test_a_full_disk_is_logged_once_and_leaves_a_gap_that_is_counted(capture, pa
     tap.response(*answer(1))
     wait_until(lambda: caplog.records, "the writing of the capture")
     for number in (2, 3):
-        tap.request(frame(number))
-        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
+        request_written(capture, tap, number)
     failing_writes.clear()
     while len(capture.files) == 1:
         number += 1
-        tap.request(frame(number))
-        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
+        request_written(capture, tap, number)
     capture.close()
     assert events_of(path) == ["capture", "topic", "open", "req"]  # and no half line behind it
     first_lines = lines_of(capture.files[1])
@@ -251,11 +255,11 @@ def test_checkpoints_repeat_what_the_file_has_told_so_that_it_can_be_read_in_par
     assert sum(line.get("ev") == "checkpoint" for file in capture.files for line in lines_of(file)) > 50
     for file in capture.files:
         (found,), _ = find_files([str(file)])
-        whole = rows_of([Block(found, 0, found.size)])
+        whole = rows_of([CaptureBlock(found, 0, found.size)])
         assert rows_of(cut_by_checkpoints(found, 0, 7_000)) == whole
         lines = [line for line in file.read_bytes().splitlines(keepends=True) if not line.startswith(START)]
         file.write_bytes(b"".join(lines))
-        assert rows_of([Block(found._replace(size=file.stat().st_size), 0, file.stat().st_size)]) == whole
+        assert rows_of([CaptureBlock(found._replace(size=file.stat().st_size), 0, file.stat().st_size)]) == whole
 
 
 def rows_of(blocks):
@@ -277,13 +281,11 @@ def test_what_is_written_while_the_disk_is_full_is_in_no_checkpoint(path, failin
     number = 0
     while capture._writer._file is not None:
         number += 1
-        tap.request(frame(number))
-        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
+        request_written(capture, tap, number)
     failing_writes.clear()
     while len(capture.files) == 1:
         number += 1
-        tap.request(frame(number))
-        wait_until(lambda: capture._noted_bytes == capture._writer.done_bytes, "the writing of the capture")
+        request_written(capture, tap, number)
     capture.close()
     for file in capture.files:
         frames = connections = 0

@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import time
 from collections import Counter
 
 import pytest
 
+import protocol
 from kafka_rack.locality import RackRules
 from mockbroker import MockCluster
+from mockbroker.adapters import served_cluster
 from mockbroker.adapters.sockets import ClientProtocol
 from mockbroker.core.connection import MAX_TURN_FRAMES
 from mockbroker.state.errors import ApiError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
+from protocol.error_codes import ErrorCode
 from tests.progress import until, while_it_works
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
 from tests.unit.mockbroker.wire_client import WireClient
@@ -80,6 +84,19 @@ async def test_a_stopped_broker_hangs_up_refuses_and_leaves_the_metadata():
         assert not await cluster.stop_broker(1)
 
 
+@pytest.mark.parametrize("kind", ["topics", "diskless_topics"])
+async def test_a_broker_that_stops_says_at_once_that_it_leads_no_more(monkeypatch, kind):
+    monkeypatch.setattr(served_cluster, "LAST_ANSWERS_S", 3600.0)
+    async with MockCluster(2, **{kind: {TOPIC: 1}}) as cluster, WireClient(address(cluster, 0)) as client:
+        await client.ask(METADATA, 12)  # it is busy
+        stopping = asyncio.create_task(cluster.stop_broker(0))
+        await until(lambda: not cluster.state.brokers[0].is_running, "the stop")
+        response = await client.ask(produce_request(batch(b"a")), 12)
+        assert response.responses[0].partition_responses[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert [broker.node_id for broker in (await client.ask(METADATA, 12)).brokers] == [1]
+        stopping.cancel()
+
+
 async def test_a_started_broker_is_back_on_its_port():
     async with MockCluster() as cluster:
         before = cluster.bootstrap_servers
@@ -111,8 +128,8 @@ async def test_records_appended_before_a_stop_have_their_answers():
         answered = 0
         try:
             while True:
-                await client.answer(0, 12)
-                answered += 1
+                response = await client.answer(0, 12)
+                answered += response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
         except asyncio.IncompleteReadError:
             pass
         assert answered == cluster.state.topics[TOPIC].partitions[0].log.end_offset
@@ -162,6 +179,35 @@ async def test_a_client_that_says_it_sends_no_more_has_all_its_answers():
         for _ in range(10 * MAX_TURN_FRAMES):
             assert (await client.answer(3, 12)).topics[0].name == TOPIC
         assert await client.is_hung_up()
+
+
+async def test_a_rack_stops_though_a_client_of_it_broke_off_in_the_same_moment():
+    async with MockCluster(racks=("a", "b", "c")) as cluster:
+        host, port = address(cluster, 0).rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as client:
+            await until(lambda: any(node.clients for node in cluster._nodes.values()), "the connection")
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # it ends by a reset
+        (protocol,) = (one for node in cluster._nodes.values() for one in node.clients)
+        protocol.close(linger=True)  # before the loop has heard of the reset
+        await until(lambda: not any(node.clients for node in cluster._nodes.values()), "the end of the connection")
+
+
+async def test_the_system_takes_no_more_of_an_answer_than_it_is_told_to():
+    settings = {"socket.send.buffer.bytes": 102_400}
+    async with (
+        MockCluster(brokers=1, topics={TOPIC: 1}, settings=settings) as cluster,
+        WireClient(address(cluster, 0)) as producer,
+    ):
+        for _ in range(16):
+            await producer.ask(produce_request(batch(bytes(1_000_000))), 12)
+        with socket.create_connection((producer.host, producer.port)) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            wanted = fetch_request(max_bytes=32_000_000, partition_max_bytes=32_000_000)
+            client.sendall(protocol.request_frame(wanted, 12, correlation_id=1, client_id=None))
+            clients = cluster._nodes[0].clients
+            await until(lambda: any(one._unwritten for one in clients), "an answer that is not read")
+            (unsent,) = (one.unsent_bytes() for one in clients if one._unwritten)
+            assert 15_000_000 < unsent < 16_000_000
 
 
 async def test_what_a_client_sent_that_has_gone_since_is_done_all_the_same():

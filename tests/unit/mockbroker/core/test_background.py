@@ -9,17 +9,19 @@ import pytest
 
 from mockbroker.call import BackgroundWork
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
+from mockbroker.handlers.list_offsets import MAX_TIMESTAMP
 from mockbroker.handlers.produce import AT_ONCE_BYTES, MAX_OPENINGS
 from mockbroker.state.logs.batch_checks import AT_ONCE_RECORDS
+from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.transaction_driver import OLD, TransactionalProducer
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch, offsets, produce, produce_request, values
 
 LARGE = bytes(AT_ONCE_BYTES + 1)
-COMPRESSED = [codec for codec in Codec if codec != Codec.NONE]
+COMPRESSED = [codec for codec in CompressionCodec if codec != CompressionCodec.NONE]
 
 
 class HeldWork:
@@ -80,7 +82,7 @@ def test_a_small_batch_is_opened_at_once(sim, held, codec):
 
 
 def test_a_large_batch_that_need_not_be_opened_is_not(sim, held):
-    assert produce(sim, batch(*[LARGE[:200_000]] * 20, codec=Codec.GZIP)).error_code == 0
+    assert produce(sim, batch(*[LARGE[:200_000]] * 20, codec=CompressionCodec.GZIP)).error_code == 0
     assert held.waiting == []
 
 
@@ -95,7 +97,7 @@ def test_a_batch_of_very_many_records_is_walked_in_the_background(sim, held):
 
 def test_the_answers_of_a_connection_keep_their_order(sim, held):
     client = Client(sim)
-    client.write(client.frame(produce_request(batch(LARGE, codec=Codec.GZIP), acks=1), 12))
+    client.write(client.frame(produce_request(batch(LARGE, codec=CompressionCodec.GZIP), acks=1), 12))
     client.write(client.frame(MetadataRequest(topics=[]), 9))
     assert client.frames() == []
     held.do(sim)
@@ -106,10 +108,12 @@ def test_all_batches_of_a_request_share_one_budget_wherever_they_are_opened():
     sim = Simulation(racks="a", settings={"max.decompressed.request.bytes": 3 * AT_ONCE_BYTES})
     sim.cluster.create_topic(TOPIC, 3, 1)
     held = sim.engine.path.in_background = HeldWork()
-    request = produce_request(batch(LARGE, codec=Codec.GZIP))
+    request = produce_request(batch(LARGE, codec=CompressionCodec.GZIP))
     partitions = request.topic_data[0].partition_data
     for index, size in ((1, len(LARGE)), (2, AT_ONCE_BYTES)):
-        partitions += produce_request(batch(bytes(size), codec=Codec.GZIP), index=index).topic_data[0].partition_data
+        partitions += (
+            produce_request(batch(bytes(size), codec=CompressionCodec.GZIP), index=index).topic_data[0].partition_data
+        )
     ticket = sim.send(request, version=12)
     for _ in range(2):
         held.do(sim)
@@ -120,7 +124,9 @@ def test_all_batches_of_a_request_share_one_budget_wherever_they_are_opened():
 @pytest.mark.parametrize("version", [12, 2])
 def test_a_bomb_is_refused(sim, held, version):
     sent = batch(
-        bytes(sim.cluster.settings["max.decompressed.request.bytes"]), codec=Codec.GZIP, magic=2 - (version < 3)
+        bytes(sim.cluster.settings["max.decompressed.request.bytes"]),
+        codec=CompressionCodec.GZIP,
+        magic=2 - (version < 3),
     )
     ticket = send(sim, sent, version=version)
     held.do(sim)
@@ -129,14 +135,14 @@ def test_a_bomb_is_refused(sim, held, version):
 
 
 def test_what_fails_without_an_answer_closes_the_connection(sim, held):
-    send(sim, batch(bytes(40 << 20), codec=Codec.GZIP), acks=0)
+    send(sim, batch(bytes(40 << 20), codec=CompressionCodec.GZIP), acks=0)
     with pytest.raises(ConnectionClosedError, match="produce with acks=0 failed: INVALID_RECORD"):
         held.do(sim)
 
 
 @pytest.mark.parametrize("change", ["its topic has gone", "another broker leads", "the topic has other rules"])
 def test_what_has_changed_when_a_batch_is_open_counts(sim, held, change):
-    ticket = send(sim, batch(LARGE, codec=Codec.GZIP))
+    ticket = send(sim, batch(LARGE, codec=CompressionCodec.GZIP))
     if change == "its topic has gone":
         sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
         expected = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -157,7 +163,7 @@ def test_a_transaction_that_ends_meanwhile_takes_no_more(sim, held):
     assert producer.init() == 0
     assert producer.send(b"one") == 0
     fields = {"producer_id": producer.producer_id, "producer_epoch": producer.epoch, "base_sequence": 1}
-    request = produce_request(batch(LARGE, codec=Codec.GZIP, transactional=True, **fields))
+    request = produce_request(batch(LARGE, codec=CompressionCodec.GZIP, transactional=True, **fields))
     request.transactional_id = producer.id
     ticket = sim.send(request, version=9)
     assert producer.end() == 0
@@ -167,7 +173,7 @@ def test_a_transaction_that_ends_meanwhile_takes_no_more(sim, held):
 
 def test_a_client_that_goes_takes_its_work_with_it(sim, held):
     client = Client(sim)
-    client.write(client.frame(produce_request(batch(LARGE, codec=Codec.GZIP)), 12))
+    client.write(client.frame(produce_request(batch(LARGE, codec=CompressionCodec.GZIP)), 12))
     ((work, _),) = held.waiting
     client.connection.stopped()
     assert work.function is None, "nothing is opened for nobody"
@@ -177,7 +183,7 @@ def test_a_client_that_goes_takes_its_work_with_it(sim, held):
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_an_old_message_set_is_opened_for_its_place_in_the_log(sim, held, magic):
-    sent = batch(LARGE, LARGE, codec=Codec.GZIP, magic=magic)
+    sent = batch(LARGE, LARGE, codec=CompressionCodec.GZIP, magic=magic)
     ticket = send(sim, sent, version=2)
     produce(sim, batch(b"before"))
     held.do(sim)
@@ -188,9 +194,24 @@ def test_an_old_message_set_is_opened_for_its_place_in_the_log(sim, held, magic)
 
 
 def test_where_the_log_never_waits_an_old_message_set_is_opened_at_once_in_the_end(sim, held):
-    ticket = send(sim, batch(LARGE, codec=Codec.GZIP, magic=1), version=2)
+    ticket = send(sim, batch(LARGE, codec=CompressionCodec.GZIP, magic=1), version=2)
     for _ in range(MAX_OPENINGS):
         assert ticket not in sim.replies
         produce(sim, batch(b"before"))
         held.do(sim)
     assert entry(sim, ticket).base_offset == MAX_OPENINGS
+
+
+@pytest.mark.parametrize("records", [[LARGE], [b""] * (AT_ONCE_RECORDS + 1)])
+@pytest.mark.parametrize("timestamp", [MAX_TIMESTAMP, 7])
+def test_others_are_served_while_a_large_batch_is_looked_through_for_a_timestamp(sim, records, timestamp):
+    produce(sim, build_batch([Record(timestamp=7, value=one) for one in records], codec=CompressionCodec.GZIP))
+    held = sim.engine.path.in_background = HeldWork()
+    wanted = ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=timestamp)
+    topic = ListOffsetsRequest.Topic(name=TOPIC, partitions=[wanted])
+    ticket = sim.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+    assert sim.ask(MetadataRequest(topics=[])).topics == []
+    assert ticket not in sim.replies
+    held.do(sim)
+    found = sim.replies[ticket].topics[0].partitions[0]
+    assert (found.timestamp, found.offset) == (7, 0)

@@ -125,3 +125,10 @@ def test_calls_that_take_turns_have_one_each_after_what_is_due(waiting):
     waiting.purgatory.advance(2)
     assert waiting.went_on == ["due", "a", "b"]
     assert (waiting.purgatory.next_deadline_ms(), len(waiting.purgatory)) == (None, 0)
+
+
+def test_while_a_single_call_has_its_turn_large_lists_are_known_of(waiting):
+    waiting.park(Wait(until_ms=1, on=(), then=lambda _: waiting.purgatory.has_turns, is_turn=True))
+    waiting.purgatory.advance(1)
+    assert waiting.went_on == [True]
+    assert not waiting.purgatory.has_turns

@@ -12,7 +12,7 @@ from mockbroker.core import traffic as traffic_module
 from mockbroker.core.simulation import Simulation
 from mockbroker.core.traffic import OTHER_RACKS, Traffic, first_has_key
 from protocol.apis.groups import ListGroupsRequest
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.core.journal.traffic_of import cluster_of, fetch, produce
 from tests.unit.mockbroker.handlers.records import TOPIC, fetch_request
@@ -216,7 +216,12 @@ def test_clients_and_racks_that_strangers_name_are_bounded(monkeypatch):
 
 @pytest.mark.parametrize(
     ("key", "codec", "found"),
-    [(b"key", Codec.NONE, True), (None, Codec.NONE, False), (b"", Codec.NONE, True), (b"key", Codec.GZIP, None)],
+    [
+        (b"key", CompressionCodec.NONE, True),
+        (None, CompressionCodec.NONE, False),
+        (b"", CompressionCodec.NONE, True),
+        (b"key", CompressionCodec.GZIP, None),
+    ],
 )
 def test_whether_a_batchs_first_record_has_a_key(key, codec, found):
     for size in (1, 100, 20_000):

@@ -6,10 +6,10 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec
+from protocol.records import CompressionCodec
 from tests.unit.mockbroker.handlers.records import batch, fetch, fetch_request, offsets, produce, produce_request
 
-COMPRESSED = [codec for codec in Codec if codec != Codec.NONE]
+COMPRESSED = [codec for codec in CompressionCodec if codec != CompressionCodec.NONE]
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def test_a_batch_that_holds_more_is_refused_for_good(sim, codec):
 
 
 def test_all_partitions_of_a_request_count_together(sim):
-    request = produce_request(batch(bytes(6_000), codec=Codec.GZIP))
+    request = produce_request(batch(bytes(6_000), codec=CompressionCodec.GZIP))
     request.topic_data[0].partition_data += (
-        produce_request(batch(bytes(6_000), codec=Codec.GZIP), index=1).topic_data[0].partition_data
+        produce_request(batch(bytes(6_000), codec=CompressionCodec.GZIP), index=1).topic_data[0].partition_data
     )
     for _ in range(2):
         entries = sim.ask(request, version=12).responses[0].partition_responses
@@ -38,15 +38,15 @@ def test_all_partitions_of_a_request_count_together(sim):
 
 
 def test_old_message_sets_of_a_request_count_together(sim):
-    one = batch(bytes(6_000), codec=Codec.GZIP, magic=1)
+    one = batch(bytes(6_000), codec=CompressionCodec.GZIP, magic=1)
     assert produce(sim, one, version=2).error_code == 0
     assert produce(sim, one + one, version=2).error_code == ErrorCode.INVALID_RECORD
 
 
 def test_an_old_consumer_is_given_what_may_be_opened_and_then_the_rest(sim):
     for index in (0, 1):
-        produce(sim, batch(bytes(6_000), codec=Codec.GZIP), index=index)
-        produce(sim, batch(bytes(6_000), codec=Codec.GZIP), index=index)
+        produce(sim, batch(bytes(6_000), codec=CompressionCodec.GZIP), index=index)
+        produce(sim, batch(bytes(6_000), codec=CompressionCodec.GZIP), index=index)
     assert offsets(fetch(sim, version=3).records) == [0]
     assert offsets(fetch(sim, 1, version=3).records) == [1]
     request = fetch_request()
@@ -59,6 +59,6 @@ def test_an_old_consumer_is_given_what_may_be_opened_and_then_the_rest(sim):
 def test_a_topic_bounds_each_record_that_is_compressed(sim, records):
     sim.cluster.create_topic("short", 1, 1, configs={"max.decompressed.message.bytes": "100"})
     for size, error in ((80, 0), (100, ErrorCode.INVALID_RECORD)):
-        sent = batch(*[bytes(size)] * records, codec=Codec.LZ4)
+        sent = batch(*[bytes(size)] * records, codec=CompressionCodec.LZ4)
         assert produce(sim, sent, topic="short").error_code == error
     assert produce(sim, batch(bytes(200)), topic="short").error_code == 0

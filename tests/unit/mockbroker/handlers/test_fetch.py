@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec, iter_batches
+from protocol.records import CompressionCodec, iter_batches
 from tests.unit.mockbroker.handlers.records import (
     TOPIC,
     batch,
@@ -190,7 +190,7 @@ def test_old_consumers_get_the_format_they_know(sim, version, magic):
 
 
 def test_zstd_is_refused_to_consumers_of_messages_and_given_to_those_of_batches_as_kafka_does(sim):
-    produce(sim, batch(b"a", codec=Codec.ZSTD))
+    produce(sim, batch(b"a", codec=CompressionCodec.ZSTD))
     assert fetch(sim, version=3).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert values(fetch(sim, version=4).records) == [b"a"]
 

@@ -6,7 +6,7 @@ import pytest
 
 import protocol
 from mockbroker.handlers.group_offsets import subscribed_topics
-from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.offsets import Committed
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from protocol.error_codes import ErrorCode
@@ -248,7 +248,9 @@ def subscription(*topics):
 
 def join(sim, metadata):
     """One member whose subscription is this."""
-    joining = Joining("", None, "c", "/h", 10_000, 10_000, "consumer", (("range", metadata),), requires_member_id=False)
+    joining = GroupJoin(
+        "", None, "c", "/h", 10_000, 10_000, "consumer", (("range", metadata),), requires_member_id=False
+    )
     sim.cluster.groups.join(READERS, joining, sim.now_ms, sim.engine.path.rng)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.handlers import groups
-from mockbroker.state.groups.classic.members import Joining
+from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.offsets import Committed
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from protocol.error_codes import ErrorCode
@@ -17,7 +17,7 @@ NOT_ASKED_FOR = -2147483648
 @pytest.fixture
 def sim(sim):
     """Three brokers; the group READERS with one static member without assignment yet, and the empty group SIMPLE."""
-    joining = Joining("", "i1", "client", "/127.0.0.1", 10_000, 60_000, "consumer", (("range", b"orders"),))
+    joining = GroupJoin("", "i1", "client", "/127.0.0.1", 10_000, 60_000, "consumer", (("range", b"orders"),))
     sim.cluster.groups.join(READERS, joining, sim.now_ms, sim.engine.path.rng)
     sim.cluster.groups.commit(SIMPLE, -1, "", None, {("orders", 0): Committed(1)}, sim.now_ms)
     return sim

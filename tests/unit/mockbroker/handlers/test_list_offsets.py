@@ -57,7 +57,10 @@ def delete_before(sim: Simulation, offset: int) -> None:
     sim.cluster.topics[TOPIC].partitions[0].log.advance_start(offset)
 
 
-@pytest.mark.parametrize(("start", "timestamp", "found"), [(1, 0, (300, 1)), (2, 0, (200, 2)), (2, 250, (250, 3))])
+@pytest.mark.parametrize(
+    ("start", "timestamp", "found"),
+    [(1, 0, (300, 1)), (2, 0, (200, 2)), (2, 250, (250, 3)), (4, 0, (400, 4)), (5, 0, (-1, -1)), (5, 400, (-1, -1))],
+)
 def test_records_before_the_logs_start_are_passed_over(sim, start, timestamp, found):
     delete_before(sim, start)
     entry = ask(sim, timestamp)

@@ -208,7 +208,7 @@ def test_replicas_given_by_hand_are_taken_as_sent_whatever_the_placer():
 
 
 def test_a_placer_that_does_not_exist_is_refused_before_the_cluster_starts():
-    with pytest.raises(PlacerSettingsError, match=r"replica.placer.class.name=nobody"):
+    with pytest.raises(PlacerSettingsError, match=r"replica.placer.class.name: expected .*, got 'nobody'"):
         Simulation(settings={"replica.placer.class.name": "nobody"})
-    with pytest.raises(SelectionError, match=r"replica.selector.class=nobody"):
+    with pytest.raises(SelectionError, match=r"replica.selector.class: expected .*, got 'nobody'"):
         Simulation(settings={"replica.selector.class": "nobody"})

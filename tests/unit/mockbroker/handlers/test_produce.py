@@ -4,7 +4,7 @@ import pytest
 
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from protocol.error_codes import ErrorCode
-from protocol.records import Codec, TimestampType, iter_batches, iter_records
+from protocol.records import CompressionCodec, TimestampType, iter_batches, iter_records
 from tests.unit.mockbroker.handlers.records import (
     batch,
     fetch,
@@ -123,7 +123,10 @@ def test_what_is_no_sound_batch_is_refused_with_kafkas_error(sim):
     assert produce(sim, b"").error_code == ErrorCode.INVALID_RECORD
     assert produce(sim, None).error_code == ErrorCode.INVALID_RECORD
     assert produce(sim, whole + whole).error_code == ErrorCode.INVALID_RECORD
-    assert produce(sim, batch(b"a", codec=Codec.ZSTD), version=6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert (
+        produce(sim, batch(b"a", codec=CompressionCodec.ZSTD), version=6).error_code
+        == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    )
     assert fetch(sim).high_watermark == 0
 
 
@@ -145,7 +148,7 @@ def test_a_topic_may_set_the_time_itself(sim):
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("codec", [CompressionCodec.NONE, CompressionCodec.GZIP])
 def test_message_sets_of_old_producers_are_read_by_consumers_of_today(sim, version, codec):
     magic = 1 if version == 2 else 0
     assert produce(sim, batch(b"a", b"b", magic=magic, codec=codec), version=version).base_offset == 0

@@ -8,7 +8,7 @@ from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.telemetry import GetTelemetrySubscriptionsRequest, PushTelemetryRequest
 from protocol.error_codes import ErrorCode
-from protocol.records.compression import Codec, compress
+from protocol.records.compression import CompressionCodec, compress
 
 NAME = b"org.apache.kafka.consumer.fetch"
 BUSY = ErrorCode.THROTTLING_QUOTA_EXCEEDED
@@ -63,8 +63,8 @@ def test_what_is_pushed_is_kept_with_the_names_of_its_metrics(sim):
     told = get(sim)
     assert push(sim, told) == 0
     sim.advance(1000)
-    packed = compress(Codec.GZIP, METRICS)
-    assert push(sim, told, packed, compression_type=int(Codec.GZIP)) == 0
+    packed = compress(CompressionCodec.GZIP, METRICS)
+    assert push(sim, told, packed, compression_type=int(CompressionCodec.GZIP)) == 0
     assert [one.names for one in sim.cluster.configs.reports.pushes] == [(NAME.decode(),)] * 2
 
 

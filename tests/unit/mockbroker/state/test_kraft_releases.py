@@ -21,7 +21,7 @@ from mockbroker.state.kraft_releases import (
 )
 from mockbroker.state.releases import RELEASES as ZOOKEEPER_RELEASES
 from mockbroker.state.releases import UPDATE_METADATA
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from protocol.apis.acls import DescribeAclsRequest
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.produce import ProduceRequest
@@ -152,7 +152,7 @@ def test_a_version_that_the_release_does_not_serve_ends_the_connection(release, 
 
 def test_kafka_2_8_is_in_zookeeper_mode_but_where_process_roles_is_set():
     assert not Simulation(release="2.8").cluster.support.is_kraft
-    assert Settings({"process.roles": "broker,controller"}).without_effect == ()
+    assert KafkaSettings({"process.roles": "broker,controller"}).without_effect == ()
     told = seen_by_a_client("2.8", **{"process.roles": "broker,controller"})
     assert 22 not in {one.api_key for one in told.api_keys}
     assert {one.api_key: one.max_version for one in told.api_keys}[3] == 11

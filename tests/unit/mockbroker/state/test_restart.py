@@ -16,15 +16,14 @@ import pytest
 from mockbroker.adapters.storage.running import Storage
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.classic.members import Joining
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
-from mockbroker.state.transactions.states import STATE_NAMES
-from mockbroker.state.transactions.states import State as TransactionState
+from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
 from tests.unit.mockbroker.handlers.records import batch
 
 GROUP = "readers"
@@ -101,7 +100,7 @@ def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runs]:
 
 def join(cluster: Cluster, instance_id: str | None = None, now_ms: int = 0) -> str:
     """A member joins a group that waits for nobody else, and brings its own assignment."""
-    joining = Joining("", instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
+    joining = GroupJoin("", instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
     answer = cluster.groups.join(GROUP, joining, now_ms, Random(0)).answer
     assert answer is not None
     cluster.groups.sync(
@@ -219,7 +218,7 @@ def status(cluster: Cluster) -> str:
 def test_members_of_a_stable_group_go_on_in_their_generation(runs):
     member_id = join(runs.cluster)
     group = runs.restart(now_ms=50_000).groups.get(GROUP)
-    assert (group.state, group.generation, group.leader_id) == (State.STABLE, 1, member_id)
+    assert (group.state, group.generation, group.leader_id) == (ClassicGroupState.STABLE, 1, member_id)
     runs.cluster.groups.heartbeat(GROUP, member_id, None, 1, 50_000)
     answer = runs.cluster.groups.sync(GROUP, member_id, None, 1, None, None, {}, 50_000).answer
     assert answer is not None
@@ -245,18 +244,18 @@ def test_a_static_member_takes_its_old_place_after_a_restart(runs):
 
 def test_a_group_that_waits_for_its_members_goes_back_to_its_last_stable_generation(runs):
     member_id = join(runs.cluster)
-    joining = Joining("", None, "d", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
+    joining = GroupJoin("", None, "d", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
     runs.cluster.groups.join(GROUP, joining, 0, Random(1))
-    assert runs.cluster.groups.get(GROUP).state is State.PREPARING
+    assert runs.cluster.groups.get(GROUP).state is ClassicGroupState.PREPARING
     group = runs.restart().groups.get(GROUP)
-    assert (group.state, group.generation, list(group.members)) == (State.STABLE, 1, [member_id])
+    assert (group.state, group.generation, list(group.members)) == (ClassicGroupState.STABLE, 1, [member_id])
 
 
 def test_offsets_are_found_again_and_with_them_groups_that_have_nothing_else(runs):
     runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5, 1, "note")}, 0)
     groups = runs.restart().groups
     assert groups.offsets(GROUP).get(("orders", 0)) == Committed(5, 1, "note")
-    assert groups.get(GROUP).state is State.EMPTY
+    assert groups.get(GROUP).state is ClassicGroupState.EMPTY
 
 
 def test_offsets_of_a_transaction_that_is_open_at_a_restart_count_once_it_is_committed(runs):

@@ -10,11 +10,11 @@ from mockbroker.state.configs.definitions import find_definition, names
 from mockbroker.state.configs.effects import OF_A_BROKER, with_effect, without_effect
 from mockbroker.state.configs.values import text_of
 from mockbroker.state.setting_names import UnknownSettingError, kafka_settings
-from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS, Settings
+from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS, KafkaSettings
 
 
 def test_values_given_as_text_have_the_type_of_their_default():
-    settings = Settings({"num.partitions": "6", "auto.create.topics.enable": "FALSE", "log.dirs": "/a, /b"})
+    settings = KafkaSettings({"num.partitions": "6", "auto.create.topics.enable": "FALSE", "log.dirs": "/a, /b"})
     assert settings["num.partitions"] == 6
     assert settings["auto.create.topics.enable"] is False
     assert settings["log.dirs"] == ("/a", "/b")
@@ -22,17 +22,17 @@ def test_values_given_as_text_have_the_type_of_their_default():
 
 def test_a_wrong_value_is_named():
     with pytest.raises(ValueError, match=r"num\.partitions: expected a whole number, got 'many'"):
-        Settings({"num.partitions": "many"})
+        KafkaSettings({"num.partitions": "many"})
     with pytest.raises(ValueError, match=r"num\.network\.threads: expected a whole number, got 'many'"):
-        Settings({"num.network.threads": "many"})
+        KafkaSettings({"num.network.threads": "many"})
     with pytest.raises(ValueError, match=r"log\.cleanup\.policy: expected one of compact, delete, got 'shred'"):
-        Settings({"log.cleanup.policy": "shred"})
+        KafkaSettings({"log.cleanup.policy": "shred"})
     with pytest.raises(ValueError, match=r"auto\.create\.topics\.enable: expected true or false, got 'yes'"):
-        Settings({"auto.create.topics.enable": "yes"})
+        KafkaSettings({"auto.create.topics.enable": "yes"})
 
 
 def test_a_setting_is_given_only_where_it_differs_from_its_default():
-    settings = Settings({"num.partitions": "1", "min.insync.replicas": "2"})
+    settings = KafkaSettings({"num.partitions": "1", "min.insync.replicas": "2"})
     assert not settings.given("num.partitions")
     assert settings.given("min.insync.replicas")
 
@@ -50,28 +50,28 @@ def test_a_setting_is_given_only_where_it_differs_from_its_default():
 )
 def test_a_misspelt_setting_is_refused_with_the_nearest_that_there_is(name, meant):
     with pytest.raises(UnknownSettingError) as refused:
-        Settings({name: "1"})
+        KafkaSettings({name: "1"})
     assert str(refused.value) == f"unknown setting {name}, did you mean {meant}?"
 
 
 def test_a_name_like_no_other_is_refused_too():
     with pytest.raises(UnknownSettingError, match=r"^unknown setting zzz$"):
-        Settings({"zzz": "1"})
+        KafkaSettings({"zzz": "1"})
 
 
 def test_settings_of_kafka_that_nothing_reads_here_are_kept_and_listed():
     given = {"num.network.threads": 3, "background.threads": "5", "listener.name.inside.ssl.provider": "SunJSSE"}
-    settings = Settings(given | {"num.partitions": 2, "inter.broker.protocol.version": ""})
+    settings = KafkaSettings(given | {"num.partitions": 2, "inter.broker.protocol.version": ""})
     assert settings.without_effect == tuple(sorted(given))
     assert settings["background.threads"] == 5
 
 
 def test_a_placer_of_ones_own_may_have_settings_of_its_own_but_none_misspelt():
     own = {"replica.placer.class.name": "my.module:Placer"}
-    settings = Settings(own | {"replica.placer.zone": "z", "acme.zone": "y"})
+    settings = KafkaSettings(own | {"replica.placer.zone": "z", "acme.zone": "y"})
     assert (settings["acme.zone"], settings.without_effect) == ("y", ())
     with pytest.raises(UnknownSettingError, match=r"did you mean replica\.placer\.seed"):
-        Settings(own | {"replica.placer.sed": "1"})
+        KafkaSettings(own | {"replica.placer.sed": "1"})
 
 
 def test_the_names_are_those_of_kafka_4_and_of_what_it_removed():

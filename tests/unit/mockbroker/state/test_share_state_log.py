@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
-from mockbroker.state.share.coordinator import Written, coordinator_key
+from mockbroker.state.share.coordinator import SharePartitionWrite, coordinator_key
 from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
@@ -32,7 +32,7 @@ def key_of(sim: Simulation, partition: int = 0) -> SharePartitionKey:
 
 
 def write(sim: Simulation, start_offset: int, *batches: StateBatch) -> None:
-    sim.cluster.share.coordinator.write(key_of(sim), Written(0, 0, start_offset, 0, list(batches)))
+    sim.cluster.share.coordinator.write(key_of(sim), SharePartitionWrite(0, 0, start_offset, 0, list(batches)))
 
 
 def read(sim: Simulation) -> list[Shown]:

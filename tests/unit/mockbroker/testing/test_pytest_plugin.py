@@ -12,58 +12,11 @@ import pytest
 
 from mockbroker import MockCluster
 from mockbroker.testing.marker import CLUSTER_ARGUMENTS, MARKER_ARGUMENTS
+from tests.unit.mockbroker.testing.plugin_project import text_of
 
 pytest_plugins = ["pytester"]
 
-SETTINGS = """
-[tool.pytest.ini_options]
-addopts = ['--strict-markers', '-p', 'no:cacheprovider']
-asyncio_default_fixture_loop_scope = 'function'
-"""
 ROOT = Path(__file__).resolve().parents[4]
-CLIENTS = """
-import pytest
-from confluent_kafka import Consumer, Producer
-
-
-def write(servers, topic, *values, **settings):
-    producer = Producer({"bootstrap.servers": servers, **settings})
-    for value in values:
-        producer.produce(topic, value)
-    assert producer.flush(60) == 0
-
-
-def read(servers, topic, count, **settings):
-    consumer = Consumer(
-        {"bootstrap.servers": servers, "group.id": "readers", "auto.offset.reset": "earliest", **settings}
-    )
-    consumer.subscribe([topic])
-    found = []
-    while len(found) < count:
-        message = consumer.poll(1)
-        if message is not None and message.error() is None:
-            found.append(message.value())
-    consumer.close()
-    return found
-"""
-
-
-@pytest.fixture
-def project(pytester):
-    """Makes test files that have clients, in a project with settings of its own."""
-    pytester.makepyprojecttoml(SETTINGS)
-    pytester.makepyfile(clients=CLIENTS)
-
-    def make(source: str, *args: str, name: str = "test_it", in_process: bool = True) -> pytest.RunResult:
-        pytester.makepyfile(**{name: "from clients import *\n" + inspect.cleandoc(source)})
-        run = pytester.runpytest_inprocess if in_process else pytester.runpytest_subprocess
-        return run(*args)
-
-    return make
-
-
-def text_of(result: pytest.RunResult) -> str:
-    return "\n".join(result.outlines)
 
 
 def test_a_test_has_a_cluster_and_a_topic(project):
@@ -537,85 +490,6 @@ def test_coroutines_are_tested_as_well(project, mode):
         f"asyncio_mode={mode}",
     )
     result.assert_outcomes(passed=1, failed=1)
-
-
-UPSTREAM = """
-    import pytest
-    from mockbroker import MockCluster
-
-    @pytest.fixture(scope="session")
-    def kafka_proxy_upstream():
-        with MockCluster(topics={"orders": 1}) as real:
-            yield real.bootstrap_servers
-"""
-
-
-def test_tests_share_a_proxy_before_a_real_cluster_and_find_it_as_new(project):
-    result = project(
-        UPSTREAM
-        + """
-    seen = []
-
-    def test_that_breaks_it(kafka_proxy):
-        kafka_proxy.faults.add(
-            match={"api": "Produce"}, effect={"error": "NOT_LEADER_OR_FOLLOWER"}, when={"times": 1}
-        )
-        write(kafka_proxy.bootstrap_servers, "orders", b"one")
-        assert kafka_proxy.journal.count(api="Produce") == 2
-        assert kafka_proxy.stop_rack("b") == [1]
-        seen.append(kafka_proxy.bootstrap_servers)
-
-    def test_that_comes_next(kafka_proxy):
-        assert seen == [kafka_proxy.bootstrap_servers]
-        assert (len(kafka_proxy.journal.find(api="Produce")), len(kafka_proxy.faults)) == (0, 0)
-        assert kafka_proxy.stop_rack("b") == [1]
-        with pytest.raises(Exception, match="does not change the real cluster"):
-            kafka_proxy.create_topic("mine")
-
-    @pytest.mark.kafka_proxy(racks={0: "x"}, listener_per_rack=True)
-    def test_with_racks_of_its_own(kafka_proxy):
-        assert kafka_proxy.bootstrap_servers not in seen
-        assert len(kafka_proxy.bootstrap_servers_for("x").split(",")) == 3
-    """
-    )
-    result.assert_outcomes(passed=3)
-
-
-def test_a_failure_before_a_real_cluster_tells_the_proxys_story(project):
-    result = project(
-        UPSTREAM
-        + """
-    def test_it(kafka_proxy):
-        write(kafka_proxy.bootstrap_servers, "orders", b"one")
-        kafka_proxy.stop_rack("a")
-        assert False
-    """
-    )
-    result.assert_outcomes(failed=1)
-    assert "rack a: 0 stopped here" in text_of(result)
-    assert "Produce v" in text_of(result)
-
-
-def test_a_proxy_without_a_real_cluster_fails_in_a_sentence(project, monkeypatch):
-    monkeypatch.delenv("KAFKA_RACK_PROXY_BOOTSTRAP", raising=False)
-    source = "def test_it(kafka_proxy): pass"
-    nothing = project(source)
-    nothing.assert_outcomes(errors=1)
-    assert "expected to be told of a real cluster" in text_of(nothing)
-    nobody = project(source, "--kafka-proxy-bootstrap", "127.0.0.1:1")
-    nobody.assert_outcomes(errors=1)
-    assert "127.0.0.1:1: cannot be reached" in text_of(nobody)
-    monkeypatch.setenv("KAFKA_RACK_PROXY_BOOTSTRAP", "nowhere")
-    assert "'nowhere', but host:port is due" in text_of(project(source))
-
-
-def test_a_wrong_marker_of_a_proxy_is_a_usage_error(project):
-    result = project("""
-        @pytest.mark.kafka_proxy(bootstarp="staging:9092")
-        def test_it(kafka_proxy): pass
-    """)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "did you mean bootstrap?" in "\n".join([*result.outlines, *result.errlines])
 
 
 @pytest.mark.slow

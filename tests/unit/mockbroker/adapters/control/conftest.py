@@ -26,5 +26,5 @@ async def control(cluster: MockCluster) -> AsyncIterator[ControlServer]:
 
 @pytest.fixture
 async def http(control: ControlServer) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as client:
         yield client

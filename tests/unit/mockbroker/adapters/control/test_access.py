@@ -18,7 +18,7 @@ async def guarded(cluster) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a control API that asks for a token; it keeps no cookies by itself."""
     async with (
         ControlServer(cluster, token=TOKEN) as control,
-        httpx.AsyncClient(base_url=control.url, trust_env=False) as http,
+        httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http,
     ):
         yield http
 
@@ -53,7 +53,7 @@ async def test_with_a_token_so_are_names_that_no_public_dns_has(guarded, host):
 async def test_a_name_that_was_allowed_is_served(cluster):
     async with (
         ControlServer(cluster, names=["lab.example.com"]) as control,
-        httpx.AsyncClient(base_url=control.url, trust_env=False) as http,
+        httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http,
     ):
         assert (await http.get("/healthz", headers={"host": "lab.example.com:80"})).status_code == 200
 
@@ -173,7 +173,10 @@ async def test_a_browser_without_it_is_asked_for_it(guarded):
 async def test_where_others_reach_it_there_is_a_token_also_if_none_was_given(cluster):
     tokens = set()
     for _ in range(2):
-        async with ControlServer(cluster, host="0.0.0.0") as control, httpx.AsyncClient(trust_env=False) as http:
+        async with (
+            ControlServer(cluster, host="0.0.0.0") as control,
+            httpx.AsyncClient(trust_env=False, timeout=None) as http,
+        ):
             assert control.access.token is not None
             tokens.add(control.access.token)
             url = f"http://127.0.0.1:{control.port}/cluster"

@@ -17,7 +17,7 @@ async def shown(cluster: MockCluster) -> dict[str, object]:
     """What GET /client-metrics answers."""
     async with (
         ControlServer(cluster) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False) as http,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as http,
     ):
         answer = await http.get("/client-metrics")
         assert answer.status_code == 200

@@ -188,7 +188,7 @@ async def test_the_zookeeper_era_is_shown_and_upgraded():
     async with (
         MockCluster(settings={protocol: "0.9.0"}) as cluster,
         ControlServer(cluster) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False) as http,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as http,
     ):
         shown = (await http.get("/cluster")).json()
         assert shown["mode"] == "zookeeper"

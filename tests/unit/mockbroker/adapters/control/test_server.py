@@ -28,7 +28,9 @@ def test_a_stream_ends_with_the_process_on_either_loop_without_a_word(loop, end)
             if end == "SIGTERM":
                 served.process.send_signal(signal.SIGTERM)
             else:
-                assert httpx.post(f"{served.ready['control']}/shutdown", trust_env=False).status_code == 202
+                assert (
+                    httpx.post(f"{served.ready['control']}/shutdown", trust_env=False, timeout=None).status_code == 202
+                )
             for _ in lines:
                 pass
         assert end_of(served.process, "the end of serve") == ("", "")
@@ -38,7 +40,10 @@ def test_a_stream_ends_with_the_process_on_either_loop_without_a_word(loop, end)
 async def test_it_starts_no_thread_and_leaves_signals_alone(cluster):
     threads = threading.active_count()
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    async with ControlServer(cluster) as control, httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+    async with (
+        ControlServer(cluster) as control,
+        httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http,
+    ):
         await http.get("/cluster")
         assert threading.active_count() == threads
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
@@ -48,7 +53,7 @@ async def test_a_client_in_the_midst_of_a_request_does_not_keep_it_from_closing(
     async with ControlServer(cluster) as control:
         _, writer = await asyncio.open_connection("127.0.0.1", control.port)
         writer.write(b"POST /brokers/1/lag HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{")
-        async with httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+        async with httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http:
             await http.get("/healthz")  # by now the other's head has come
     writer.close()
 
@@ -63,7 +68,7 @@ async def test_ipv6_has_its_brackets(cluster):
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("this machine has no ::1")
-    async with ControlServer(cluster, host="::1") as control, httpx.AsyncClient(trust_env=False) as http:
+    async with ControlServer(cluster, host="::1") as control, httpx.AsyncClient(trust_env=False, timeout=None) as http:
         assert control.url == f"http://[::1]:{control.port}"
         assert (await http.get(f"{control.url}/healthz")).status_code == 200
 
@@ -85,7 +90,10 @@ def unread(control: ControlServer) -> list[Any]:
 async def test_answers_that_nobody_reads_have_a_bound_and_an_end(cluster, monkeypatch):
     monkeypatch.setattr(long_answers, "MAX_HELD_BYTES", 1000)
     cluster.create_topic("large", 40_000)
-    async with ControlServer(cluster) as control, httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+    async with (
+        ControlServer(cluster) as control,
+        httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http,
+    ):
         whole = await http.get("/topics/large")
         assert len(whole.json()["partitions"]) == 40_000
         with asks_and_does_not_read(control.port):
@@ -122,7 +130,7 @@ async def test_more_connections_than_so_many_are_not_taken(cluster, control, mon
     for _, open_writer in (*first, (reader, writer)):
         open_writer.close()
     await until(lambda: not control._connections.connections, "the end of the others")
-    async with httpx.AsyncClient(base_url=control.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http:
         assert (await http.get("/healthz")).status_code == 200
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live.client_settings import client_settings_of
 from mockbroker import MockCluster
+from mockbroker.adapters.client_properties.settings import client_settings_of
 from mockbroker.adapters.proxy.clients import ProxyNode
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings

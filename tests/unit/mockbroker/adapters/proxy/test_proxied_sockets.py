@@ -6,22 +6,30 @@ import asyncio
 import socket
 import ssl
 import struct
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
+import pytest
+
 from mockbroker import MockCluster
-from mockbroker.adapters.proxy import server
+from mockbroker.adapters.proxy import clients, server
+from mockbroker.adapters.proxy.clients import ProxiedClient
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings
+from mockbroker.core.proxy.connection import ProxyConnection
 from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.classic_group import HeartbeatRequest
 from protocol.apis.metadata import MetadataRequest
+from protocol.framing import frame
 from protocol.headers import read_response, request_frame
+from tests.ports import free_ports
 from tests.progress import until, while_it_works
 from tests.unit.mockbroker.adapters.proxy.test_proxy import ALL, address, proxied, settings_for
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
 RECORDS = 200
+TURNS = 1000  # of the event loop
 
 
 def end_offset(real: MockCluster) -> int:
@@ -49,6 +57,51 @@ async def test_all_that_a_client_without_acks_has_written_arrives_where_it_leave
         await until(lambda: not any(proxy.connections().values()), "the end of connections")
 
 
+@pytest.fixture
+def reached(monkeypatch) -> asyncio.Event:
+    """Until it is set, real brokers take their time with each connection."""
+    reached, dial = asyncio.Event(), ProxiedClient._dial
+
+    async def dial_later(client: ProxiedClient, connection: ProxyConnection) -> None:
+        await reached.wait()
+        await dial(client, connection)
+
+    monkeypatch.setattr(ProxiedClient, "_dial", dial_later)
+    return reached
+
+
+NO_API = frame(bytes.fromhex("7fff 0000 00000001 0000"))
+
+
+@pytest.mark.parametrize("last", [b"", NO_API], ids=["that leaves", "that is hung up on"])
+async def test_a_client_without_acks_loses_nothing_while_the_real_broker_was_not_reached_yet(reached, last):
+    async with proxied(topics={TOPIC: 1}) as (real, proxy):
+        reader, writer = await asyncio.open_connection(*address(proxy).split(":"))
+        writer.write(unanswered(RECORDS, 1000) + last)
+        if last:
+            assert await reader.read() == b"", "the proxy hangs up"
+        writer.close()
+        await until(lambda: sum(entry.api == "Produce" for entry in proxy.journal) == RECORDS, "requests")
+        await until(lambda: proxy._nodes[0].adrift, "the client's end")
+        assert end_offset(real) == 0
+        reached.set()
+        await until(lambda: end_offset(real) == RECORDS, "records")
+        await until(lambda: not any(proxy.connections().values()), "the end of connections")
+        await until(lambda: not proxy._nodes[0].adrift, "the end of what went on")
+
+
+async def test_what_a_client_left_that_the_real_broker_never_took_is_forgotten_with_it(reached):
+    async with proxied(topics={TOPIC: 1}) as (_, proxy):
+        proxy.mirror.upstream[0] = proxy.mirror.upstream[0]._replace(port=free_ports(1)[0])
+        reader, writer = await asyncio.open_connection(*address(proxy).split(":"))
+        writer.write(unanswered(1, 1000) + NO_API)
+        assert await reader.read() == b""
+        writer.close()
+        await until(lambda: proxy._nodes[0].adrift, "the client's end")
+        reached.set()
+        await until(lambda: not proxy._nodes[0].adrift, "the end of what went on")
+
+
 async def test_a_client_that_closes_its_side_alone_ends_the_connection_to_the_real_broker():
     async with proxied(topics={TOPIC: 1}) as (real, proxy), WireClient(address(proxy)) as client:
         await client.ask(ALL, 12)
@@ -59,6 +112,37 @@ async def test_a_client_that_closes_its_side_alone_ends_the_connection_to_the_re
         await until(lambda: real.engine.parked_calls == 0, "the end of the fetch")
         await until(lambda: not any(proxy.connections().values()), "the end of the connection")
         assert [entry.ending for entry in proxy.journal] == ["answered", "dropped"]
+
+
+async def test_a_client_that_sends_no_more_has_its_answers_however_long_they_take(monkeypatch):
+    monkeypatch.setattr(clients, "LEFT_S", 0.0)
+
+    async def answer_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.read(-1)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        writer.write(frame(request[8:12] + b"answered"))
+        writer.close()
+
+    async with proxied(topics={TOPIC: 1}) as (_, proxy):
+        late = await asyncio.start_server(answer_late, "127.0.0.1", 0)
+        port = late.sockets[0].getsockname()[1]
+        proxy.mirror.upstream[0] = proxy.mirror.upstream[0]._replace(port=port)
+        async with late, WireClient(address(proxy)) as client:
+            client.send(HeartbeatRequest(group_id="test"), 0)
+            client.writer.write_eof()
+            async with while_it_works("the answer"):
+                assert (await client.reader.read())[8:] == b"answered"
+
+
+@pytest.mark.parametrize(
+    "begin", [b"GET / HTTP/1.1\r\n\r\n", bytes.fromhex("16030100f0010000ec0303")], ids=["HTTP", "TLS"]
+)
+async def test_who_speaks_something_else_is_hung_up_on_at_once(begin):
+    async with proxied() as (_, proxy), WireClient(address(proxy)) as client:
+        client.writer.write(begin)
+        assert await client.is_hung_up()
+        assert [entry.ending for entry in proxy.journal] == ["closed"]
 
 
 @asynccontextmanager
@@ -164,6 +248,29 @@ async def test_a_broker_that_moves_is_found_by_what_metadata_tells_and_keeps_its
                     told = await client.ask(ALL, 12)
                     assert [f"{one.host}:{one.port}" for one in told.brokers] == proxy.bootstrap_servers.split(",")
             assert [entry.broker for entry in moved.journal if entry.client_id == "test"] == [0, 0, 1, 2]
+
+
+def run_of_ports(number: int) -> tuple[int, int]:
+    """The first two of so many ports in a row that nobody listens at."""
+    while True:
+        first = free_ports(1)[0]
+        with ExitStack() as stack, suppress(OSError):
+            for port in range(first + 1, first + number):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first, first + 1
+
+
+async def test_a_new_broker_whose_port_is_anothers_gets_one_further_on():
+    first, taken = run_of_ports(3)
+    async with MockCluster(brokers=1) as real, KafkaProxy(settings_for(real), port=first) as proxy:
+        with socket.create_server(("127.0.0.1", taken)):
+            async with MockCluster(brokers=2) as larger:
+                proxy.mirror.learn(await metadata_of(larger), 12)
+                proxy.settle()
+                await until(lambda: proxy._nodes[1].accepts, "the listener of the new broker")
+                async with WireClient(address(proxy, 1)) as client:
+                    told = await client.ask(ALL, 12)
+        assert [one.port for one in told.brokers] == [first, taken + 1]
 
 
 async def test_a_cluster_that_has_moved_as_a_whole_is_looked_for_as_soon_as_a_client_misses_it(monkeypatch):

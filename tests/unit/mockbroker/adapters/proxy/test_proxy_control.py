@@ -76,7 +76,7 @@ async def proxy(real: MockCluster) -> AsyncIterator[KafkaProxy]:
 async def http(proxy: KafkaProxy) -> AsyncIterator[httpx.AsyncClient]:
     async with (
         ControlServer(proxy) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False) as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as client,
     ):
         yield client
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live.client_settings import client_settings_in, client_settings_of
+from kafka_rack.cli.live.command_config import client_settings_in
 from kafka_rack.cli.live.upstream import CurrentLogin
 from mockbroker import MockCluster
+from mockbroker.adapters.client_properties.settings import client_settings_of
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamSettings
 from mockbroker.adapters.tls.certificates import CertificateAuthority
@@ -65,7 +66,7 @@ WRONG = {
     "a login where nobody asks": (
         {},
         login(),
-        "asks nobody to log in; --command-config says security.protocol=SASL_PLAINTEXT, but PLAINTEXT is due",
+        "asks nobody to log in: --command-config: expected security.protocol=PLAINTEXT, got SASL_PLAINTEXT",
     ),
     "plaintext to TLS": ({"settings": secured()}, {}, "speaks TLS; give the address of a listener for plaintext"),
     "TLS to plaintext": ({}, trusting(AUTHORITY), "it does not speak TLS; is it a listener of PLAINTEXT"),
@@ -159,3 +160,25 @@ def test_the_command_says_in_a_line_why_it_ends(capsys):
     assert main(["proxy", "--bootstrap-server", f"127.0.0.1:{port}", "--wait", "0"]) == 1
     said = capsys.readouterr().err
     assert said == f"kafka-rack proxy: 127.0.0.1:{port}: cannot be reached: Connection refused\n"
+
+
+async def test_a_proxy_is_made_with_kafkas_client_properties():
+    settings = {"listener.security.protocol.map": "SASL_SSL:SASL_SSL", "listeners": "SASL_SSL://127.0.0.1:0"}
+    async with MockCluster(brokers=1, users=USERS, settings={**secured(), **settings}) as real:
+        properties = {**trusting(AUTHORITY), **login(protocol="SASL_SSL"), "request.timeout.ms": "7000"}
+        async with KafkaProxy(real.bootstrap_servers, client_properties=properties) as proxy:
+            assert (proxy.state.id, proxy.upstream.timeout_s) == (real.state.id, 7.0)
+            assert proxy.upstream.client_id == "kafka-rack-proxy"
+
+
+def test_client_properties_that_are_wrong_are_refused_at_once():
+    with pytest.raises(ValueError, match=r"security\.protocl is no setting .* did you mean security\.protocol"):
+        KafkaProxy("127.0.0.1:1", client_properties={"security.protocl": "SSL"})
+    with pytest.raises(ValueError, match="beside host:port, got them beside UpstreamSettings"):
+        KafkaProxy(UpstreamSettings([("127.0.0.1", 1)]), client_properties={})
+
+
+def test_settings_that_no_client_knows_are_told_of(caplog):
+    found = UpstreamSettings.of("127.0.0.1:1", {"client.id": "watcher", "my.own.thing": "1"})
+    assert found.client_id == "watcher"
+    assert "my.own.thing is no setting of Kafka's clients, and left alone" in caplog.text

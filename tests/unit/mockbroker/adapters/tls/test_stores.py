@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from mockbroker.adapters.tls.contexts import context_of
 from mockbroker.state.security.tls import tls_of
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from tests.certificates import LOCAL, PASSWORD, client_context, inline, key_store, trust_store
 
 AUTHORITY = CertificateAuthority()
@@ -34,7 +34,7 @@ OLD_FORM = encoded(SERVER.key, PrivateFormat.TraditionalOpenSSL)
 
 
 def made(settings: dict[str, str], listener: str = "SSL", protocol: str = "SSL") -> ssl.SSLContext:
-    return context_of(tls_of(Settings(settings), listener, protocol))
+    return context_of(tls_of(KafkaSettings(settings), listener, protocol))
 
 
 def shown_by(server: ssl.SSLContext, client: ssl.SSLContext) -> bytes | None:

@@ -6,18 +6,59 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.core.proxy.frame_room import MAX_ROOM_BYTES, RoomyFrameReader
+from mockbroker.core.proxy.frame_room import (
+    MAX_ROOM_BYTES,
+    MIN_ROOM_BYTES,
+    PooledFrameReader,
+    RoomPool,
+    RoomyFrameReader,
+)
 from protocol import FrameError
 from protocol.framing import LARGE_FRAME_BYTES, frame
 
-SIZES = st.sampled_from([0, 1, 4, 300, LARGE_FRAME_BYTES - 1, LARGE_FRAME_BYTES, LARGE_FRAME_BYTES + 1, 200_000])
+SIZES = st.sampled_from([0, 1, 4, 300, MIN_ROOM_BYTES - 1, MIN_ROOM_BYTES, LARGE_FRAME_BYTES, 99_000])
 FRAMES = st.lists(SIZES, max_size=6).map(lambda sizes: [bytes([65 + n]) * size for n, size in enumerate(sizes)])
 
 
 @given(FRAMES, st.lists(st.integers(1, 70_000), min_size=1, max_size=12), st.booleans())
 def test_frames_come_out_whole_however_they_are_read(frames, reads, takes_room):
-    stream, at, found = b"".join(frame(one) for one in frames) + b"\0\0", 0, []
     reader = RoomyFrameReader(1 << 20)
+    found = read(reader, frames, reads, takes_room=takes_room)
+    assert found == frames
+    assert all(type(one) is bytes for one in found)
+
+
+@given(FRAMES, st.lists(st.integers(3000, 70_000), min_size=1, max_size=12), st.booleans(), st.integers(0, 3))
+def test_frames_in_rooms_of_a_pool_stay_as_they_are_while_they_are_held(frames, reads, takes_room, held):
+    pool = RoomPool()
+    for _ in range(2):
+        found = read(PooledFrameReader(pool, 1 << 20), frames, reads, takes_room=takes_room)
+        kept, expected = found[:held], frames[:held]
+        del found
+        again = read(PooledFrameReader(pool, 1 << 20), frames[::-1], reads, takes_room=takes_room)
+        assert [bytes(one) for one in kept] == expected
+        assert [bytes(one) for one in again] == frames[::-1]
+        assert all(type(one) is bytes for one in kept if len(one) < MIN_ROOM_BYTES)
+
+
+def test_a_pool_takes_memory_again_that_nobody_holds_and_keeps_no_more_than_it_may():
+    pool = RoomPool(300_000)
+    held = [pool.room(100_000) for _ in range(3)]
+    assert len({id(one.obj) for one in held}) == 3
+    assert pool.size_bytes == 300_000
+    free = id(held.pop(1).obj)
+    assert (id(pool.room(90_000).obj), pool.size_bytes) == (free, 290_000)
+    assert id(pool.room(99_000).obj) == free
+    assert id(pool.room(20_000).obj) != free, "a small frame takes no large room"
+    pool.room(250_000)
+    assert pool.size_bytes <= 300_000
+    huge = pool.room(400_000)
+    assert (len(huge), pool.size_bytes) == (400_000, 0), "it is there, and not kept"
+
+
+def read(reader, frames, reads, *, takes_room):
+    """The frames of a stream that comes in such pieces."""
+    stream, at, found = b"".join(frame(one) for one in frames) + b"\0\0", 0, []
     while at < len(stream):
         size = reads[len(found) % len(reads)]
         room = reader.room() if takes_room else None
@@ -30,9 +71,8 @@ def test_frames_come_out_whole_however_they_are_read(frames, reads, takes_room):
         at += size
         while (one := reader.next_frame()) is not None:
             found.append(one)
-    assert found == frames
-    assert all(type(one) is bytes for one in found)
     assert reader.pending == 2
+    return found
 
 
 def test_a_large_frame_is_counted_as_far_as_it_has_come():
@@ -43,7 +83,7 @@ def test_a_large_frame_is_counted_as_far_as_it_has_come():
     assert len(reader.room()) == 50_004
 
 
-@pytest.mark.parametrize("length", [LARGE_FRAME_BYTES - 1, MAX_ROOM_BYTES + 1])
+@pytest.mark.parametrize("length", [MIN_ROOM_BYTES - 1, MAX_ROOM_BYTES + 1])
 def test_small_frames_and_huge_ones_get_no_room(length):
     reader = RoomyFrameReader(1 << 30)
     reader.add(length.to_bytes(4) + b"first")

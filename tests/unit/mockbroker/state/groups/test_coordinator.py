@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GROUP, SESSION_MS, GroupDriver
@@ -103,9 +103,9 @@ def test_deadlines_of_several_groups_are_carried_out_each_at_its_time(driver):
     driver.stable_members(1)
     assert driver.groups.timers.next_ms() == SESSION_MS
     driver.groups.timers.advance(SESSION_MS - 1)
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
     driver.groups.timers.advance(SESSION_MS)
-    assert driver.group.state is State.EMPTY
+    assert driver.group.state is ClassicGroupState.EMPTY
     assert driver.groups.timers.next_ms() is None
 
 
@@ -115,7 +115,7 @@ def test_deadlines_of_several_groups_are_carried_out_each_at_its_time(driver):
 def test_a_commit_of_nobodys_creates_a_group_without_protocol(driver):
     assert commit(driver) == {ORDERS_0: ErrorCode.NONE}
     group = driver.group
-    assert (group.state, group.protocol_type, group.generation) == (State.EMPTY, None, 0)
+    assert (group.state, group.protocol_type, group.generation) == (ClassicGroupState.EMPTY, None, 0)
     assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(7)
 
 
@@ -148,7 +148,7 @@ def test_a_member_may_commit_before_it_joins_a_rebalance_again(driver):
     leader, follower = driver.stable_members(2)
     generation = driver.group.generation
     driver.join(leader)
-    assert driver.group.state is State.PREPARING
+    assert driver.group.state is ClassicGroupState.PREPARING
     assert commit(driver, generation, follower) == {ORDERS_0: ErrorCode.NONE}
 
 
@@ -162,7 +162,7 @@ def test_a_commit_is_a_sign_of_life(driver):
     for _ in range(3):
         driver.advance(SESSION_MS - 1)
         commit(driver, 1, leader)
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_metadata_too_long_spoils_only_its_own_partition(driver):

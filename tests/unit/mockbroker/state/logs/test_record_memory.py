@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.logs.record_memory import RECOUNT_MS, SMALLEST_SEGMENT_BYTES
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import batch, fetch, produce
 
@@ -84,4 +84,4 @@ def test_what_is_held_counts_anew_when_a_cluster_begins_anew():
 
 def test_an_unknown_policy_is_refused():
     with pytest.raises(ValueError, match="expected drop or refuse, got 'forget'"):
-        Settings({"records.max.bytes.policy": "forget"})
+        KafkaSettings({"records.max.bytes.policy": "forget"})

@@ -6,7 +6,7 @@ from mockbroker.state.metadata.cache import (
     DELETED,
     NO_TOPIC_ID,
     Address,
-    LiveBroker,
+    CachedBroker,
     MetadataCache,
     PartitionState,
     TopicPartitionState,
@@ -21,13 +21,13 @@ def state(leader: int, index: int = 0) -> PartitionState:
 
 def cache_of(*partitions: TopicPartitionState) -> MetadataCache:
     cache = MetadataCache()
-    cache.update(1, 1, [LiveBroker(2, ()), LiveBroker(1, ())], partitions)
+    cache.update(1, 1, [CachedBroker(2, ()), CachedBroker(1, ())], partitions)
     return cache
 
 
 def test_brokers_replace_all_that_were_known_and_partitions_only_themselves():
     cache = cache_of(TopicPartitionState("orders", ORDERS, 0, state(1)))
-    cache.update(1, 1, [LiveBroker(1, ())], [TopicPartitionState("orders", ORDERS, 1, state(2, 1))])
+    cache.update(1, 1, [CachedBroker(1, ())], [TopicPartitionState("orders", ORDERS, 1, state(2, 1))])
     assert [broker.id for broker in cache.live_brokers()] == [1]
     assert not cache.is_alive(2)
     topic = cache.topic("orders")
@@ -58,5 +58,5 @@ def test_offline_replicas_are_those_that_the_controller_named():
 
 
 def test_a_broker_is_reached_by_the_listener_of_a_name_or_by_its_first():
-    broker = LiveBroker(1, (Address("PLAINTEXT", "h", 1), Address("RACK_a", "h", 2)))
+    broker = CachedBroker(1, (Address("PLAINTEXT", "h", 1), Address("RACK_a", "h", 2)))
     assert (broker.listener("RACK_a").port, broker.listener("other").port) == (2, 1)

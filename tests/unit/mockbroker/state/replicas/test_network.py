@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mockbroker.state.replicas.network import CONTROLLER, Network
+from mockbroker.state.replicas.network import CONTROLLER, Reachability
 
 
 def test_a_link_is_cut_and_mended_both_ways():
-    network = Network()
+    network = Reachability()
     network.cut(1, 0)
     assert not network.connects(0, 1)
     assert not network.connects(1, 0)
@@ -17,13 +17,13 @@ def test_a_link_is_cut_and_mended_both_ways():
 
 
 def test_a_node_reaches_itself_whatever_is_cut():
-    network = Network()
+    network = Reachability()
     network.cut(0, 1)
     assert network.connects(0, 0)
 
 
 def test_all_links_of_a_node_are_mended_and_no_others():
-    network = Network()
+    network = Reachability()
     for node, other in [(0, 1), (0, CONTROLLER), (1, 2)]:
         network.cut(node, other)
     network.mend_all(0)

@@ -24,7 +24,7 @@ from mockbroker.state.security.acls import (
     create_acls,
     delete_acls,
 )
-from mockbroker.state.security.authorizer import Access, AclIndex, access_of
+from mockbroker.state.security.authorizer import AclIndex, PrincipalAccess, access_of
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 NAMES = st.text("ab*", min_size=1, max_size=4)
@@ -45,7 +45,7 @@ def cluster_with(**settings: str) -> Simulation:
 
 
 def may_read(sim: Simulation, user: str = "User:ann", name: str = "orders") -> bool:
-    return Access(sim.cluster, user, "127.0.0.1").may(READ, TOPIC, name)
+    return PrincipalAccess(sim.cluster, user, "127.0.0.1").may(READ, TOPIC, name)
 
 
 @given(st.lists(ACLS), NAMES)
@@ -90,6 +90,6 @@ def test_what_may_be_done_with_the_cluster_goes_by_its_own_entries():
     create_acls(
         sim.cluster.writer, sim.cluster.rng, [Acl(CLUSTER, CLUSTER_NAME, LITERAL, "User:ann", "*", ALTER, ALLOW)]
     )
-    access = Access(sim.cluster, "User:ann", "127.0.0.1")
+    access = PrincipalAccess(sim.cluster, "User:ann", "127.0.0.1")
     assert [access.may_cluster(one) for one in (ALTER, DESCRIBE, READ)] == [True, True, False]
     assert not access.may_topic(ALTER, CLUSTER_NAME)

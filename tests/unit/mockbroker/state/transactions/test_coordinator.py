@@ -6,7 +6,7 @@ from msgspec import structs
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.transactions.records import record
-from mockbroker.state.transactions.states import NEXT_STATE, STATE_NAMES, Event, State
+from mockbroker.state.transactions.states import NEXT_STATE, STATE_NAMES, TransactionEvent, TransactionState
 from protocol.apis.fetch import FetchRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import ControlType, control_type, coordinator_epoch, iter_records
@@ -33,7 +33,7 @@ def begun(sim: Simulation, version: int = NEW, **fields: int) -> TransactionalPr
 
 
 def state_of(sim: Simulation, transactional_id: str = "payments") -> str:
-    return STATE_NAMES[State(sim.cluster.image.transactions[transactional_id].transaction_status)]
+    return STATE_NAMES[TransactionState(sim.cluster.image.transactions[transactional_id].transaction_status)]
 
 
 def exhaust(producer: TransactionalProducer) -> None:
@@ -45,8 +45,11 @@ def exhaust(producer: TransactionalProducer) -> None:
 
 def test_a_pair_of_state_and_event_that_cannot_be_raises():
     with pytest.raises(KeyError):
-        NEXT_STATE[State.PREPARE_COMMIT, Event.PARTITIONS_ADDED]
-    assert {state for state, _ in NEXT_STATE} == set(State) - {State.DEAD, State.PREPARE_EPOCH_FENCE}
+        NEXT_STATE[TransactionState.PREPARE_COMMIT, TransactionEvent.PARTITIONS_ADDED]
+    assert {state for state, _ in NEXT_STATE} == set(TransactionState) - {
+        TransactionState.DEAD,
+        TransactionState.PREPARE_EPOCH_FENCE,
+    }
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])

@@ -10,20 +10,20 @@ import pytest
 
 from kafka_rack.locality import Prices
 from mockbroker.testing.certify.certificate import certificate_of, crossings, grade_of, to_json, to_junit
-from mockbroker.testing.certify.checks import CHECKS, Check, check_of, checks_of
+from mockbroker.testing.certify.checks import CHECKS, CertifyCheck, check_of, checks_of
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
+    CallTrafficKey,
     ClientFacts,
+    MemberSubscription,
     OffsetRanges,
-    Subscription,
-    TrafficKey,
     WireFacts,
 )
 
 RACKS = ["a", "b"]
 
 
-def consumer(rack: str, *told: str, version: int = 12, subscription: Subscription | None = None) -> ClientFacts:
+def consumer(rack: str, *told: str, version: int = 12, subscription: MemberSubscription | None = None) -> ClientFacts:
     client = ClientFacts(rack, "worker", subscription=subscription)
     client.fetch_versions[version] = len(told)
     client.fetch_racks.update(told)
@@ -66,9 +66,9 @@ def test_a_rack_that_no_broker_has_is_named_with_the_one_that_may_be_meant(rack,
 
 
 def test_a_member_must_say_its_own_rack():
-    right = consumer("a", "a", subscription=Subscription(3, "a"))
+    right = consumer("a", "a", subscription=MemberSubscription(3, "a"))
     assert verdict(facts_of(right), "assignor_rack") == "pass"
-    wrong = consumer("b", "b", subscription=Subscription(3, None))
+    wrong = consumer("b", "b", subscription=MemberSubscription(3, None))
     assert verdict(facts_of(right, wrong), "assignor_rack") == "fail"
 
 
@@ -111,7 +111,7 @@ def test_idempotent_producers_write_nothing_twice():
 def traffic(facts: WireFacts, locality: str, size: int, *, saves: bool = False, category: str = "consume") -> None:
     broker = "a" if locality == "local" else "b"
     reason = None if locality == "local" else "no_client_rack"
-    facts.traffic[TrafficKey(category, "a", broker, locality, reason, saves, saves)] += size
+    facts.traffic[CallTrafficKey(category, "a", broker, locality, reason, saves, saves)] += size
 
 
 def test_bytes_that_need_not_cross_fail_and_those_that_must_do_not():
@@ -136,7 +136,7 @@ def test_money_is_that_of_a_terabyte_in_the_same_proportions():
 
 def graded(**verdicts: str) -> str:
     weights = {name: weight for name, _, weight, _ in CHECKS}
-    return grade_of([Check(name, "", weights[name], one, "") for name, one in verdicts.items()])
+    return grade_of([CertifyCheck(name, "", weights[name], one, "") for name, one in verdicts.items()])
 
 
 def test_grades_fall_with_what_fails():
@@ -156,7 +156,7 @@ def test_grades_fall_with_what_fails():
     ("wanted", "reached"), [("A", False), ("b", True), ("F", True), ("75", True), ("75%", True), ("76", False)]
 )
 def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
-    facts = facts_of(consumer("a", "a", subscription=Subscription(0, None)))
+    facts = facts_of(consumer("a", "a", subscription=MemberSubscription(0, None)))
     facts.delivered["rack a", "orders", 0] = OffsetRanges([(0, 5)])
     certificate = certificate_of(["worker"], facts, Prices())
     assert (certificate.grade, certificate.percent) == ("B", 75)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.testing.certify.facts import ClientFacts, WireFacts
-from mockbroker.testing.certify.following import Following, PartitionLayout
+from mockbroker.testing.certify.following import Following, PartitionSnapshot
 from protocol.error_codes import ErrorCode
 
 PLACE = ("orders", 0)
@@ -18,7 +18,7 @@ class Reading:
 
     def __init__(self) -> None:
         self.facts = WireFacts(racks=["a", "b", "c"])
-        self.layout = PartitionLayout(LEADER, frozenset({LEADER, FOLLOWER}), (LEADER, FOLLOWER))
+        self.layout = PartitionSnapshot(LEADER, frozenset({LEADER, FOLLOWER}), (LEADER, FOLLOWER))
         self.following = Following(self.facts, lambda _: self.layout)
         self.client = ClientFacts("b", "worker")
         self.clock = 0
@@ -66,7 +66,7 @@ def test_who_asks_the_leader_again_and_again_refuses_one_redirect_and_each_call_
 
 def test_a_redirect_to_a_replica_that_has_fallen_out_of_sync_meanwhile_need_not_be_followed(reading):
     reading.fetch(LEADER, preferred=FOLLOWER)
-    reading.layout = PartitionLayout(LEADER, frozenset({LEADER}), (LEADER, FOLLOWER))
+    reading.layout = PartitionSnapshot(LEADER, frozenset({LEADER}), (LEADER, FOLLOWER))
     reading.fetch(LEADER)
     assert reading.facts.followed.seen == 0
 
@@ -108,7 +108,7 @@ def test_out_of_range_at_the_leader_calls_for_nothing(reading):
 
 
 def test_a_follower_that_has_lost_the_partition_is_left(at_follower):
-    at_follower.layout = PartitionLayout(LEADER, frozenset({LEADER, OTHER}), (LEADER, OTHER))
+    at_follower.layout = PartitionSnapshot(LEADER, frozenset({LEADER, OTHER}), (LEADER, OTHER))
     at_follower.fetch(FOLLOWER, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     at_follower.fetch(FOLLOWER, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     at_follower.fetch(LEADER)
@@ -131,7 +131,7 @@ def test_after_a_rebalance_a_reader_may_begin_anew_at_the_leader(reading):
 
 
 def test_a_rebalance_is_no_excuse_to_go_back_to_a_follower_that_has_lost_the_partition(at_follower):
-    at_follower.layout = PartitionLayout(LEADER, frozenset({LEADER, OTHER}), (LEADER, OTHER))
+    at_follower.layout = PartitionSnapshot(LEADER, frozenset({LEADER, OTHER}), (LEADER, OTHER))
     at_follower.fetch(FOLLOWER, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     at_follower.clock += 1
     at_follower.client.last_rebalance = at_follower.clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.testing.certify.facts import Subscription
+from mockbroker.testing.certify.facts import MemberSubscription
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.fetch import FetchRequest
@@ -77,6 +77,13 @@ def test_records_that_a_follower_serves_count_as_delivered_to_the_racks_process(
     assert consumed_topics(observer.facts) == [TOPIC]
 
 
+def test_records_of_several_batches_count_as_delivered(sim, observer):
+    produce(sim, 5)
+    produce(sim, 2)
+    fetch(sim, "b", broker=1)
+    assert observer.facts.delivered["rack b", TOPIC, 0].spans == [(0, 7)]
+
+
 def test_what_a_session_remembers_counts_as_asked_for(sim, observer):
     session = fetch(sim, "b", broker=1, session_epoch=0)
     produce(sim, 3)
@@ -126,7 +133,11 @@ CUT_SHORT = b"\x00\x01" + WITHOUT_RACK[2:]
 
 @pytest.mark.parametrize(
     ("metadata", "said"),
-    [(SUBSCRIPTION, Subscription(3, "b")), (WITHOUT_RACK, Subscription(0, None)), (CUT_SHORT, Subscription(1, None))],
+    [
+        (SUBSCRIPTION, MemberSubscription(3, "b")),
+        (WITHOUT_RACK, MemberSubscription(0, None)),
+        (CUT_SHORT, MemberSubscription(1, None)),
+    ],
 )
 def test_a_members_rack_is_read_from_what_it_subscribes_with(sim, observer, metadata, said):
     protocol = JoinGroupRequest.Protocol(name="range", metadata=metadata)

@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinedMember
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver
 
@@ -30,7 +30,7 @@ def test_a_dynamic_member_without_an_id_is_sent_away_with_one(driver):
     assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
     assert answer.member_id.startswith("client-")
     assert answer.generation == -1
-    assert driver.group.state is State.EMPTY
+    assert driver.group.state is ClassicGroupState.EMPTY
 
 
 def test_a_client_too_old_to_be_sent_away_joins_with_its_first_request(driver):
@@ -45,7 +45,7 @@ def test_the_first_member_leads_generation_one_and_is_told_the_members(driver):
     assert (answer.error, answer.generation, answer.leader) == (ErrorCode.NONE, 1, member_id)
     assert (answer.protocol_type, answer.protocol_name) == ("consumer", "range")
     assert answer.members == (JoinedMember(member_id, None, b"orders"),)
-    assert driver.group.state is State.COMPLETING
+    assert driver.group.state is ClassicGroupState.COMPLETING
 
 
 def test_only_the_leader_is_told_the_members(driver):
@@ -118,7 +118,7 @@ def test_a_follower_that_joins_a_stable_group_unchanged_gets_the_generation_that
     generation = driver.group.generation
     answer = driver.join(follower).answer
     assert (answer.generation, answer.members) == (generation, ())
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_a_follower_with_new_metadata_starts_a_rebalance(driver):
@@ -267,7 +267,7 @@ def test_followers_wait_for_the_leader_and_each_gets_its_own_assignment(driver):
     leaders = driver.sync(leader, {leader: b"A", follower: b"B"})
     assert (leaders.answer.assignment, waiting.answer.assignment) == (b"A", b"B")
     assert (waiting.answer.protocol_type, waiting.answer.protocol_name) == ("consumer", "range")
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_a_member_that_the_leader_forgot_gets_an_empty_assignment(driver):
@@ -283,7 +283,7 @@ def test_an_assignment_that_a_follower_sends_is_ignored(driver):
     follower, _ = driver.enter()
     driver.join(leader)
     driver.sync(follower, {leader: b"X", follower: b"X"})
-    assert driver.group.state is State.COMPLETING
+    assert driver.group.state is ClassicGroupState.COMPLETING
     assert driver.sync(leader, {leader: b"A", follower: b"B"}).answer.assignment == b"A"
 
 
@@ -347,7 +347,7 @@ def test_a_follower_that_never_syncs_is_removed_from_a_stable_group_too(driver):
     follower, _ = driver.enter()
     driver.join(leader)
     driver.sync(leader, driver.assignments())
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
     for _ in range(REBALANCE_MS // 1000):
         driver.heartbeat(leader)
         driver.heartbeat(follower)
@@ -423,13 +423,13 @@ def test_a_session_ends_after_a_waiting_join_was_answered_too(driver):
     driver.sync(leader, driver.assignments())
     driver.sync(follower)
     driver.advance(SESSION_MS)
-    assert driver.group.state is State.EMPTY
+    assert driver.group.state is ClassicGroupState.EMPTY
 
 
 def test_a_group_whose_last_member_fails_is_empty_in_the_next_generation(driver):
     driver.stable_members(1)
     driver.advance(SESSION_MS)
-    assert (driver.group.state, driver.group.generation) == (State.EMPTY, 2)
+    assert (driver.group.state, driver.group.generation) == (ClassicGroupState.EMPTY, 2)
     assert driver.group.protocol_type == "consumer"
     assert driver.group.protocol_name is None
 
@@ -465,7 +465,7 @@ def test_a_leaving_member_is_gone_at_once_and_the_rest_rebalance(driver):
 def test_the_last_member_to_leave_leaves_an_empty_group_in_the_next_generation(driver):
     (leader,) = driver.stable_members(1)
     driver.leave(leader)
-    assert (driver.group.state, driver.group.generation) == (State.EMPTY, 2)
+    assert (driver.group.state, driver.group.generation) == (ClassicGroupState.EMPTY, 2)
     assert driver.groups.timers.next_ms() is None
 
 
@@ -514,7 +514,7 @@ def test_a_full_group_takes_no_new_member():
     driver.stable_members(2)
     answer = driver.join().answer
     assert (answer.error, answer.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_of_more_members_than_fit_the_last_to_join_is_turned_away():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GroupDriver
 
@@ -32,9 +32,9 @@ def test_two_thousand_members_join_while_one_is_missing():
     first, _ = driver.enter()
     for _ in range(2_000):
         driver.join(requires_member_id=False)
-    assert driver.group.state is State.PREPARING
+    assert driver.group.state is ClassicGroupState.PREPARING
     driver.join(first)
-    assert (len(driver.group.members), driver.group.state) == (2_001, State.COMPLETING)
+    assert (len(driver.group.members), driver.group.state) == (2_001, ClassicGroupState.COMPLETING)
     assert process_time() - before < ENOUGH_S
 
 

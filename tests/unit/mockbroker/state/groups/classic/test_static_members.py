@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver
 
@@ -20,7 +20,7 @@ def driver() -> GroupDriver:
     driver.sync(leader, driver.assignments(), instance_id=LEADER)
     follower, _ = driver.enter(instance_id=FOLLOWER)
     driver.settle((leader, LEADER), (follower, FOLLOWER))
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
     return driver
 
 
@@ -41,7 +41,7 @@ def test_a_static_member_that_comes_back_gets_a_new_id_and_its_old_assignment_wi
     assert answer.member_id == id_of(driver, FOLLOWER) != old_id
     synced = driver.sync(answer.member_id, instance_id=FOLLOWER).answer
     assert synced.assignment == f"{old_id} {generation}".encode()
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_the_member_that_was_replaced_is_fenced(driver):
@@ -90,7 +90,7 @@ def test_a_follower_that_comes_back_does_not_skip_anything(driver):
 def test_a_static_member_that_comes_back_with_other_metadata_but_the_same_protocol_causes_no_rebalance(driver):
     answer = driver.join(instance_id=FOLLOWER, protocols=(("range", b"more topics"),)).answer
     assert answer.error is ErrorCode.NONE
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_a_static_member_that_comes_back_and_changes_the_vote_causes_a_rebalance():
@@ -100,13 +100,13 @@ def test_a_static_member_that_comes_back_and_changes_the_vote_causes_a_rebalance
     driver.sync(member_id, driver.assignments(), instance_id=LEADER)
     joined = driver.join(instance_id=LEADER, protocols=tuple(reversed(both)))
     assert (joined.answer.generation, joined.answer.protocol_name) == (2, "sticky")
-    assert driver.group.state is State.COMPLETING
+    assert driver.group.state is ClassicGroupState.COMPLETING
 
 
 def test_a_static_member_that_comes_back_before_the_assignment_causes_a_rebalance(driver):
     for instance_id in (LEADER, FOLLOWER):
         joined = driver.join(id_of(driver, instance_id), instance_id=instance_id)
-    assert driver.group.state is State.COMPLETING
+    assert driver.group.state is ClassicGroupState.COMPLETING
     waiting = driver.sync(id_of(driver, FOLLOWER), instance_id=FOLLOWER)
     returned = driver.join(instance_id=LEADER)
     assert waiting.answer.error is ErrorCode.REBALANCE_IN_PROGRESS
@@ -129,7 +129,7 @@ def test_a_static_member_that_does_not_join_again_stays_in_the_next_generation(d
     for _ in range(REBALANCE_MS // 1000):
         driver.advance(1000)
         driver.heartbeat(away, instance_id=FOLLOWER)
-    assert driver.group.state is State.COMPLETING
+    assert driver.group.state is ClassicGroupState.COMPLETING
     assert away in driver.group.members
 
 
@@ -151,12 +151,12 @@ def test_a_static_member_that_comes_back_before_it_has_synced_does_not_count_as_
     driver.join(id_of(driver, LEADER), instance_id=LEADER)
     driver.sync(id_of(driver, LEADER), driver.assignments(), instance_id=LEADER)
     driver.join(instance_id=FOLLOWER)
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
     for _ in range(REBALANCE_MS // 1000 + 1):
         driver.advance(1000)
         driver.heartbeat(id_of(driver, LEADER), instance_id=LEADER)
         driver.heartbeat(id_of(driver, FOLLOWER), instance_id=FOLLOWER)
-    assert driver.group.state is State.STABLE
+    assert driver.group.state is ClassicGroupState.STABLE
 
 
 def test_a_rebalance_that_nobody_joins_lasts_until_the_static_members_sessions_end():
@@ -166,11 +166,11 @@ def test_a_rebalance_that_nobody_joins_lasts_until_the_static_members_sessions_e
     driver.join(requires_member_id=False, rebalance_ms=0)
     other = next(member.id for member in driver.group.members.values() if member.instance_id is None)
     driver.leave(other)
-    assert driver.group.state is State.PREPARING
+    assert driver.group.state is ClassicGroupState.PREPARING
     driver.advance(29_999)
-    assert (driver.group.state, list(driver.group.members)) == (State.PREPARING, [member_id])
+    assert (driver.group.state, list(driver.group.members)) == (ClassicGroupState.PREPARING, [member_id])
     driver.advance(1)
-    assert driver.group.state is State.EMPTY
+    assert driver.group.state is ClassicGroupState.EMPTY
 
 
 def test_an_admin_may_remove_a_static_member_by_its_instance_id_alone(driver):

@@ -1,0 +1,113 @@
+"""Kafka's client properties, and how a connection is made by them.
+
+What there is no use for here is taken and left alone, as long as it is a setting of some client of Kafka's; a name
+that is nearly one is refused, for what it meant to say would not be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from mockbroker.adapters.client_properties.login import MECHANISMS, LoginError, SaslLogin, login_of
+from mockbroker.adapters.client_properties.setting_names import NAMES
+from mockbroker.state.security.jaas import JaasError, parse_jaas
+
+if TYPE_CHECKING:
+    import ssl
+
+PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+CLIENT_ID = "kafka-rack"
+LONGEST_TIMEOUT_S = 86_400
+"""A day: what requests take as milliseconds, and sockets as seconds, with room to spare."""
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a name, no password
+REFUSED = {
+    "config.providers": "values are taken as they stand, none is looked up",
+    "ssl.engine.factory.class": "TLS is that of Python",
+    "sasl.client.callback.handler.class": "only Kafka's own login is known",
+    "sasl.login.class": "only Kafka's own login is known",
+}
+"""Settings without which a connection would not be what was asked for, so that they cannot be left alone."""
+LOGIN_HANDLER = "sasl.login.callback.handler.class"
+KAFKA_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How a connection is made.
+
+    ``timeout_s`` is ``request.timeout.ms``, None where it is not set; ``notes`` are lines for whoever gave the file.
+    """
+
+    protocol: str = PLAINTEXT
+    login: SaslLogin | None = None
+    tls: ssl.SSLContext | None = field(default=None, compare=False)
+    client_id: str = CLIENT_ID
+    timeout_s: float | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+def client_settings_of(properties: Mapping[str, str]) -> ClientSettings:
+    """What Kafka's client properties say. Raises ValueError."""
+    notes = tuple(check_names(properties))
+    protocol = properties.get("security.protocol", PLAINTEXT).upper()
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"security.protocol: expected {', '.join(PROTOCOLS)}, got {properties['security.protocol']}")
+    tls = None
+    if protocol in (SSL, SASL_SSL):
+        from mockbroker.adapters.client_properties.tls import client_context
+
+        tls = client_context(properties)
+    login = login_in(properties) if protocol in (SASL_PLAINTEXT, SASL_SSL) else None
+    client_id = properties.get("client.id") or CLIENT_ID
+    return ClientSettings(protocol, login, tls, client_id, timeout_in(properties), notes)
+
+
+def check_names(properties: Mapping[str, str]) -> list[str]:
+    """Notes about what no client of Kafka's knows. Raises ValueError: a misspelt name, or what cannot be done."""
+    notes = []
+    for name in properties:
+        if name in REFUSED:
+            raise ValueError(f"{name} cannot be had: {REFUSED[name]}")
+        if name in NAMES:
+            continue
+        near = get_close_matches(name, NAMES, n=1, cutoff=0.85)
+        if near:
+            raise ValueError(f"{name} is no setting of Kafka's clients; did you mean {near[0]}?")
+        notes.append(f"{name} is no setting of Kafka's clients, and left alone")
+    handler = properties.get(LOGIN_HANDLER, "").rpartition(".")[2]
+    if handler and handler not in KAFKA_LOGIN_HANDLERS:
+        raise ValueError(f"{LOGIN_HANDLER}: expected {' or '.join(KAFKA_LOGIN_HANDLERS)}, got {handler}")
+    return notes
+
+
+def login_in(properties: Mapping[str, str]) -> SaslLogin:
+    """Who logs in. Raises ValueError."""
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in MECHANISMS:
+        default = "" if "sasl.mechanism" in properties else ", which is Kafka's default"
+        raise ValueError(f"sasl.mechanism: expected {', '.join(MECHANISMS)}, got {mechanism}{default}")
+    text = properties.get("sasl.jaas.config")
+    if not text:
+        raise ValueError("sasl.jaas.config: expected a login module and its options, got none")
+    try:
+        module = parse_jaas(text)
+    except JaasError as error:
+        raise ValueError(f"sasl.jaas.config: {error}") from None
+    try:
+        return login_of(mechanism, module.name, module.options, properties.get(TOKEN_URL))
+    except LoginError as error:
+        raise ValueError(f"sasl.jaas.config: {error}") from None
+
+
+def timeout_in(properties: Mapping[str, str]) -> float | None:
+    """``request.timeout.ms`` in seconds. Raises ValueError."""
+    text = properties.get("request.timeout.ms")
+    if text is None:
+        return None
+    highest = LONGEST_TIMEOUT_S * 1000
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and 0 < int(text) <= highest):
+        raise ValueError(f"request.timeout.ms: expected 1 to {highest}, got {text}")
+    return int(text) / 1000

@@ -1,0 +1,56 @@
+"""Small test projects that have the pytest plugin and real clients."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+
+SETTINGS = """
+[tool.pytest.ini_options]
+addopts = ['--strict-markers', '-p', 'no:cacheprovider']
+asyncio_default_fixture_loop_scope = 'function'
+"""
+CLIENTS = """
+import pytest
+from confluent_kafka import Consumer, Producer
+
+
+def write(servers, topic, *values, **settings):
+    producer = Producer({"bootstrap.servers": servers, **settings})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(60) == 0
+
+
+def read(servers, topic, count, **settings):
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": "readers", "auto.offset.reset": "earliest", **settings}
+    )
+    consumer.subscribe([topic])
+    found = []
+    while len(found) < count:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            found.append(message.value())
+    consumer.close()
+    return found
+"""
+
+
+def project_of(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
+    """What makes test files that have clients, in a project with settings of its own, and runs them."""
+    pytester.makepyprojecttoml(SETTINGS)
+    pytester.makepyfile(clients=CLIENTS)
+
+    def make(source: str, *args: str, name: str = "test_it", in_process: bool = True) -> pytest.RunResult:
+        pytester.makepyfile(**{name: "from clients import *\n" + inspect.cleandoc(source)})
+        run = pytester.runpytest_inprocess if in_process else pytester.runpytest_subprocess
+        return run(*args)
+
+    return make
+
+
+def text_of(result: pytest.RunResult) -> str:
+    return "\n".join(result.outlines)
