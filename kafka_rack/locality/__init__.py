@@ -14,18 +14,18 @@ from kafka_rack.locality.amounts import MONTH_SECONDS, covered_us, in_a_month
 from kafka_rack.locality.forecast import Forecast, copies_elsewhere, forecast
 from kafka_rack.locality.prices import Prices, Rate, read_prices
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.locality.reasons import REASONS, Facts, Reason, Verdict, judge
+from kafka_rack.locality.reasons import REASONS, Facts, LocalityVerdict, Reason, judge
 
 __all__ = [
     "MONTH_SECONDS",
     "REASONS",
     "Facts",
     "Forecast",
+    "LocalityVerdict",
     "Prices",
     "RackRules",
     "Rate",
     "Reason",
-    "Verdict",
     "copies_elsewhere",
     "covered_us",
     "forecast",

@@ -70,7 +70,7 @@ def parse_window(text: str) -> int:
     """
     match = re.fullmatch(r"([0-9]{1,9})(ms|s|m|h|d)", text.strip())
     if match is None or int(match[1]) == 0:
-        raise InputError(f"window {text!r}, but a number with ms, s, m, h or d is wanted, as 5m")
+        raise InputError(f"expected a number with ms, s, m, h or d, as 5m, got {text!r}")
     return int(match[1]) * UNITS_OF_TIME[match[2]]
 
 
@@ -94,7 +94,7 @@ def parse_size(text: str) -> Fraction:
     """
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*?)(?:/s)?", text.strip())
     if match is None or match[2].lower() not in SIZES:
-        raise InputError(f"size {text!r}, but a number with B, KB, MB, GB, KiB, MiB, GiB or TiB is wanted, as 300MiB/s")
+        raise InputError(f"size: expected a number with B, KB, MB, GB, KiB, MiB, GiB or TiB, as 300MiB/s, got {text!r}")
     return Fraction(match[1]) * SIZES[match[2].lower()]
 
 

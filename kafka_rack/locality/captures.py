@@ -5,15 +5,15 @@ The job of the same name has Spark do the same over many processes: docs/localit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from kafka_rack.locality.amounts import window_for
-from kafka_rack.locality.flows import Amounts, Flows
+from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.result import Excerpt, collect_result
 from kafka_rack.locality.settings import Settings
+from kafka_rack.locality.tables import TABLES, Amounts, TablesInMemory
 from kafka_rack.locality.traffic import (
     GROUPINGS,
     TrafficKey,
@@ -23,16 +23,15 @@ from kafka_rack.locality.traffic import (
     grouped,
     grouping_row,
     in_order,
+    rewindowed,
     traffic_row,
 )
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import CaptureFile, find_files
+from kafka_rack.wire_capture.files import CaptureFile, find_files, unread_inputs
 from kafka_rack.wire_capture.splits import without_collecting
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 
-TABLES = ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers")
-"""The tables that locality reads."""
 MAX_FRAMES = 20_000
 """Frames whose rows are held at a time."""
 OnProgress = Callable[[CaptureFile, int], None]
@@ -61,7 +60,7 @@ def flows_of(
     flows, rows = Flows(window_us), Rows()
     with without_collecting():
         for piece in decode_into(rows, file, None, options, only=TABLES, most_frames=MAX_FRAMES):
-            flows.add(piece)
+            flows.add(TablesInMemory(piece))
             piece.clear()
             if on_progress is not None:
                 on_progress(file, flows.evidence.frames)
@@ -91,8 +90,7 @@ def measure(
             continue
         spans[file.path] = evidence.first, evidence.last
         sums = TrafficSums(evidence.conclude(settings.rules), settings.rules)
-        for (flow, window, since), amounts in flows.each(evidence.covered, flows.step_us):
-            sums.add(flow, window, since, amounts)
+        sums.add_flows(flows, evidence.covered)
         for key, amounts in sums.amounts.items():
             traffic[key] = add_amounts(traffic.get(key), amounts)
     if not spans:
@@ -110,15 +108,6 @@ def measure(
     return Measured(result, unread_inputs(paths, spans))
 
 
-def rewindowed(traffic: Mapping[TrafficKey, Amounts], window_us: int) -> dict[TrafficKey, Amounts]:
-    """The same by windows of a length that those of before divide."""
-    found: dict[TrafficKey, Amounts] = {}
-    for key, amounts in traffic.items():
-        wide = key._replace(window=key.window // window_us * window_us)
-        found[wide] = add_amounts(found.get(wide), amounts)
-    return found
-
-
 def excerpts_of(traffic: Mapping[TrafficKey, Amounts], settings: Settings) -> dict[str, Excerpt]:
     """What the result needs of every table."""
     sums: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -134,10 +123,3 @@ def excerpts_of(traffic: Mapping[TrafficKey, Amounts], settings: Settings) -> di
         for row in sorted(found_rows, key=in_order(name)):
             excerpts[name].add(row)
     return excerpts
-
-
-def unread_inputs(inputs: Iterable[str], read: Iterable[str]) -> list[str]:
-    """Inputs, files or folders, of which no file was read; ``x`` is read in the place of ``x.gz`` beside it."""
-    found = [Path(path.removesuffix(".gz")) for path in read]
-    wanted = {given: Path(str(Path(given).resolve()).removesuffix(".gz")) for given in inputs}
-    return [given for given, path in wanted.items() if not any(one.is_relative_to(path) for one in found)]

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from kafka_rack.locality.rack_rules import RackRules
+from kafka_rack.locality.tables import DecodedTables
 
 NUMBER = re.compile(r"[0-9]{1,9}")
 PORT = re.compile(r":[0-9]+$")
@@ -32,13 +33,6 @@ Value = TypeVar("Value")
 Client = tuple[str, str]
 """A client id and the address without port."""
 TopicPartition = tuple[str, int]
-
-
-class TableRows(Protocol):
-    """Some consecutive frames' rows of decoded tables; docs/tables.md has the columns."""
-
-    def rows(self, table: str, columns: Sequence[str]) -> Iterable[tuple[Any, ...]]:
-        """The values of some columns, row by row. ``api`` is a column too, times are microseconds since 1970."""
 
 
 class Unanimous(Generic[Key, Value]):
@@ -70,9 +64,8 @@ class Unanimous(Generic[Key, Value]):
 
 
 class InSyncChange(NamedTuple):
-    """The replicas in sync of a partition, with their racks where known, as told at some moment."""
+    """The replicas in sync of a partition, with their racks where known, as a frame tells them."""
 
-    ts: int
     frame: int
     replicas: tuple[tuple[int, str | None], ...]
 
@@ -81,7 +74,9 @@ class InSyncChange(NamedTuple):
 class Evidence:
     """Gathers what tables show. ``first`` and ``last`` are moments in microseconds since 1970.
 
-    ``covered`` are frames whose rows in ``fetches`` or ``produces`` stand in a later part than the frame itself.
+    ``covered`` are frames whose rows in ``fetches`` or ``produces`` stand in another part than the frame itself.
+    ``runs`` are the frames that were seen, as first and last number of those without a gap. Only where all frames
+    between two were seen is it left out that the second says the same of replicas in sync as the first.
     """
 
     capture: str | None = None
@@ -103,14 +98,37 @@ class Evidence:
     in_sync: dict[TopicPartition, list[InSyncChange]] = field(default_factory=dict)
     topics: Unanimous[str, str] = field(default_factory=Unanimous)
     covered: set[int] = field(default_factory=set)
+    runs: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, tables: TableRows) -> None:
-        """Take what rows show, other than those of ``frames``."""
-        for broker, rack in set(tables.rows("brokers", ("broker_id", "rack"))):
+    def add(self, tables: DecodedTables) -> None:
+        """Take what some frames show, whichever of the capture they are."""
+        is_next = self.add_frames(tables)
+        self.covered.update(tables.covered_elsewhere())
+        for broker, rack in tables.distinct("brokers", ("broker_id", "rack")):
             self.add_broker(broker, rack)
         self.add_fetches(tables)
         self.add_memberships(tables)
-        self.add_partitions(tables)
+        self.add_partitions(tables, is_next=is_next)
+
+    def add_frames(self, tables: DecodedTables) -> bool:
+        """Take what frames show; gives whether they come right behind all that was seen."""
+        span = tables.frame_span()
+        if span is None:
+            return False
+        is_next = span.is_gapless and all(run[1] + 1 == span.lowest for run in self.runs)
+        self.capture = span.capture
+        self.frames += span.frames
+        self.first, self.last = min(self.first, span.first), max(self.last, span.last)
+        added = (
+            [(span.lowest, span.highest)]
+            if span.is_gapless
+            else [(frame, frame) for (frame,) in tables.distinct("frames", ("frame",))]
+        )
+        self.runs = joined([*self.runs, *added])
+        columns = ("api", "conn", "client_id", "broker", "broker_rack")
+        for api, conn, client_id, broker, rack in tables.distinct("frames", columns):
+            self.add_connection(api, conn, client_id, broker, rack)
+        return is_next
 
     def add_broker(self, broker: int | None, rack: str | None) -> None:
         if broker is not None and rack:
@@ -132,10 +150,10 @@ class Evidence:
         if api in AMONG_BROKERS and client_id and NUMBER.fullmatch(client_id):
             self.calling_broker.add(conn, int(client_id))
 
-    def add_fetches(self, tables: TableRows) -> None:
+    def add_fetches(self, tables: DecodedTables) -> None:
         columns = ("conn", "client_id", "client_addr", "client_rack", "client_rack_from")
-        for conn, client_id, address, rack, rack_from, who, replica, replica_rack in set(
-            tables.rows("fetches", (*columns, "who", "replica_id", "replica_rack"))
+        for conn, client_id, address, rack, rack_from, who, replica, replica_rack in tables.distinct(
+            "fetches", (*columns, "who", "replica_id", "replica_rack")
         ):
             client = client_of(client_id, address)
             if who == "follower":
@@ -147,9 +165,9 @@ class Evidence:
             elif rack_from == "request":
                 self.add_client(conn, client, rack)
 
-    def add_memberships(self, tables: TableRows) -> None:
+    def add_memberships(self, tables: DecodedTables) -> None:
         columns = ("conn", "client_id", "client_addr", "event", "protocol", "group_id", "rack_id")
-        for conn, client_id, address, event, protocol, group, rack in set(tables.rows("memberships", columns)):
+        for conn, client_id, address, event, protocol, group, rack in tables.distinct("memberships", columns):
             client = client_of(client_id, address)
             if client is not None and group:
                 self.groups.add(client, group)
@@ -158,10 +176,11 @@ class Evidence:
                 if client is not None and protocol == "share" and group:
                     self.member_racks.add((*client, group), rack)
 
-    def add_partitions(self, tables: TableRows) -> None:
+    def add_partitions(self, tables: DecodedTables, *, is_next: bool) -> None:
         """Replicas in sync, leaders, and who served a partition of one replica in each leader epoch."""
-        columns = ("ts", "frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
-        for ts, frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in tables.rows(
+        columns = ("frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
+        told: dict[TopicPartition, list[InSyncChange]] = {}
+        for frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in tables.rows(
             "partitions", (*columns, "replicas", "replica_racks", "isr", "error_code")
         ):
             if topic and topic_id:
@@ -176,10 +195,14 @@ class Evidence:
             if len(replicas or ()) == 1 and leader is not None and epoch is not None and epoch >= 0:
                 least, most = self.served_by.get((topic, partition, epoch), (leader, leader))
                 self.served_by[topic, partition, epoch] = min(least, leader), max(most, leader)
-            change = InSyncChange(ts, frame, tuple((broker, rack_of.get(broker)) for broker in isr or ()))
-            changes = self.in_sync.setdefault((topic, partition), [])
-            if not changes or changes[-1].replicas != change.replicas or ts < changes[-1].ts:
-                changes.append(change)
+            change = InSyncChange(frame, tuple((broker, rack_of.get(broker)) for broker in isr or ()))
+            told.setdefault((topic, partition), []).append(change)
+        for key, changes in told.items():
+            before = self.in_sync.get(key, ())
+            if is_next:
+                self.in_sync[key] = [*before, *changed([*before[-1:], *changes])[len(before[-1:]) :]]
+            else:
+                self.in_sync[key] = in_order([*before, *changes])
 
     def merge(self, other: Evidence) -> Evidence:
         """Take the evidence of another part of the same capture; gives this."""
@@ -195,8 +218,10 @@ class Evidence:
         for key, (least, most) in other.served_by.items():
             before = self.served_by.get(key, (least, most))
             self.served_by[key] = min(least, before[0]), max(most, before[1])
+        self.runs = joined([*self.runs, *other.runs])
+        sort = changed if len(self.runs) == 1 else in_order
         for partition, changes in other.in_sync.items():
-            self.in_sync[partition] = changed([*self.in_sync.get(partition, ()), *changes])
+            self.in_sync[partition] = sort([*self.in_sync.get(partition, ()), *changes])
         return self
 
     def conclude(self, rules: RackRules | None = None) -> Conclusions:
@@ -214,7 +239,7 @@ class Evidence:
         for partition, changes in self.in_sync.items():
             if partition[0] not in diskless:
                 at = [
-                    (change.ts, frozenset(rack or known.get(broker, "") for broker, rack in change.replicas) - {""})
+                    (change.frame, frozenset(rack or known.get(broker, "") for broker, rack in change.replicas) - {""})
                     for change in changed(changes)
                 ]
                 in_sync[partition] = [at[0], *(later for before, later in pairwise(at) if before[1] != later[1])]
@@ -249,7 +274,7 @@ class Conclusions(NamedTuple):
     """What a capture's evidence comes to.
 
     A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. ``in_sync``
-    has for each topic and partition the racks with replicas in sync from a moment on.
+    has for each topic and partition the racks with replicas in sync from a frame on.
     """
 
     capture: str
@@ -272,12 +297,12 @@ class Conclusions(NamedTuple):
         """A broker's rack as frames tell it, else as the racks file does."""
         return self.broker_racks.get(broker) or self.filed_brokers.get(broker)
 
-    def racks_in_sync(self, topic: str | None, partition: int | None, ts: int) -> frozenset[str] | None:
-        """Racks with a replica in sync as last told before; None where nothing was."""
+    def racks_in_sync(self, topic: str | None, partition: int | None, frame: int) -> frozenset[str] | None:
+        """Racks with a replica in sync as last told before a frame; None where nothing was."""
         if topic is None or partition is None:
             return None
         changes = self.in_sync.get((topic, partition), ())
-        before = bisect_right(changes, ts, key=itemgetter(0))
+        before = bisect_right(changes, frame, key=itemgetter(0))
         return changes[before - 1][1] if before else None
 
     def follower(self, conn: int, client: Client) -> int | None:
@@ -288,10 +313,29 @@ class Conclusions(NamedTuple):
         return found
 
 
+def in_order(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
+    return sorted(changes, key=lambda change: (change.frame, repr(change.replicas)))
+
+
 def changed(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
-    """In order of time, whatever is not what was told before."""
-    ordered = sorted(changes, key=lambda change: (change.ts, change.frame, repr(change.replicas)))
-    return [ordered[0], *(later for before, later in pairwise(ordered) if before.replicas != later.replicas)]
+    """In order, whatever is not what was told before."""
+    ordered = in_order(changes)
+    return [*ordered[:1], *(later for before, later in pairwise(ordered) if before.replicas != later.replicas)]
+
+
+def joined(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Runs of frames, first and last each, with those together that touch.
+
+    >>> joined([(7, 9), (0, 3), (4, 5)])
+    [(0, 5), (7, 9)]
+    """
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(runs):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return found
 
 
 def client_of(client_id: str | None, address: str | None) -> Client | None:

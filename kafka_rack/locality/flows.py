@@ -6,22 +6,22 @@ Flows of a capture's parts add up to those of the whole in whatever way it was c
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_rack.locality.amounts import US, window_for
-from kafka_rack.locality.evidence import Evidence, TableRows, TopicPartition
+from kafka_rack.locality.evidence import Evidence, TopicPartition
+from kafka_rack.locality.tables import Amounts, DecodedTables
 
 FETCH, PRODUCE, FRAME = "fetch", "produce", "frame"
-WITH_RECORDS = frozenset({"Produce", "Fetch", "ShareFetch"})
-"""APIs whose calls have rows in ``fetches`` or ``produces``, if they can be read."""
-CLIENT = ("conn", "client_id", "client_addr", "broker", "broker_rack")
+CLIENT = ("api", "api_version", "conn", "client_id", "client_addr", "broker", "broker_rack")
 TOPIC = ("topic", "topic_id", "partition", "redirected", "client_rack", "client_rack_from")
-BYTES = ("request_bytes", "response_bytes", "record_bytes", "records")
-SUMS = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "redirects")
-"""What is added up."""
+OF_FETCHES = (*CLIENT, *TOPIC, "who", "replica_id", "replica_rack", "group_id")
+OF_PRODUCES = (*CLIENT, *TOPIC, "keyed")
+OF_FRAMES = (*CLIENT, "listener")
 STEPS_US = tuple(US * seconds for seconds in (86_400, 21_600, 3_600, 600, 60, 10, 1))
 """Windows that flows are summed in until it is known how long the window is to be: each divides those before it, and
 all windows that ``window_for`` gives for spans so long."""
@@ -53,9 +53,7 @@ class Flow(NamedTuple):
 
 
 FlowKey = tuple[Flow, int, int]
-"""A flow, the begin of its window, and a moment since which the replicas in sync of its partition were the same."""
-Amounts = tuple[int, ...]
-"""The sums, as in ``SUMS``."""
+"""A flow, the begin of its window, and a frame since which the replicas in sync of its partition were the same."""
 
 
 @dataclass(slots=True)
@@ -75,116 +73,87 @@ class Flows:
     waiting: dict[int, tuple[FlowKey, Amounts]] = field(default_factory=dict)
     step_us: int = US
     _first_frame: int | None = None
-    _first_ts: int = 0
-    _changes: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    _told_at: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    _cuts: list[int] | None = None
 
     def __post_init__(self) -> None:
         self.step_us = self.window_us or self.step_us
 
-    def add(self, tables: TableRows) -> None:
-        """Take the rows of the next frames. They come in the order of the capture, each frame with all of its rows."""
-        covered = self._add_frames(tables)
+    def add(self, tables: DecodedTables) -> None:
+        """Take the next frames, in the order of the capture, with what they show."""
         self.evidence.add(tables)
-        self._note_changes(tables)
-        self._add_fetches(tables)
-        self._add_produces(tables)
-        for frame in covered:
-            if self.waiting.pop(frame, None) is None and self._first_frame is not None and frame < self._first_frame:
-                self.evidence.covered.add(frame)
+        for key in tables.distinct("partitions", ("topic", "partition")):
+            self._told_at.pop(key, None)
+            self._cuts = None
+        self.count(tables)
         self._widen()
 
-    def _add_frames(self, tables: TableRows) -> set[int]:
-        """Sum up the frames that no row covers; gives those that rows of these tables cover."""
-        evidence, step = self.evidence, self.step_us
-        covered = {frame for table in ("fetches", "produces") for (frame,) in tables.rows(table, ("frame",))}
-        answers = {
-            answer
-            for api, frame, answer in tables.rows("calls", ("api", "frame", "response_frame"))
-            if frame in covered
-        }
-        columns = ("capture", "frame", "ts", "direction", "frame_bytes", "api", "api_version", *CLIENT, "listener")
-        first: int | None = None
-        lowest: int | None = None
-        seen = set()
-        for capture, frame, ts, direction, size, api, version, *client, listener in tables.rows("frames", columns):
-            if first is None:
-                first = ts
-                evidence.capture = capture
-            first = min(first, ts)
-            evidence.frames += 1
-            evidence.last = max(evidence.last, ts)
-            conn, client_id, client_addr, broker, broker_rack = client
-            seen.add((api, conn, client_id, broker, broker_rack))
-            lowest = frame if lowest is None else min(lowest, frame)
-            flow = Flow(FRAME, api, version, conn, client_id, client_addr, broker, broker_rack, listener=listener)
-            key = (flow, ts // step * step, 0)
-            if direction == "request":
-                amounts = (1, size, 0, 0, 0, 0)
-                if api in WITH_RECORDS:
-                    self.waiting[frame] = key, amounts
-                else:
-                    self._count(key, amounts)
-            elif frame not in answers or api not in WITH_RECORDS:
-                self._count(key, (0, 0, size, 0, 0, 0))
-        if first is not None:
-            evidence.first = min(evidence.first, first)
-            self._first_ts = self._first_ts or evidence.first
-            self._first_frame = lowest if self._first_frame is None else self._first_frame
-        for known in seen:
-            evidence.add_connection(*known)
-        return covered
+    def add_parts(self, parts: Sequence[Callable[[], DecodedTables]]) -> None:
+        """Take the next frames in several parts; each is asked for twice, first for what it shows."""
+        for part in parts:
+            self.evidence.add(part())
+        self._told_at, self._cuts = {}, None
+        for part in parts:
+            self.count(part())
+        self._widen()
+        self._told_at, self._cuts = {}, None
 
-    def _count(self, key: FlowKey, amounts: Amounts) -> None:
+    def count(self, tables: DecodedTables) -> None:
+        """Sum up frames whose evidence is there already: that of the whole capture, or of all up to them."""
+        span, step = tables.frame_span(), self.step_us
+        if span is not None and self._first_frame is None:
+            self._first_frame = span.lowest
+        for frame, window, amounts, known in tables.frames_left(OF_FRAMES, step):
+            *client, listener = known
+            key = (Flow(FRAME, *client)._replace(listener=listener), window, 0)
+            if frame is None:
+                self._add_up(key, amounts)
+            else:
+                self.waiting[frame] = key, amounts
+        for frame in tables.covered_elsewhere():
+            self.waiting.pop(frame, None)
+        for frame, window, amounts, known in tables.summed("fetches", OF_FETCHES, step, self._told_frames):
+            flow = Flow(FETCH, *known)
+            self._add_up((flow, window, self._since(flow.topic, flow.partition, frame)), amounts)
+        for _, window, amounts, known in tables.summed("produces", OF_PRODUCES, step, self._told_frames):
+            *client, keyed = known
+            self._add_up((Flow(PRODUCE, *client)._replace(keyed=keyed), window, 0), amounts)
+
+    def _add_up(self, key: FlowKey, amounts: Amounts) -> None:
         before = self.amounts.get(key)
         self.amounts[key] = amounts if before is None else tuple(map(int.__add__, before, amounts))
 
-    def _note_changes(self, tables: TableRows) -> None:
-        """When something was told of a partition's replicas: what came before is not summed with what comes after."""
-        for topic, partition in set(tables.rows("partitions", ("topic", "partition"))):
-            known = self.evidence.in_sync.get((topic, partition))
-            if known is None:
-                continue
-            moments = self._changes.setdefault((topic, partition), [])
-            for change in known[len(moments) :]:
-                insort(moments, change.ts)
+    def _told_frames(self) -> Sequence[int]:
+        """The frames that tell something new of any partition's replicas."""
+        if self._cuts is None:
+            told = self.evidence.in_sync.values()
+            self._cuts = sorted({change.frame for changes in told for change in changes})
+        return self._cuts
 
-    def _since(self, topic: str | None, partition: int | None, ts: int) -> int:
-        """A moment since which nothing new was told of a partition; of requests from before this part their own."""
-        if topic is None or partition is None:
+    def _since(self, topic: str | None, partition: int | None, frame: int | None) -> int:
+        """A frame since which nothing new was told of a partition; of requests from before this part their own."""
+        if topic is None or partition is None or frame is None:
             return 0
-        moments = self._changes.get((topic, partition), [])
-        before = bisect_right(moments, ts)
+        told_at = self._told_at.get((topic, partition))
+        if told_at is None:
+            changes = self.evidence.in_sync.get((topic, partition), ())
+            told_at = self._told_at[topic, partition] = [change.frame for change in changes]
+        before = bisect_right(told_at, frame)
         if before:
-            return moments[before - 1]
-        return min(ts, self._first_ts)
-
-    def _add_fetches(self, tables: TableRows) -> None:
-        columns = ("ts", "first", *BYTES, "api", "api_version", *CLIENT, *TOPIC)
-        step = self.step_us
-        for ts, is_first, asked, answered, sent, records, *known in tables.rows(
-            "fetches", (*columns, "who", "replica_id", "replica_rack", "group_id")
-        ):
-            flow = Flow(FETCH, *known)
-            since = self._since(flow.topic, flow.partition, ts)
-            amounts = (int(is_first), asked, answered, sent or 0, records or 0, int(bool(flow.redirected)))
-            self._count((flow, ts // step * step, since), amounts)
-
-    def _add_produces(self, tables: TableRows) -> None:
-        columns = ("ts", "first", *BYTES, "keyed", "api", "api_version", *CLIENT, *TOPIC)
-        step = self.step_us
-        for ts, is_first, asked, answered, sent, records, keyed, *known in tables.rows("produces", columns):
-            flow = Flow(PRODUCE, *known)._replace(keyed=keyed)
-            amounts = (int(is_first), asked, answered, sent or 0, records or 0, int(bool(flow.redirected)))
-            self._count((flow, ts // step * step, 0), amounts)
+            return told_at[before - 1]
+        return frame if self._first_frame is None else min(frame, self._first_frame)
 
     def _widen(self) -> None:
         """Sum up by longer windows as soon as the capture is so long that they are sure to be asked for."""
-        step = self.step_us if self.window_us else step_for(self.evidence.last - self.evidence.first)
+        if not self.window_us:
+            self._widen_to(step_for(self.evidence.last - self.evidence.first))
+
+    def _widen_to(self, step: int) -> None:
         if step > self.step_us:
             self.step_us = step
             amounts, self.amounts = self.amounts, {}
             for (flow, window, since), sums in amounts.items():
-                self._count((flow, window // step * step, since), sums)
+                self._add_up((flow, window // step * step, since), sums)
             self.waiting = {
                 frame: ((flow, window // step * step, since), sums)
                 for frame, ((flow, window, since), sums) in self.waiting.items()
@@ -193,14 +162,18 @@ class Flows:
     def merge(self, other: Flows) -> Flows:
         """Take the flows of another part of the same capture; gives this."""
         self.evidence.merge(other.evidence)
-        self.step_us = max(self.step_us, other.step_us)
+        self._told_at, self._cuts = {}, None
+        self._widen_to(max(self.step_us, other.step_us))
         step = self.step_us
         for (flow, window, since), sums in other.amounts.items():
-            self._count((flow, window // step * step, since), sums)
-        self.waiting.update(other.waiting)
+            self._add_up((flow, window // step * step, since), sums)
+        for frame, ((flow, window, since), sums) in other.waiting.items():
+            self.waiting[frame] = (flow, window // step * step, since), sums
+        for frame in self.evidence.covered & self.waiting.keys():
+            del self.waiting[frame]
         return self
 
-    def each(self, covered: frozenset[int] | set[int], window_us: int) -> Iterator[tuple[FlowKey, Amounts]]:
+    def each(self, covered: AbstractSet[int], window_us: int) -> Iterator[tuple[FlowKey, Amounts]]:
         """All flows by windows of the length that it has come to, without requests that ``covered`` has."""
         waiting = [found for frame, found in self.waiting.items() if frame not in covered]
         for (flow, window, since), sums in (*self.amounts.items(), *waiting):

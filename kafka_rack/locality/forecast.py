@@ -82,10 +82,10 @@ def forecast(
         ("readers", readers, 0),
     ):
         if given < least:
-            raise InputError(f"{name} {given}, but {least} at least is wanted")
+            raise InputError(f"{name}: expected {least} at least, got {given}")
     for name, share in (("local producers", local_producers), ("local consumers", local_consumers)):
         if not 0 <= share <= 1:
-            raise InputError(f"{name} {share}, but a share from 0 to 1 is wanted")
+            raise InputError(f"{name}: expected a share from 0 to 1, got {share}")
     produced = Fraction(bytes_in)
     consumed = produced * readers
     elsewhere = Fraction(racks - 1, racks)

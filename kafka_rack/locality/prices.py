@@ -134,7 +134,7 @@ def read_prices(text: str, name: str) -> Prices:
     except (tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as error:
         raise InputError(f"{name}: not as {'TOML' if name.endswith('.toml') else 'JSON'} is: {error}") from None
     if not isinstance(found, dict):
-        raise InputError(f"{name}: prices are an object with {', '.join(FILE_KEYS)}, not {kind(found)}")
+        raise InputError(f"{name}: expected an object with {', '.join(FILE_KEYS)}, got {kind(found)}")
     return prices_of(found, name)
 
 
@@ -142,17 +142,17 @@ def prices_of(found: Mapping[str, Any], name: str) -> Prices:
     known_keys(found, FILE_KEYS, name)
     currency = found.get("currency", "$")
     if not isinstance(currency, str) or not 0 < len(currency.strip()) <= LONGEST_CURRENCY:
-        raise InputError(f"{name}: currency {currency!r}, but 1 to {LONGEST_CURRENCY} letters or a sign are wanted")
+        raise InputError(f"{name}: currency: expected 1 to {LONGEST_CURRENCY} letters or a sign, got {currency!r}")
     unit = found.get("unit", "GB")
     if not isinstance(unit, str) or unit not in UNITS:
-        raise InputError(f"{name}: unit {unit!r}, but it is GB (10^9 bytes) or GiB (2^30 bytes)")
+        raise InputError(f"{name}: unit: expected GB (10^9 bytes) or GiB (2^30 bytes), got {unit!r}")
     free = found.get("free_replication", False)
     if not isinstance(free, bool):
-        raise InputError(f"{name}: free_replication {free!r}, but true or false is wanted")
+        raise InputError(f"{name}: free_replication: expected true or false, got {free!r}")
     default = rate_of(found, CENT_EACH, name)
     pairs = found.get("pairs", [])
     if not isinstance(pairs, list):
-        raise InputError(f"{name}: pairs is {kind(pairs)}, but a list of objects with {', '.join(PAIR_KEYS)} is wanted")
+        raise InputError(f"{name}: pairs: expected a list of objects with {', '.join(PAIR_KEYS)}, got {kind(pairs)}")
     return Prices(currency.strip(), unit, default, pairs_of(pairs, default, name), free)
 
 
@@ -163,7 +163,7 @@ def pairs_of(pairs: list[Any], default: Rate, name: str) -> dict[tuple[str, str]
     for number, one in enumerate(pairs, start=1):
         where = f"{name}, pair {number}"
         if not isinstance(one, dict):
-            raise InputError(f"{where}: {kind(one)}, but an object with {', '.join(PAIR_KEYS)} is wanted")
+            raise InputError(f"{where}: expected an object with {', '.join(PAIR_KEYS)}, got {kind(one)}")
         known_keys(one, PAIR_KEYS, where)
         rate = rate_of(one, default, where)
         for direction in directions(one, where):
@@ -182,7 +182,7 @@ def directions(one: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
         raise InputError(f'{where}: either from and to, or between with two racks, as between = ["az-a", "az-b"]')
     if between is not None:
         if not isinstance(between, list) or len(between) != 2:
-            raise InputError(f"{where}: between {between!r}, but a list of two racks is wanted")
+            raise InputError(f"{where}: between: expected a list of two racks, got {between!r}")
         first, second = (rack_of(rack, "between", where) for rack in between)
         return sorted({(first, second), (second, first)})
     return [(rack_of(one.get("from"), "from", where), rack_of(one.get("to"), "to", where))]
@@ -190,7 +190,7 @@ def directions(one: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
 
 def rack_of(found: Any, key: str, where: str) -> str:
     if not isinstance(found, str) or not found:
-        raise InputError(f"{where}: {key} {found!r}, but a rack's name is wanted")
+        raise InputError(f"{where}: {key}: expected a rack's name, got {found!r}")
     return found
 
 
@@ -211,7 +211,7 @@ def amount(found: Any, key: str, where: str) -> Decimal:
             raise InvalidOperation
     except InvalidOperation:
         shown = str(found) if isinstance(found, Decimal) else repr(found)
-        raise InputError(f"{where}: {key} {shown}, but a price from 0 with at most 9 decimals is wanted") from None
+        raise InputError(f"{where}: {key}: expected a price from 0 with at most 9 decimals, got {shown}") from None
     return value
 
 

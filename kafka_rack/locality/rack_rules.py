@@ -22,11 +22,11 @@ from kafka_rack.errors import InputError
 
 Address = IPv4Address | IPv6Address
 CLIENT, BROKER = "client:", "broker:"
-FORM = "RACK@RANGE, RACK@client:PATTERN or RACK@broker:ID is wanted, as az-a@10.0.1.0/24"
+FORM = "RACK@RANGE, RACK@client:PATTERN or RACK@broker:ID, as az-a@10.0.1.0/24"
 LONGEST_PATTERN = 200
 
 
-class Pattern(NamedTuple):
+class ClientIdPattern(NamedTuple):
     """Client ids: ``*`` any letters, ``?`` one, ``[...]`` one of some."""
 
     text: str
@@ -46,7 +46,7 @@ class RackRules:
     """
 
     ranges: dict[tuple[int, int], dict[int, str]] = field(default_factory=dict)
-    patterns: list[Pattern] = field(default_factory=list)
+    patterns: list[ClientIdPattern] = field(default_factory=list)
     brokers: dict[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -69,17 +69,19 @@ class RackRules:
     def add(self, line: str, where: str, number: int, said: dict[object, tuple[str, int]]) -> None:
         rack, at, what = (part.strip() for part in line.partition("@"))
         if not at or not rack or not what:
-            raise InputError(f"{where}: {line!r}, but {FORM}")
+            raise InputError(f"{where}: expected {FORM}, got {line!r}")
         key: object
         if what.startswith(CLIENT):
             key = pattern = what.removeprefix(CLIENT).strip()
             if not pattern or len(pattern) > LONGEST_PATTERN:
-                raise InputError(f"{where}: a pattern of 1 to {LONGEST_PATTERN} letters is wanted behind client:")
-            self.patterns.append(Pattern(pattern, rack, number))
+                raise InputError(
+                    f"{where}: client: expected a pattern of 1 to {LONGEST_PATTERN} letters, got {len(pattern)}"
+                )
+            self.patterns.append(ClientIdPattern(pattern, rack, number))
         elif what.startswith(BROKER):
             broker = what.removeprefix(BROKER).strip()
             if not broker.isascii() or not broker.isdigit() or int(broker) >= 1 << 31:
-                raise InputError(f"{where}: broker {broker!r}, but a broker's id is wanted, as az-a@broker:4")
+                raise InputError(f"{where}: broker: expected a broker's id, as az-a@broker:4, got {broker!r}")
             key = int(broker)
             self.brokers[int(broker)] = rack
         else:
@@ -106,7 +108,7 @@ class RackRules:
 
     def of_client_id(self, client_id: str | None) -> str | None:
         """The rack of a client id; None where no pattern fits, or several that say as much and not the same."""
-        best: Pattern | None = None
+        best: ClientIdPattern | None = None
         for pattern in self.patterns:
             if best is not None and pattern.literals < best.literals:
                 break

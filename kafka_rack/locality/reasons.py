@@ -123,13 +123,13 @@ REASONS = {
         Reason(
             "client_rack_unknown",
             "nothing says where the client is",
-            "name its address or client id in --racks, or put its zone into client.id",
+            "name its address or client id in --client-racks, or put its zone into client.id",
             "perhaps",
         ),
         Reason(
             "broker_rack_unknown",
             "nothing says where the broker, or the follower, is",
-            "set broker.rack, or name the broker in --racks as RACK@broker:ID",
+            "set broker.rack, or name the broker in --client-racks as RACK@broker:ID",
             "perhaps",
         ),
     )
@@ -170,7 +170,7 @@ class Facts:
     unread_fetch: bool = False
 
 
-class Verdict(NamedTuple):
+class LocalityVerdict(NamedTuple):
     """``saves``: the fix keeps these bytes in for certain; ``at_most``: it may. ``detail``: the near match, or such."""
 
     locality: Locality
@@ -180,41 +180,41 @@ class Verdict(NamedTuple):
     detail: str | None = None
 
 
-LOCAL = Verdict("local")
+LOCAL = LocalityVerdict("local")
 
 
-def judge(facts: Facts) -> Verdict:
+def judge(facts: Facts) -> LocalityVerdict:
     """Where bytes went and why.
 
     >>> judge(Facts("consume", "az-a", broker_rack="az-b", api_version=12, replica_here=True))
-    Verdict(locality='cross', reason='no_client_rack', saves=True, at_most=True, detail=None)
+    LocalityVerdict(locality='cross', reason='no_client_rack', saves=True, at_most=True, detail=None)
     """
     if facts.broker_rack is None:
-        return Verdict("unknown", "broker_rack_unknown", at_most=facts.category in (CONSUME, PRODUCE))
+        return LocalityVerdict("unknown", "broker_rack_unknown", at_most=facts.category in (CONSUME, PRODUCE))
     if facts.client_rack is None:
         return without_rack(facts)
     if facts.client_rack == facts.broker_rack:
         return LOCAL
     if facts.unread_fetch:
-        return Verdict("unknown", "fetch_not_read", at_most=True)
+        return LocalityVerdict("unknown", "fetch_not_read", at_most=True)
     if facts.category == REPLICATION:
-        return Verdict("cross", "replication")
+        return LocalityVerdict("cross", "replication")
     if facts.category == PRODUCE:
         return produced(facts)
     if facts.category == CONSUME:
         return consumed(facts)
-    return Verdict("cross", "cluster_work")
+    return LocalityVerdict("cross", "cluster_work")
 
 
-def without_rack(facts: Facts) -> Verdict:
+def without_rack(facts: Facts) -> LocalityVerdict:
     """Bytes of somebody whose rack is not known: for a consumer, why it did not tell."""
     if facts.unread_fetch:
-        return Verdict("unknown", "fetch_not_read", at_most=True)
+        return LocalityVerdict("unknown", "fetch_not_read", at_most=True)
     if facts.category == REPLICATION:
-        return Verdict("unknown", "broker_rack_unknown")
+        return LocalityVerdict("unknown", "broker_rack_unknown")
     if facts.category == CONSUME and not facts.share and not facts.diskless:
-        return Verdict("unknown", not_told(facts), at_most=True)
-    return Verdict("unknown", "client_rack_unknown", at_most=facts.category in (CONSUME, PRODUCE))
+        return LocalityVerdict("unknown", not_told(facts), at_most=True)
+    return LocalityVerdict("unknown", "client_rack_unknown", at_most=facts.category in (CONSUME, PRODUCE))
 
 
 def not_told(facts: Facts) -> str:
@@ -222,45 +222,45 @@ def not_told(facts: Facts) -> str:
     return "version_too_old" if too_old else "no_client_rack"
 
 
-def consumed(facts: Facts) -> Verdict:
+def consumed(facts: Facts) -> LocalityVerdict:
     if facts.diskless:
         return diskless(facts)
     if facts.share:
-        return Verdict("cross", "share_group", at_most=facts.replica_here is not False)
+        return LocalityVerdict("cross", "share_group", at_most=facts.replica_here is not False)
     told = facts.told_in == "request"
     if told and (elsewhere := not_in_cluster(facts)) is not None:
         return elsewhere
     if told and facts.redirected:
-        return Verdict("cross", "redirect")
+        return LocalityVerdict("cross", "redirect")
     if told and not facts.whole:
-        return Verdict("cross", "empty_fetch")
+        return LocalityVerdict("cross", "empty_fetch")
     if facts.replica_here is False:
-        return Verdict("cross", "no_in_sync_replica", at_most=True)
+        return LocalityVerdict("cross", "no_in_sync_replica", at_most=True)
     reason = "not_redirected" if told else not_told(facts)
-    return Verdict("cross", reason, saves=facts.replica_here is True, at_most=True)
+    return LocalityVerdict("cross", reason, saves=facts.replica_here is True, at_most=True)
 
 
-def produced(facts: Facts) -> Verdict:
+def produced(facts: Facts) -> LocalityVerdict:
     if facts.diskless:
         return diskless(facts)
     if facts.keyed is None:
-        return Verdict("cross", "produce_not_read", at_most=True)
+        return LocalityVerdict("cross", "produce_not_read", at_most=True)
     if facts.keyed:
-        return Verdict("cross", "keyed_produce", at_most=True)
+        return LocalityVerdict("cross", "keyed_produce", at_most=True)
     if facts.leader_here is False:
-        return Verdict("cross", "no_leader_in_rack", at_most=True)
-    return Verdict("cross", "unkeyed_produce", saves=facts.leader_here is True, at_most=True)
+        return LocalityVerdict("cross", "no_leader_in_rack", at_most=True)
+    return LocalityVerdict("cross", "unkeyed_produce", saves=facts.leader_here is True, at_most=True)
 
 
-def diskless(facts: Facts) -> Verdict:
+def diskless(facts: Facts) -> LocalityVerdict:
     """Bytes of a topic that any broker serves: clients are sent to their own rack's, if they tell it."""
     if facts.told_in not in TOLD_TO_BROKERS:
         here = facts.client_rack in facts.cluster_racks
-        return Verdict("cross", "diskless_without_zone", saves=here, at_most=True)
-    return not_in_cluster(facts) or Verdict("cross", "diskless_elsewhere", at_most=True)
+        return LocalityVerdict("cross", "diskless_without_zone", saves=here, at_most=True)
+    return not_in_cluster(facts) or LocalityVerdict("cross", "diskless_elsewhere", at_most=True)
 
 
-def not_in_cluster(facts: Facts) -> Verdict | None:
+def not_in_cluster(facts: Facts) -> LocalityVerdict | None:
     """A rack that a client names and no broker has; with the rack that is probably meant.
 
     A name that is right saves the bytes for certain only where the racks file says where the client really is.
@@ -270,7 +270,7 @@ def not_in_cluster(facts: Facts) -> Verdict | None:
         return None
     certain = facts.client_rack != told and facts.replica_here is True
     near = near_match(told, facts.cluster_racks)
-    return Verdict("cross", "rack_not_in_cluster", certain, at_most=True, detail=near or shown(told))
+    return LocalityVerdict("cross", "rack_not_in_cluster", certain, at_most=True, detail=near or shown(told))
 
 
 def near_match(rack: str, cluster_racks: frozenset[str]) -> str | None:

@@ -7,16 +7,18 @@ Money is reckoned from whole sums of bytes, so that it is the same in whatever w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from kafka_rack.locality.client_location import UNKNOWN_LOCATION, ClientLocation, locate_client
 from kafka_rack.locality.evidence import Conclusions, host
-from kafka_rack.locality.flows import FETCH, PRODUCE, SUMS, Amounts, Flow
+from kafka_rack.locality.flows import FETCH, PRODUCE, Flow, Flows
 from kafka_rack.locality.prices import NOTHING, PLACES, Prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import CONSUME, OTHER, REPLICATION, Facts, judge
 from kafka_rack.locality.reasons import PRODUCE as PRODUCED
+from kafka_rack.locality.tables import SUMS, Amounts
 from kafka_rack.zones import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
@@ -102,6 +104,11 @@ class TrafficSums:
         self.conclusions, self.rules = conclusions, rules
         self.amounts: dict[TrafficKey, Amounts] = {}
         self._judged: dict[tuple[Flow, frozenset[str] | None], TrafficKey] = {}
+
+    def add_flows(self, flows: Flows, covered: AbstractSet[int]) -> None:
+        """Take the flows of a part; ``covered`` are requests whose rows are in other parts."""
+        for (flow, window, since), amounts in flows.each(covered, flows.step_us):
+            self.add(flow, window, since, amounts)
 
     def add(self, flow: Flow, window: int, since: int, amounts: Amounts) -> None:
         in_sync = None
@@ -208,6 +215,15 @@ class TrafficSums:
         return found._replace(named_rack=None, named_in=None)
 
 
+def rewindowed(traffic: Mapping[TrafficKey, Amounts], window_us: int) -> dict[TrafficKey, Amounts]:
+    """The same by windows of a length that those of before divide."""
+    found: dict[TrafficKey, Amounts] = {}
+    for key, amounts in traffic.items():
+        wide = key._replace(window=key.window // window_us * window_us)
+        found[wide] = add_amounts(found.get(wide), amounts)
+    return found
+
+
 def add_amounts(before: Amounts | None, more: Amounts) -> Amounts:
     return more if before is None else tuple(map(int.__add__, before, more))
 
@@ -233,13 +249,17 @@ def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow
         "at_most_cost": cost + possible if at_most else NOTHING,
     }
     return {
-        **dict(zip(KEYS, (EPOCH + timedelta(microseconds=window), *known), strict=True)),
+        **dict(zip(KEYS, (time_of(window), *known), strict=True)),
         **sums,
         "bytes": size,
         "saves_bytes": size if saves else 0,
         "at_most_bytes": size if at_most else 0,
         **{name: amount.quantize(PLACES) for name, amount in money.items()},
     }
+
+
+def time_of(us: int) -> datetime:
+    return EPOCH + timedelta(microseconds=us)
 
 
 def grouped(row: TrafficRow) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:

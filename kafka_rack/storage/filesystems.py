@@ -1,11 +1,13 @@
 """pyarrow's file system for a URL's scheme and authority, by Hadoop's settings.
 
 Where no credentials are set, each library looks for its own: environment, profile, the machine's role. HDFS is reached
-by Hadoop's libhdfs, which workers find by HADOOP_HOME and CLASSPATH.
+without Java, by hdfs-native, which reads HADOOP_CONF_DIR beside the settings of the session. Any other scheme is taken
+that fsspec has a file system for, with whatever that finds by itself.
 """
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,16 +16,38 @@ from kafka_rack.extras import pip_install
 from kafka_rack.storage.settings import StorageSettings
 
 SCHEMES = ("abfs", "abfss", "gs", "hdfs", "s3", "s3a")
+NO_STORES = frozenset({"file", "ftp", "github", "http", "https", "local", "memory"})
+"""What fsspec knows that holds no folders of files for all workers, or cannot be written to."""
 ANONYMOUS = "AnonymousAWSCredentialsProvider"
 KEYS = ("SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider")
+MAX_ATTEMPTS = "3"
+"""To reach a name node."""
+AZURES_DOMAIN = "dfs.core.windows.net"
 ASSUMED_ROLE = "AssumedRoleCredentialProvider"
 
 
 def check_scheme(scheme: str, url: str) -> None:
     """Raises ValueError: a scheme that workers cannot reach."""
-    if scheme not in SCHEMES:
-        known = ", ".join(f"{one}://" for one in SCHEMES)
-        raise ValueError(f"{url}: expected a path of this machine or a URL of {known} or file:, got {scheme}://")
+    if scheme in SCHEMES or of_fsspec(scheme) is not None:
+        return
+    known = ", ".join(f"{one}://" for one in SCHEMES)
+    raise ValueError(
+        f"{url}: expected a path of this machine or a URL of {known}, file: or what fsspec has a package installed for,"
+        f" got {scheme}://"
+    )
+
+
+@cache
+def of_fsspec(scheme: str) -> Any:
+    """The class of fsspec's that holds such URLs; None where there is none, or it lacks its package."""
+    if scheme in NO_STORES:
+        return None
+    try:
+        from fsspec import get_filesystem_class
+
+        return get_filesystem_class(scheme)
+    except (ImportError, ValueError):
+        return None
 
 
 @cache
@@ -39,11 +63,28 @@ def filesystem(scheme: str, authority: str, settings: StorageSettings) -> Any:
         if scheme == "gs":
             return arrow.GcsFileSystem(**gcs_arguments(settings))
         if scheme == "hdfs":
-            host, _, port = authority.rpartition(":") if ":" in authority else (authority, "", "")
-            return arrow.HadoopFileSystem(host or "default", int(port or (8020 if host else 0)))
+            return from_fsspec(hdfs(authority, settings))
+        if scheme not in SCHEMES:
+            return from_fsspec(of_fsspec(scheme)())
         return arrow.AzureFileSystem(**azure_arguments(authority, settings))
+    except RuntimeError as error:  # of hdfs-native
+        raise OSError(f"{scheme}://{authority}: {error}") from None
     except (ImportError, AttributeError) as error:
         raise OSError(f"{scheme}:// is not in this build of pyarrow ({error})") from None
+
+
+def from_fsspec(found: Any) -> Any:
+    """A file system of fsspec's as one of Arrow's."""
+    import pyarrow.fs as arrow
+
+    class Handler(arrow.FSSpecHandler):  # type: ignore[misc] # without types
+        def get_file_info_selector(self, selector: Any) -> Any:
+            try:
+                return super().get_file_info_selector(selector)
+            except NotADirectoryError:  # as it seems where the folder is made between two questions
+                return super().get_file_info_selector(selector)
+
+    return arrow.PyFileSystem(Handler(found))
 
 
 def s3_arguments(bucket: str, settings: StorageSettings) -> dict[str, Any]:
@@ -52,20 +93,22 @@ def s3_arguments(bucket: str, settings: StorageSettings) -> dict[str, Any]:
     >>> plain = {"fs.s3a.endpoint": "http://127.0.0.1:9000", "fs.s3a.path.style.access": "true"}
     >>> found = s3_arguments("trace", StorageSettings.of({**plain, "fs.s3a.endpoint.region": "eu-west-1"}))
     >>> {name: value for name, value in found.items() if value}
-    {'region': 'eu-west-1', 'endpoint_override': '127.0.0.1:9000', 'scheme': 'http'}
+    {'region': 'eu-west-1', 'endpoint_override': '127.0.0.1:9000', 'scheme': 'http', 'allow_delayed_open': True}
     """
 
     def get(name: str) -> str | None:
         return settings.get(f"fs.s3a.{name}", bucket)
 
-    endpoint = get("endpoint") or ""
+    endpoint = get("endpoint") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     secure = settings.is_on("fs.s3a.connection.ssl.enabled", bucket, default=True)
     parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}", "https" if secure else "http")
     of_amazon = not parts.netloc or parts.netloc.endswith(("amazonaws.com", "amazonaws.com.cn"))
+    elsewhere = os.environ.get("AWS_REGION", "us-east-1")
     found: dict[str, Any] = {
-        "region": get("endpoint.region") or (region_of(parts.netloc) if of_amazon else "us-east-1"),
+        "region": get("endpoint.region") or (region_of(parts.netloc) if of_amazon else elsewhere),
         "endpoint_override": None if of_amazon else parts.netloc,
         "scheme": parts.scheme,
+        "allow_delayed_open": True,  # what is small is written by one request in place of three
     }
     if not of_amazon:
         found["force_virtual_addressing"] = not settings.is_on("fs.s3a.path.style.access", bucket, default=False)
@@ -124,18 +167,51 @@ def gcs_arguments(settings: StorageSettings) -> dict[str, Any]:
     return found
 
 
+def hdfs(authority: str, settings: StorageSettings) -> Any:
+    """HDFS as fsspec names it; ``authority`` is a name node, a name service, or nothing for that of the settings."""
+    try:
+        from hdfs_native.fsspec import HdfsFileSystem
+    except ImportError as error:
+        raise OSError(f"hdfs:// is read by hdfs-native: {pip_install('hdfs')} ({error})") from None
+
+    class Replacing(HdfsFileSystem):
+        """A move takes the place of what is there, in one step of the name node's; times are told as Arrow wants."""
+
+        cachable = False
+
+        def _convert_file_status(self, file_status: Any) -> dict[str, Any]:
+            told: dict[str, Any] = super()._convert_file_status(file_status)
+            return told | {"mtime": told["modification_time"] / 1000}
+
+        def mv(self, path1: str, path2: str, **_given: Any) -> None:
+            super().mv(path1, path2, overwrite=True)
+
+    named = authority or urlsplit(settings.get("fs.defaultFS") or "").netloc
+    host, _, port = named.partition(":")
+    others = ("fs.s3a.", "fs.gs.", "fs.azure.", "google.cloud.")
+    given = {"dfs.client.failover.max.attempts": MAX_ATTEMPTS}  # 15, with pauses that grow, of Hadoop's own
+    given |= {name: value for name, value in settings.values if not name.startswith(others)}
+    return Replacing(host or None, int(port) if port else None, **given)
+
+
 def azure_arguments(authority: str, settings: StorageSettings) -> dict[str, Any]:
     """What AzureFileSystem is given for ``container@account.dfs.core.windows.net``.
 
     >>> azure_arguments("trace@us.dfs.core.windows.net", StorageSettings())
     {'account_name': 'us'}
+    >>> azure_arguments("trace@us.dfs.core.usgovcloudapi.net", StorageSettings())["blob_storage_authority"]
+    '.blob.core.usgovcloudapi.net'
     """
     host = authority.rpartition("@")[2]
 
     def get(name: str) -> str | None:
         return settings.get(f"fs.azure.{name}.{host}") or settings.get(f"fs.azure.{name}")
 
-    found: dict[str, Any] = {"account_name": host.partition(".")[0]}
+    account, _, domain = host.partition(".")
+    found: dict[str, Any] = {"account_name": account}
+    if domain != AZURES_DOMAIN:
+        found["dfs_storage_authority"] = f".{domain}"
+        found["blob_storage_authority"] = f".{domain.replace('dfs.', 'blob.', 1)}"
     if (key := get("account.key")) is not None:
         return {**found, "account_key": key}
     if (token := get("sas.fixed.token")) is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from kafka_rack.storage.errors import told
+
 FIRST_BYTES, MAX_BYTES = 1 << 16, 8 << 20
 """Of a fetch: whoever looks at a file's beginning needs little, and each fetch costs tens of milliseconds."""
 
@@ -12,10 +14,11 @@ FIRST_BYTES, MAX_BYTES = 1 << 16, 8 << 20
 class ReadAhead(io.RawIOBase):
     """A file that can be sought and read, over one of pyarrow's, which asks the store anew for each read."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, name: str) -> None:
         super().__init__()
-        self._source = source
-        self._held = memoryview(b"")
+        self._source, self._name = source, name
+        self._held = b""
+        self._taken = 0
         self._at = 0
         self._fetch_bytes = FIRST_BYTES
 
@@ -30,9 +33,11 @@ class ReadAhead(io.RawIOBase):
             offset += self._at
         elif whence == io.SEEK_END:
             offset += int(self._source.size())
-        begin = self._at + len(self._held)
-        self._held = memoryview(b"")
-        if offset != begin:
+        begin = self._at - self._taken
+        if begin <= offset <= begin + len(self._held):
+            self._taken = offset - begin
+        else:
+            self._held, self._taken = b"", 0
             self._fetch_bytes = FIRST_BYTES
         self._at = offset
         return offset
@@ -44,23 +49,39 @@ class ReadAhead(io.RawIOBase):
         """Up to ``size`` bytes, fewer only at the end; all that there are where it is negative."""
         if size is None or size < 0:
             size = max(0, int(self._source.size()) - self._at)
-        taken = []
-        while size > 0:
-            if not self._held:
-                self._fetch(size)
-                if not self._held:
-                    break
-            piece = self._held[:size]
-            self._held = self._held[len(piece) :]
-            self._at += len(piece)
-            size -= len(piece)
-            taken.append(piece)
-        return b"".join(taken)
+        pieces = []
+        while size > 0 and self._fill(size):
+            pieces.append(self._take(size))
+            size -= len(pieces[-1])
+        return b"".join(pieces)
 
-    def _fetch(self, size: int) -> None:
-        self._source.seek(self._at)
-        self._held = memoryview(self._source.read(max(size, self._fetch_bytes)))
-        self._fetch_bytes = min(self._fetch_bytes * 4, MAX_BYTES)
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """The next line with its end, or as much of it as ``size`` allows."""
+        left = None if size is None or size < 0 else size
+        pieces: list[bytes] = []
+        while left != 0 and not (pieces and pieces[-1].endswith(b"\n")) and self._fill(1):
+            end = self._held.find(b"\n", self._taken) + 1 or len(self._held)
+            pieces.append(self._take(end - self._taken if left is None else min(end - self._taken, left)))
+            left = None if left is None else left - len(pieces[-1])
+        return b"".join(pieces)
+
+    def _take(self, size: int) -> bytes:
+        """Up to ``size`` of the bytes that are held."""
+        piece = self._held[self._taken : self._taken + size]
+        self._taken += len(piece)
+        self._at += len(piece)
+        return piece
+
+    def _fill(self, size: int) -> bool:
+        """Hold something, fetching about ``size`` bytes if need be; False at the end."""
+        if self._taken == len(self._held):
+            try:
+                self._source.seek(self._at)
+                self._held, self._taken = self._source.read(max(size, self._fetch_bytes)), 0
+            except OSError as error:
+                raise told(error, self._name) from None
+            self._fetch_bytes = min(self._fetch_bytes * 4, MAX_BYTES)
+        return self._held != b""
 
     def readall(self) -> bytes:
         return self.read()

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import total_ordering
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from kafka_rack.storage.errors import told
 from kafka_rack.storage.filesystems import check_scheme, filesystem
 from kafka_rack.storage.reading import ReadAhead
 from kafka_rack.storage.settings import StorageSettings
@@ -20,6 +21,7 @@ from kafka_rack.storage.settings import StorageSettings
 WITH_FOLDERS = frozenset({"hdfs", "abfs", "abfss"})
 """Schemes of stores in which folders are real."""
 RENAMES = frozenset({"hdfs"})
+"""Schemes of stores that move a file in the place of another in one step."""
 
 
 class Stat(NamedTuple):
@@ -116,6 +118,15 @@ class RemotePath:
     def _fs(self) -> Any:
         return filesystem(self._scheme, self._authority, self._settings)
 
+    def _ask(self, operation: str, *given: Any, **options: Any) -> Any:
+        """Have the file system do something. Raises OSError, which names this place, and the reason in plain words."""
+        try:
+            return getattr(self._fs, operation)(*given, **options)
+        except FileNotFoundError:
+            raise
+        except (OSError, RuntimeError) as error:  # the latter of libraries that know no other
+            raise told(error if isinstance(error, OSError) else OSError(str(error)), str(self)) from None
+
     @property
     def _inside(self) -> str:
         """As pyarrow names it: behind its bucket or container, from the root of HDFS."""
@@ -125,7 +136,18 @@ class RemotePath:
         return f"{bucket}/{self._key}".rstrip("/")
 
     def _info(self) -> Any:
-        return self._fs.get_file_info(self._inside)
+        return self._ask("get_file_info", self._inside)
+
+    def has_bucket(self) -> bool:
+        """Whether the bucket or container is there that this lies in; HDFS has none."""
+        if self._scheme == "hdfs":
+            return True
+        return self._with_key("").is_dir()
+
+    def check_bucket(self) -> None:
+        """Raises OSError: the bucket is not there, or the store refuses."""
+        if not self.has_bucket():
+            raise FileNotFoundError(f"{self}: no such bucket")
 
     def exists(self) -> bool:
         return self.is_file() or self.is_dir()
@@ -151,7 +173,7 @@ class RemotePath:
     def _listing(self, *, recursive: bool) -> list[Any]:
         from pyarrow.fs import FileSelector
 
-        return list(self._fs.get_file_info(FileSelector(self._inside, recursive=recursive, allow_not_found=True)))
+        return list(self._ask("get_file_info", FileSelector(self._inside, recursive=recursive, allow_not_found=True)))
 
     def _child(self, info: Any) -> RemotePath:
         inner: str = info.path[len(self._inside) :]
@@ -182,13 +204,13 @@ class RemotePath:
         """For reading (``rb``), or anew for writing (``wb``): the file is there once it is closed."""
         if mode == "wb":
             self._make_parent()
-            return cast("BinaryIO", self._fs.open_output_stream(self._inside, compression=None))  # else by the name
+            return cast("BinaryIO", self._ask("open_output_stream", self._inside, compression=None))  # else by the name
         assert mode == "rb", mode
-        return cast("BinaryIO", ReadAhead(self._open_input()))
+        return cast("BinaryIO", ReadAhead(self._open_input(), str(self)))
 
     def _open_input(self) -> Any:
         try:
-            return self._fs.open_input_file(self._inside)
+            return self._ask("open_input_file", self._inside)
         except FileNotFoundError:
             raise self._missing() from None
 
@@ -215,17 +237,17 @@ class RemotePath:
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Make a folder where folders are real."""
         if self._scheme in WITH_FOLDERS:
-            self._fs.create_dir(self._inside, recursive=parents or exist_ok)
+            self._ask("create_dir", self._inside, recursive=parents or exist_ok)
 
     def rmdir(self) -> None:
         """Remove a folder that is empty, where there are such."""
         if next(self.iterdir(), None) is None:
             with suppress(FileNotFoundError):
-                self._fs.delete_dir(self._inside)
+                self._ask("delete_dir", self._inside)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         try:
-            self._fs.delete_file(self._inside)
+            self._ask("delete_file", self._inside)
         except FileNotFoundError:
             if not missing_ok:
                 raise self._missing() from None
@@ -233,7 +255,7 @@ class RemotePath:
     def remove_tree(self) -> None:
         """Remove a folder with all in it; nothing where there is none."""
         with suppress(FileNotFoundError):
-            self._fs.delete_dir(self._inside)
+            self._ask("delete_dir", self._inside)
 
     def replace(self, target: RemotePath) -> None:
         """Move a file, or a folder with its files, in the place of what is there."""
@@ -247,8 +269,7 @@ class RemotePath:
     def _replace_file(self, target: RemotePath) -> None:
         target._make_parent()
         if self._scheme in RENAMES:
-            target.unlink(missing_ok=True)
-            self._fs.move(self._inside, target._inside)
+            self._ask("move", self._inside, target._inside)
             return
-        self._fs.copy_file(self._inside, target._inside)
-        self._fs.delete_file(self._inside)
+        self._ask("copy_file", self._inside, target._inside)
+        self._ask("delete_file", self._inside)

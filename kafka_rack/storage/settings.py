@@ -9,7 +9,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-PREFIXES = ("fs.s3a.", "fs.gs.", "fs.azure.", "google.cloud.")
+PREFIXES = (
+    *("fs.s3a.", "fs.gs.", "fs.azure.", "google.cloud."),
+    *("fs.defaultFS", "dfs.nameservices", "dfs.ha.namenodes.", "dfs.namenode.rpc-address", "dfs.client.failover."),
+    *("dfs.client.use.datanode.hostname", "dfs.data.transfer.protection", "dfs.encrypt.data.transfer"),
+)
 """Of the settings that matter here."""
 
 
@@ -26,7 +30,10 @@ class StorageSettings(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, values: Mapping[str, str]) -> StorageSettings:
         """Those of ``values`` that matter."""
-        return cls(tuple(sorted((name, value) for name, value in values.items() if name.startswith(PREFIXES))))
+        found = {name: value for name, value in values.items() if name.startswith(PREFIXES)}
+        if found.get("fs.defaultFS", "").startswith("file:"):  # Hadoop's default
+            del found["fs.defaultFS"]
+        return cls(tuple(sorted(found.items())))
 
     def get(self, name: str, bucket: str | None = None) -> str | None:
         """A setting's value, that of one bucket of S3 first; None where it is not set or empty."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rack.wire_capture.frames import API_VERSIONS, Asked, RequestKind
+from kafka_rack.wire_capture.frames import API_VERSIONS, PendingRequest, RequestKind
 from protocol.codec import Codec, codec
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, request_header_version, response_header_version
@@ -17,7 +17,7 @@ Body = tuple[Any, int, int, int]
 """A message, the bytes left over behind it, the version it was read in, its header's version."""
 
 
-def read_request(asked: Asked) -> Body:
+def read_request(asked: PendingRequest) -> Body:
     """A request's body. Raises ProtocolError."""
     kind, data = asked.kind, asked.data
     reader, header = kind.request_reader or request_reader(kind, data)
@@ -41,7 +41,7 @@ def request_reader(kind: RequestKind, data: bytes) -> tuple[Codec, int]:
     return found
 
 
-def read_response(asked: Asked, data: bytes) -> Body:
+def read_response(asked: PendingRequest, data: bytes) -> Body:
     """A response's body, of a refused ApiVersions in version 0. Raises ProtocolError.
 
     Heartbeats, commits and fetches that find nothing are answered alike again and again: a body that is the same as the
@@ -94,7 +94,7 @@ def read_api_versions(decode: Callable[[bytes, int], Any], version: int, header:
     return message, len(data) - end, 0, header
 
 
-def asked_message(asked: Asked) -> Any:
+def asked_message(asked: PendingRequest) -> Any:
     """A request's body, read now if it was asked before reading began; None if it cannot be read."""
     if asked.message is None and asked.data:
         try:

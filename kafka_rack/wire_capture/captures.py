@@ -8,15 +8,15 @@ from functools import partial
 import msgspec
 
 from kafka_rack.wire_capture.checkpoints import last_checkpoint, next_checkpoint
-from kafka_rack.wire_capture.connections import Traffic
-from kafka_rack.wire_capture.files import CaptureFile, Damage, Source, capture_name
-from kafka_rack.wire_capture.filters import Filters
-from kafka_rack.wire_capture.frames import Frame, Known, Problem, State
+from kafka_rack.wire_capture.connections import TcpConnections
+from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name
+from kafka_rack.wire_capture.filters import FrameFilters
+from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState, TakeMany
 from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event, read_lines
-from kafka_rack.wire_capture.packets import Format, read_format, read_packets
-from kafka_rack.wire_capture.segments import LINK_TYPES, segment_of
+from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, Packet, read_format, read_packets
+from kafka_rack.wire_capture.segments import LINK_TYPES, Endpoint, TcpSegment, segment_of
 
 MOST_KEPT_BYTES = 64 << 20
 """Of a file's frames that are kept in memory instead of reading the file twice."""
@@ -44,15 +44,20 @@ class Options(msgspec.Struct, frozen=True):
             number, _, rack = name.partition("@")
             host, colon, port = address.rpartition(":")
             if not (equals and colon and number.isdecimal() and int(number) < 1 << 31 and is_port(port)):
-                raise ValueError(f"broker {text!r}: ID[@RACK]=[HOST]:PORT is wanted")
+                raise ValueError(f"brokers: expected ID[@RACK]=[HOST]:PORT, got {text!r}")
             known.append((int(number), rack or None, host.strip("[]") or None, int(port)))
         numbers = [part.strip() for part in (ports or "").split(",") if part.strip()]
         if not all(map(is_port, numbers)):
-            raise ValueError(f"ports {ports!r}: numbers with commas between are wanted")
+            raise ValueError(f"ports: expected numbers between commas, as 9092,9093, got {ports!r}")
         return cls(frozenset([*map(int, numbers)]), tuple(known))
 
-    def known(self) -> Known:
-        known = Known()
+    @property
+    def given(self) -> dict[Endpoint, tuple[int, str | None]]:
+        """(host or nothing, port) -> broker id and rack."""
+        return {(host or "", port): (broker, rack) for broker, rack, host, port in self.brokers}
+
+    def known(self) -> ObservedCluster:
+        known = ObservedCluster()
         for broker, rack, host, port in self.brokers:
             if rack is not None:
                 known.racks[broker] = rack
@@ -64,7 +69,7 @@ def is_port(text: str) -> bool:
     return text.isdecimal() and 0 < int(text) < 65536
 
 
-class Place(msgspec.Struct):
+class ResumePoint(msgspec.Struct):
     """A place in a file that reading can begin at. ``traffic``, ``format`` and ``said`` are for packets.
 
     ``said`` is what kafka-rack's own captures say of the cluster at their heads. ``by_checkpoints``, for lines: the
@@ -76,14 +81,14 @@ class Place(msgspec.Struct):
     start: int = 0
     by_checkpoints: bool = False
     from_checkpoint: bool = False
-    wanted: Filters | None = None
-    state: State = msgspec.field(default_factory=State)
-    traffic: Traffic | None = None
+    wanted: FrameFilters | None = None
+    state: ReadingState = msgspec.field(default_factory=ReadingState)
+    traffic: TcpConnections | None = None
     format: Format | None = None
     said: list[bytes] = msgspec.field(default_factory=list)
-    told: Known | None = None
+    told: ObservedCluster | None = None
 
-    def hear_of_brokers(self, told: Known) -> None:
+    def hear_of_brokers(self, told: ObservedCluster) -> None:
         """Take what a file of packets tells of the brokers, at any place, as if it had been known from the start."""
         known = self.state.known
         racks, known.racks = known.racks, dict(told.racks)
@@ -97,18 +102,18 @@ class Place(msgspec.Struct):
                 self.traffic.name_broker(connection)
 
 
-def beginning(file: CaptureFile, options: Options) -> Place:
+def beginning(file: CaptureFile, options: Options) -> ResumePoint:
     """The start of a file, where nothing is known but what the user says."""
-    return Place(state=State(capture_name(file.path), known=options.known()))
+    return ResumePoint(state=ReadingState(capture_name(file.path), known=options.known()))
 
 
-def brokers_told(known: Known, options: Options) -> Known:
+def brokers_told(known: ObservedCluster, options: Options) -> ObservedCluster:
     """What a file has told of the brokers by its end, and above it what the user says."""
     given = options.known()
-    return Known(racks={**known.racks, **given.racks}, endpoints={**known.endpoints, **given.endpoints})
+    return ObservedCluster(racks={**known.racks, **given.racks}, endpoints={**known.endpoints, **given.endpoints})
 
 
-def hear(place: Place, options: Options) -> None:
+def hear(place: ResumePoint, options: Options) -> None:
     """Take what a capture of kafka-rack's own says of the cluster; what the user says stands above it."""
     state = place.state
     for one in place.said:
@@ -123,7 +128,7 @@ def hear(place: Place, options: Options) -> None:
 
 def whole_file(
     file: CaptureFile, options: Options, problems: list[Problem], end: int | None = None
-) -> tuple[Place, Iterator[Frame]]:
+) -> tuple[ResumePoint, Iterator[Frame]]:
     """The start of a file, as :func:`beginning` has it, and its frames.
 
     Of packets they are kept until all have told of the brokers, so that a file is read once; a large one is read again.
@@ -159,25 +164,38 @@ def whole_file(
 
 
 def read_frames(
-    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None = None
+    file: CaptureFile,
+    place: ResumePoint,
+    options: Options,
+    problems: list[Problem],
+    end: int | None = None,
+    take_many: TakeMany | None = None,
 ) -> Iterator[Frame]:
     """The frames from ``place`` to before ``end``; the place goes along and stands at the end afterwards.
 
     A frame with index -1 is none: it only brings the requests that a connection's end leaves without an answer.
+
+    Args:
+        take_many: is given lines before their frames come one by one; see :func:`.lines.read_lines`.
     """
     if file.compressed:
         end = None  # its size says nothing about the bytes inside, and it is read whole
     if file.kind == "lines":
-        place.start = yield from line_frames(file, place, options, problems, end)
+        place.start = yield from line_frames(file, place, options, problems, end, take_many)
     else:
         place.start = yield from packet_frames(file, place, options, problems, end)
 
 
 def line_frames(
-    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None
+    file: CaptureFile,
+    place: ResumePoint,
+    options: Options,
+    problems: list[Problem],
+    end: int | None,
+    take_many: TakeMany | None,
 ) -> Generator[Frame, None, int]:
     if not place.by_checkpoints or end is None:
-        read = partial(read_lines, given=options.known(), can_go_back=not file.compressed)
+        read = partial(read_lines, given=options.known(), can_go_back=not file.compressed, take_many=take_many)
         return (yield from read(file.path, place.state, problems, place.start, end))
     if not stand_at_checkpoint(file, place, options, end):
         return place.start
@@ -191,11 +209,12 @@ def line_frames(
             file.size,
             checkpoint_from=checkpoint_from,
             given=options.known(),
+            take_many=take_many,
         )
     return at
 
 
-def wanted_parts(file: CaptureFile, start: int, end: int, wanted: Filters | None) -> Iterator[tuple[int, int]]:
+def wanted_parts(file: CaptureFile, start: int, end: int, wanted: FrameFilters | None) -> Iterator[tuple[int, int]]:
     """Where to read from, and from where on the next checkpoint ends that: all, or what may hold wanted times."""
     if wanted is None:
         yield start, end
@@ -211,7 +230,7 @@ def wanted_parts(file: CaptureFile, start: int, end: int, wanted: Filters | None
         start = following
 
 
-def stand_at_checkpoint(file: CaptureFile, place: Place, options: Options, end: int) -> bool:
+def stand_at_checkpoint(file: CaptureFile, place: ResumePoint, options: Options, end: int) -> bool:
     """Bring a place to where its frames begin, with the state that they need; False where none are its own."""
     place.state.capture, place.state.known = capture_name(file.path), options.known()
     if not place.start:
@@ -223,45 +242,56 @@ def stand_at_checkpoint(file: CaptureFile, place: Place, options: Options, end: 
     before = last_checkpoint(file.path, place.start) or 0
     for frame in read_lines(file.path, place.state, [], before, place.start, given=options.known()):
         learn_from(frame, place.state.known)
+    place.state.known.full_at.clear()  # told by who reads them
     return True
 
 
 def packet_frames(
-    file: CaptureFile, place: Place, options: Options, problems: list[Problem], end: int | None
+    file: CaptureFile, place: ResumePoint, options: Options, problems: list[Problem], end: int | None
 ) -> Generator[Frame, None, int]:
     path, capture = file.path, place.state.capture
     if place.traffic is None:
-        given = {(host or "", port): (broker, rack) for broker, rack, host, port in options.brokers}
-        place.traffic = Traffic(place.state, options.ports, given, place.told)
+        place.traffic = TcpConnections(place.state, options.ports, options.given, place.told)
     traffic = place.traffic
     damaged: list[tuple[int, str]] = []
     at_the_end = end is None or end >= file.size
     position = place.start
     try:
-        with Source(path, position) as source:
+        with DecompressedFile(path, position) as source:
             if place.format is None:
                 place.format = read_format(source)
             for packet in read_packets(source, place.format, None if at_the_end else end, damaged):
                 if place.format.said:
-                    place.said += place.format.said
+                    if sum(map(len, place.said)) + sum(map(len, place.format.said)) <= MAX_SAID_BYTES:
+                        place.said += place.format.said
+                    else:
+                        reason = f"what sections say of their own is more than {MAX_SAID_BYTES} bytes, and not read"
+                        damaged.append((packet.offset, reason))
                     place.format.said = []
                     hear(place, options)
-                if packet.link_type not in LINK_TYPES and packet.link_type not in place.format.strange_links:
-                    place.format.strange_links.append(packet.link_type)
-                    damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
-                if not 0 <= packet.ts <= LATEST:
-                    damaged.append((packet.offset, f"a packet's time, {packet.ts} us since 1970, is no date"))
-                    packet = packet._replace(ts=min(max(packet.ts, 0), LATEST))  # noqa: PLW2901
-                segment = segment_of(packet)
+                segment = segment_in(packet, place.format, damaged)
                 if segment is not None:
                     yield from traffic.take(segment, problems, path)
             position = source.position
+            if not at_the_end:
+                yield from traffic.pass_offset(position, problems, path)
             if end is not None and position < end:
                 damaged.append((position, f"the file has become shorter: it had {file.size} bytes when it was found"))
-    except Damage as damage:
+    except DamagedCapture as damage:
         position, at_the_end = damage.offset, True
         damaged.append((damage.offset, damage.reason))
     problems += [Problem(capture, path, offset, reason) for offset, reason in damaged]
     if at_the_end:
         yield from traffic.finish(problems, path)
     return position
+
+
+def segment_in(packet: Packet, file_format: Format, damaged: list[tuple[int, str]]) -> TcpSegment | None:
+    """A packet's segment, None if it has none that can be read; what is wrong with the packet goes to ``damaged``."""
+    if packet.link_type not in LINK_TYPES and packet.link_type not in file_format.strange_links:
+        file_format.strange_links.append(packet.link_type)
+        damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
+    if not 0 <= packet.ts <= LATEST:
+        damaged.append((packet.offset, f"a packet's time, {packet.ts} us since 1970, is no date"))
+        packet = packet._replace(ts=min(max(packet.ts, 0), LATEST))
+    return segment_of(packet)

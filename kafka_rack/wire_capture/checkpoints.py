@@ -13,8 +13,14 @@ from typing import Annotated
 
 import msgspec
 
-from kafka_rack.wire_capture.files import Damage, Source
-from kafka_rack.wire_capture.frames import Asked, Connection, Known, State, request_frame
+from kafka_rack.wire_capture.files import MAX_HEAD_BYTES, MAX_LINE_BYTES, DamagedCapture, DecompressedFile, LineTooLong
+from kafka_rack.wire_capture.frames import (
+    CapturedConnection,
+    ObservedCluster,
+    PendingRequest,
+    ReadingState,
+    request_frame,
+)
 from kafka_rack.wire_capture.json_fields import LATEST, Int32, Int64, Time
 
 Offset = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -40,7 +46,7 @@ class WaitingRequest(msgspec.Struct, omit_defaults=True):
 
 
 class OpenConnection(msgspec.Struct, omit_defaults=True):
-    """A connection as :class:`Connection` has it; ``waiting`` in the order in which they were asked."""
+    """A connection as :class:`CapturedConnection` has it; ``waiting`` in the order in which they were asked."""
 
     conn: Int64
     broker: Int32 | None = None
@@ -85,7 +91,7 @@ FIRST_LINES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def checkpoint_line(state: State, ts: int, t_min: int, t_max: int, after: int) -> bytes:
+def checkpoint_line(state: ReadingState, ts: int, t_min: int, t_max: int, after: int) -> bytes:
     """The line that has a reader's state, with its end; the rest is as in :class:`Checkpoint`."""
     known = state.known
     leaders: dict[str, dict[int, int]] = {}
@@ -104,7 +110,7 @@ def checkpoint_line(state: State, ts: int, t_min: int, t_max: int, after: int) -
     return ENCODER.encode(told) + b"\n"
 
 
-def waiting(asked: Asked) -> WaitingRequest:
+def waiting(asked: PendingRequest) -> WaitingRequest:
     if len(asked.data) > MAX_INLINE_BYTES:
         return WaitingRequest(asked.frame, at=asked.offset)
     return WaitingRequest(asked.frame, asked.ts, asked.data)
@@ -120,7 +126,7 @@ def checkpoint_of(line: bytes) -> Checkpoint | None:
         return None
 
 
-def take(checkpoint: Checkpoint, state: State, given: Known, lines_at: LinesAt) -> None:
+def take(checkpoint: Checkpoint, state: ReadingState, given: ObservedCluster, lines_at: LinesAt) -> None:
     """Go on from a checkpoint: what it says holds, whatever was read before.
 
     Args:
@@ -138,10 +144,11 @@ def take(checkpoint: Checkpoint, state: State, given: Known, lines_at: LinesAt) 
     known.racks = dict(given.racks)
     for broker, rack in checkpoint.broker_racks.items():
         known.name_rack(broker, rack)
+    known.begin_anew()
     known.endpoints = given.endpoints | {(host, port): broker for host, port, broker in checkpoint.broker_endpoints}
     state.frames = checkpoint.frames
     state.connections.clear()
-    wanted: list[tuple[Connection, WaitingRequest, Asked | None]] = []
+    wanted: list[tuple[CapturedConnection, WaitingRequest, PendingRequest | None]] = []
     for one in checkpoint.connections:
         old = before.get(one.conn)
         kept = {asked.frame: asked for asked in old.asked.values()} if old is not None and one.waiting else {}
@@ -151,8 +158,7 @@ def take(checkpoint: Checkpoint, state: State, given: Known, lines_at: LinesAt) 
     lines = lines_at(far) if far else {}
     for connection, request, asked in wanted:
         if asked is not None:
-            connection.asked.pop(asked.correlation_id, None)
-            connection.asked[asked.correlation_id] = asked
+            connection.wait_for(asked)
         elif request.data is not None:
             request_frame(request.frame, request.t, connection, request.data, 0)
         elif request.at is not None:
@@ -161,16 +167,16 @@ def take(checkpoint: Checkpoint, state: State, given: Known, lines_at: LinesAt) 
                 request_frame(request.frame, line.t, connection, line.data, request.at)
 
 
-def connection_of(one: OpenConnection, old: Connection | None) -> Connection:
+def connection_of(one: OpenConnection, old: CapturedConnection | None) -> CapturedConnection:
     """The connection that a checkpoint has, without its requests; the one that is there if it is no other."""
     said = one.broker, one.rack, one.client, one.listener
     if old is None or (old.broker, old.rack, old.client, old.listener) != said:
-        return Connection(one.conn, *said)
-    old.asked = {}
+        return CapturedConnection(one.conn, *said)
+    old.wait_for_none()
     return old
 
 
-def had(asked: Asked | None, request: WaitingRequest) -> Asked | None:
+def had(asked: PendingRequest | None, request: WaitingRequest) -> PendingRequest | None:
     """The request that is there already, if it is the one that the checkpoint has."""
     if asked is None:
         return None
@@ -196,16 +202,16 @@ def lines_in(path: str) -> LinesAt:
 
     def lines_at(offsets: Iterable[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
-        source: Source | None = None
+        source: DecompressedFile | None = None
         try:
             for offset in sorted(offsets):
                 if source is None or not 0 <= offset - source.position < NEAR_BYTES:
                     if source is not None:
                         source.close()
-                    source = Source(path, offset)
+                    source = DecompressedFile(path, offset)
                 source.read(offset - source.position)
-                found[offset] = source.read_line()
-        except Damage:
+                found[offset] = source.read_line(MAX_LINE_BYTES)
+        except DamagedCapture:
             pass
         finally:
             if source is not None:
@@ -218,22 +224,26 @@ def lines_in(path: str) -> LinesAt:
 def has_checkpoints(path: str) -> bool:
     """Whether a plain file of lines says that it holds checkpoints."""
     try:
-        with Source(path) as source:
-            first = FIRST_LINES.decode(source.read_line())
+        with DecompressedFile(path) as source:
+            first = FIRST_LINES.decode(source.read_line(MAX_HEAD_BYTES))
             return msgspec.json.decode(first["format"], type=int) >= FIRST_FORMAT
-    except (Damage, KeyError, *UNREADABLE):
+    except (DamagedCapture, KeyError, *UNREADABLE):
         return False
 
 
 def next_checkpoint(path: str, start: int, end: int) -> tuple[int, Checkpoint] | None:
     """The first checkpoint that begins at ``start`` or later and before ``end``, with its offset; None if none does."""
     try:
-        with Source(path, max(start - 1, 0)) as source:
+        with DecompressedFile(path, max(start - 1, 0)) as source:
             offset = source.position
             if start:
-                offset += len(source.read_line())
+                offset += source.pass_line()
             while offset < end:
-                lines = source.whole_lines()
+                try:
+                    lines = source.whole_lines()
+                except LineTooLong:
+                    offset = source.position
+                    continue
                 if not lines:
                     return None
                 for line in lines:
@@ -242,7 +252,7 @@ def next_checkpoint(path: str, start: int, end: int) -> tuple[int, Checkpoint] |
                     if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
                         return offset, checkpoint
                     offset += len(line) + 1
-    except Damage:
+    except DamagedCapture:
         return None
     return None
 

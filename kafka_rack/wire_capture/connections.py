@@ -4,6 +4,9 @@ A connection is Kafka's where its server port was given, where another connectio
 where what one side sends first reads as a request. Reading that begins in the middle, or goes on behind a gap, looks
 for the next place that can only be the start of a frame: a plausible request header, for responses the correlation id
 of a request that waits. What lies before is told as a problem, never guessed.
+
+A connection that both sides have closed is forgotten ``LINGER_BYTES`` of the file behind its last packet. Whoever reads
+from any place of the file knows where that is, which would not be so of a time.
 """
 
 from __future__ import annotations
@@ -12,9 +15,16 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kafka_rack.wire_capture.frames import Connection, Frame, Known, Problem, State, request_frame
+from kafka_rack.wire_capture.frames import (
+    CapturedConnection,
+    Frame,
+    ObservedCluster,
+    Problem,
+    ReadingState,
+    request_frame,
+)
 from kafka_rack.wire_capture.lines import BEFORE_ALL
-from kafka_rack.wire_capture.reassembly import Direction, Piece
+from kafka_rack.wire_capture.reassembly import Direction, InOrderBytes
 from kafka_rack.wire_capture.recognition import (
     MOST_FRAME_BYTES,
     asks,
@@ -25,10 +35,16 @@ from kafka_rack.wire_capture.recognition import (
     request_reads,
     response_reads,
 )
-from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, Segment
+from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, TcpSegment
 
+LINGER_BYTES = 16 << 20
+"""So far behind the last packet of a closed connection others of it are still its own."""
 MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
-MOST_HELD = 1000
+MAX_UNDECIDED_BYTES = 64 << 20
+MOST_HELD, MAX_HELD_BYTES = 1000, 64 << 20
+"""Responses whose requests may come later, of one connection, and their bytes."""
+FIRST, SECOND, BOTH = 1, 2, 3
+"""The ends of a connection, by their order."""
 
 
 class Opening(msgspec.Struct):
@@ -39,7 +55,7 @@ class Opening(msgspec.Struct):
     asked_bytes: int = 0
 
 
-class Half(msgspec.Struct):
+class PartialFrame(msgspec.Struct):
     """One side's bytes that are not a whole frame yet.
 
     ``synced``: the next byte begins a frame; ``on_trial``: as far as its header shows.
@@ -52,9 +68,10 @@ class Half(msgspec.Struct):
     skipped: int = 0
 
 
-class Conversation(msgspec.Struct):
-    """A TCP connection; ``client`` and ``server`` once it is known who is who.
+class TcpConnection(msgspec.Struct):
+    """A TCP connection; ``client`` and ``server`` once it is known who is who, ``offset`` that of its first packet.
 
+    ``finished``: which ends have closed it; ``closed_at``: its last packet, once both have and nothing is missing.
     Of kafka-rack's own captures, ``asked_bytes`` of requests come first that an earlier file has already and that still
     wait for their answers; and what ``goes_on`` has not ended, so that a later file may have the answers.
     """
@@ -62,58 +79,108 @@ class Conversation(msgspec.Struct):
     number: int
     client: Endpoint | None = None
     server: Endpoint | None = None
-    connection: Connection | None = None
-    undecided: list[Segment] = msgspec.field(default_factory=list)
-    requests: Half = msgspec.field(default_factory=Half)
-    responses: Half = msgspec.field(default_factory=Half)
+    connection: CapturedConnection | None = None
+    undecided: list[TcpSegment] = msgspec.field(default_factory=list)
+    undecided_bytes: int = 0
+    requests: PartialFrame = msgspec.field(default_factory=PartialFrame)
+    responses: PartialFrame = msgspec.field(default_factory=PartialFrame)
     held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
+    held_bytes: int = 0
     asked_bytes: int = 0
     goes_on: bool = False
     client_id: str | None = None
     other: bool = False
+    offset: int = 0
+    finished: int = 0
+    closed_at: int | None = None
 
 
-class Traffic(msgspec.Struct):
+class TcpConnections(msgspec.Struct):
     """All connections of a file so far.
 
     ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
     which hold whatever the frames tell. ``told``: what all of the file tells of the brokers, once that is known.
-    ``server_of``: where each connection, by its number, went.
+    ``closed``: the connections that are closed, in the order of their last packets. ``servers``: the brokers' ends and
+    the offsets of the packets that showed it; ``servers_elsewhere`` the same by connections that somebody else reads.
     """
 
-    state: State
+    state: ReadingState
     ports: frozenset[int] = frozenset()
     given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
-    told: Known | None = None
-    conversations: dict[tuple[Endpoint, Endpoint], Conversation] = msgspec.field(default_factory=dict)
-    server_of: dict[int, Endpoint] = msgspec.field(default_factory=dict)
-    servers: set[Endpoint] = msgspec.field(default_factory=set)
+    told: ObservedCluster | None = None
+    conversations: dict[tuple[Endpoint, Endpoint], TcpConnection] = msgspec.field(default_factory=dict)
+    closed: dict[tuple[Endpoint, Endpoint], int] = msgspec.field(default_factory=dict)
+    servers: dict[Endpoint, int] = msgspec.field(default_factory=dict)
+    servers_elsewhere: dict[Endpoint, int] = msgspec.field(default_factory=dict)
     numbers: int = 0
 
-    def take(self, segment: Segment, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def take(self, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
         """The frames that a segment completes."""
+        yield from self.pass_offset(segment.offset, problems, path)
         pair = (segment.source, segment.target)
         key = pair if segment.source <= segment.target else (segment.target, segment.source)
         found = self.conversations.get(key)
-        opening = segment.flags & (SYN | ACK) == SYN
-        if found is not None and opening and found.server is not None and is_new(found, segment):
-            yield from self.end(found, problems, path)  # the same ports again
-            found = None
-        elif found is not None and opening and found.server is None and is_other(found, segment):
-            found = None
+        if found is not None and segment.flags & (SYN | ACK) == SYN:
+            is_new = is_new_connection if found.server is not None else is_other
+            if is_new(found, segment):  # the same ports again
+                yield from self.drop(key, problems, path)
+                found = None
         if found is None:
+            if not segment.size and not segment.flags & SYN:
+                return  # the end of what was not seen, or what comes behind an end
             self.numbers += 1
-            found = self.conversations[key] = Conversation(self.numbers)
+            found = self.conversations[key] = TcpConnection(self.numbers, offset=segment.offset)
             if segment.said:
                 self.open(found, segment)
+        yield from self.follow(found, segment, problems, path)
+        if segment.flags & RST:
+            found.finished = BOTH
+        elif segment.flags & FIN:
+            found.finished |= FIRST if segment.source == key[0] else SECOND
+        if found.finished == BOTH:
+            yield from self.close(key, found, segment.offset)
+
+    def close(self, key: tuple[Endpoint, Endpoint], found: TcpConnection, offset: int) -> Iterator[Frame]:
+        """Note the last packet of a connection so far that both sides have closed."""
+        self.closed.pop(key, None)
+        found.closed_at = None
+        if found.requests.direction.waiting or found.responses.direction.waiting:
+            return
+        yield from self.release(found)
+        self.closed[key] = found.closed_at = offset
+
+    def pass_offset(self, offset: int, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """Let go of the connections whose last packets lie far before a place, and of what is too much there.
+
+        Gives no frames but those without index.
+        """
+        yield from self.state.check(offset, problems, path)
+        while self.closed:
+            key = next(iter(self.closed))
+            if not is_forgotten(self.conversations[key], offset):
+                return
+            yield from self.drop(key, problems, path)
+
+    def drop(self, key: tuple[Endpoint, Endpoint], problems: list[Problem], path: str) -> Iterator[Frame]:
+        """What a connection still holds; nothing is kept of it."""
+        found = self.conversations.pop(key)
+        self.closed.pop(key, None)
+        yield from self.end(found, problems, path)
+        if self.state.connections.get(found.number) is found.connection:
+            self.state.connections.pop(found.number, None)
+
+    def follow(self, found: TcpConnection, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
+        """What a connection's next segment completes."""
         if found.other:
             return
         if found.server is None:
             if segment.size or segment.flags & SYN:
                 found.undecided.append(segment)
+                found.undecided_bytes += len(segment.data)
             if not self.decide(found, segment):
                 opened = opening_of(found.undecided) is not None
-                if len(found.undecided) > (MOST_UNDECIDED_BEHIND_ITS_OPENING if opened else MOST_UNDECIDED):
+                most = MOST_UNDECIDED_BEHIND_ITS_OPENING if opened else MOST_UNDECIDED
+                if len(found.undecided) > most or found.undecided_bytes > MAX_UNDECIDED_BYTES:
                     found.other = True
                 if found.other:
                     found.undecided.clear()
@@ -124,25 +191,25 @@ class Traffic(msgspec.Struct):
             return
         yield from self.feed(found, segment, problems, path)
 
-    def open(self, found: Conversation, segment: Segment) -> None:
+    def open(self, found: TcpConnection, segment: TcpSegment) -> None:
         """Take what kafka-rack's own captures say of a connection with its first packet."""
         try:
             said = msgspec.json.decode(segment.said, type=Opening)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
         found.number, found.asked_bytes, found.goes_on = said.conn, said.asked_bytes, True
-        self.servers.add(segment.target)
+        self.servers.setdefault(segment.target, segment.offset)
         self.settle(found, segment.source, segment.target)
         assert found.connection is not None
         found.connection.listener = said.listener
 
-    def decide(self, found: Conversation, segment: Segment) -> bool:
+    def decide(self, found: TcpConnection, segment: TcpSegment) -> bool:
         """Find out who is the broker, if this segment or those before it tell."""
         for server, client in ((segment.target, segment.source), (segment.source, segment.target)):
             if self.ports:
                 known = server[1] in self.ports and client[1] not in self.ports
             else:
-                known = server in self.servers and client not in self.servers
+                known = self.knows(server, segment.offset) and not self.knows(client, segment.offset)
             if known:
                 self.settle(found, client, server)
                 return True
@@ -151,20 +218,25 @@ class Traffic(msgspec.Struct):
         elif segment.data:
             shown = asks(found.undecided, segment.source)
             if shown:
-                self.servers.add(segment.target)
+                self.servers.setdefault(segment.target, segment.offset)
                 self.settle(found, segment.source, segment.target)
                 return True
             opening = opening_of(found.undecided)
             found.other = shown is False and opening is not None and opening.source == segment.source
         return False
 
-    def settle(self, found: Conversation, client: Endpoint, server: Endpoint) -> None:
-        found.client, found.server = client, server
-        self.server_of[found.number] = server
-        name = f"[{client[0]}]:{client[1]}" if ":" in client[0] else f"{client[0]}:{client[1]}"
-        found.connection = self.state.connections[found.number] = Connection(found.number, client=name)
+    def knows(self, server: Endpoint, offset: int) -> bool:
+        """Whether some packet before an offset has shown that a broker listens here."""
+        return server in self.servers or self.servers_elsewhere.get(server, offset) < offset
 
-    def feed(self, found: Conversation, segment: Segment, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def settle(self, found: TcpConnection, client: Endpoint, server: Endpoint) -> None:
+        found.client, found.server = client, server
+        name = f"[{client[0]}]:{client[1]}" if ":" in client[0] else f"{client[0]}:{client[1]}"
+        found.connection = self.state.connections[found.number] = CapturedConnection(
+            found.number, client=name, server=server
+        )
+
+    def feed(self, found: TcpConnection, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
         from_client = segment.source == found.client
         half = found.requests if from_client else found.responses
         if segment.flags & SYN:
@@ -181,7 +253,7 @@ class Traffic(msgspec.Struct):
             yield from self.release(found)
 
     def bytes_came(
-        self, found: Conversation, half: Half, piece: Piece, problems: list[Problem], path: str
+        self, found: TcpConnection, half: PartialFrame, piece: InOrderBytes, problems: list[Problem], path: str
     ) -> Iterator[Frame]:
         connection = found.connection
         assert connection is not None
@@ -203,10 +275,11 @@ class Traffic(msgspec.Struct):
         if is_request and not found.responses.synced and found.responses.buffer:
             yield from self.frames(found, found.responses, piece, problems, path)
 
-    def name_broker(self, connection: Connection) -> None:
+    def name_broker(self, connection: CapturedConnection) -> None:
         """Say whose connection it is, as far as that was given or told."""
         connection.broker = connection.rack = None
-        server = self.server_of[connection.number]
+        server = connection.server
+        assert server is not None
         known = self.told if self.told is not None else self.state.known
         given = self.given.get(("", server[1]), self.given.get(server))
         broker = given[0] if given is not None else broker_at(known.endpoints, server)
@@ -216,9 +289,9 @@ class Traffic(msgspec.Struct):
 
     def frames(
         self,
-        found: Conversation,
-        half: Half,
-        piece: Piece,
+        found: TcpConnection,
+        half: PartialFrame,
+        piece: InOrderBytes,
         problems: list[Problem],
         path: str,
         begins: int | None = None,
@@ -272,10 +345,13 @@ class Traffic(msgspec.Struct):
                 problems.append(Problem(self.state.capture, path, piece.offset, reason))
                 half.skipped = 0
             del buffer[: 4 + size]
-            yield from self.whole_frame(found, connection, is_request, data, piece)
+            for frame in self.whole_frame(found, connection, is_request, data, piece):
+                if frame.passed_over and (fault := frame.fault) is not None:
+                    problems.append(Problem(self.state.capture, path, frame.offset, fault))
+                yield frame
 
     def whole_frame(
-        self, found: Conversation, connection: Connection, is_request: bool, data: bytes, piece: Piece
+        self, found: TcpConnection, connection: CapturedConnection, is_request: bool, data: bytes, piece: InOrderBytes
     ) -> Iterator[Frame]:
         """A frame, unless it has to wait for its request or an earlier file has it already."""
         if is_request and found.asked_bytes > 0:
@@ -283,7 +359,8 @@ class Traffic(msgspec.Struct):
             request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data, piece.offset)
         elif not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
             found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
-            if len(found.held) > MOST_HELD:
+            found.held_bytes += len(data)
+            if len(found.held) > MOST_HELD or found.held_bytes > MAX_HELD_BYTES:
                 yield from self.release(found)
         else:
             frame = self.state.frame(piece.ts, connection, is_request, data, piece.offset)
@@ -291,7 +368,7 @@ class Traffic(msgspec.Struct):
                 found.client_id = frame.asked.kind.client_id
             yield frame
 
-    def match_held(self, found: Conversation) -> Iterator[Frame]:
+    def match_held(self, found: TcpConnection) -> Iterator[Frame]:
         """Responses whose requests have come by now."""
         assert found.connection is not None
         still: list[tuple[int, int, bytes]] = []
@@ -300,16 +377,16 @@ class Traffic(msgspec.Struct):
                 yield self.state.frame(ts, found.connection, False, data, offset)
             else:
                 still.append((ts, offset, data))
-        found.held = still
+        found.held, found.held_bytes = still, sum(len(data) for _, _, data in still)
 
-    def release(self, found: Conversation) -> Iterator[Frame]:
+    def release(self, found: TcpConnection) -> Iterator[Frame]:
         """Responses that no request was seen for, as such."""
-        held, found.held = found.held, []
+        held, found.held, found.held_bytes = found.held, [], 0
         for ts, offset, data in held:
             assert found.connection is not None
             yield self.state.frame(ts, found.connection, False, data, offset)
 
-    def end(self, found: Conversation, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def end(self, found: TcpConnection, problems: list[Problem], path: str) -> Iterator[Frame]:
         """All that a connection still holds, at its end or the file's."""
         connection = found.connection
         if connection is None:
@@ -327,7 +404,7 @@ class Traffic(msgspec.Struct):
                 half.skipped = 0
         if connection.asked and not found.goes_on:
             unanswered = tuple(connection.asked.values())
-            connection.asked = {}
+            connection.wait_for_none()
             yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)
 
     def finish(self, problems: list[Problem], path: str) -> Iterator[Frame]:
@@ -336,7 +413,7 @@ class Traffic(msgspec.Struct):
             yield from self.end(found, problems, path)
 
 
-def is_new(found: Conversation, segment: Segment) -> bool:
+def is_new_connection(found: TcpConnection, segment: TcpSegment) -> bool:
     """Whether a SYN begins another connection rather than repeats the one that opened this."""
     half = found.requests if segment.source == found.client else found.responses
     if half.direction.opened is None:
@@ -344,7 +421,7 @@ def is_new(found: Conversation, segment: Segment) -> bool:
     return half.direction.opened != segment.sequence
 
 
-def is_other(found: Conversation, segment: Segment) -> bool:
+def is_other(found: TcpConnection, segment: TcpSegment) -> bool:
     """The same for a connection of which it is not known yet, or known not, that it is Kafka's."""
     opening = opening_of(found.undecided)
     return found.other or (opening is not None and opening.sequence != segment.sequence)
@@ -360,3 +437,8 @@ def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | 
             return endpoints[known]
     brokers = {broker for (_, known_port), broker in endpoints.items() if known_port == port}
     return next(iter(brokers)) if len(brokers) == 1 else None
+
+
+def is_forgotten(found: TcpConnection, offset: int) -> bool:
+    """Whether reading at a place has let go of a connection that was closed before."""
+    return found.closed_at is not None and found.closed_at + LINGER_BYTES < offset

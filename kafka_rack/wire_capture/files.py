@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,14 +12,21 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 
 import msgspec
 
-from kafka_rack.storage import Location, location
+from kafka_rack.storage import Location, RemotePath, location
 
 Kind = Literal["lines", "packets"]
 SUFFIXES = (".jsonl", ".pcap", ".pcapng", ".cap")
 GZIP_MAGIC = b"\x1f\x8b"
 PACKET_MAGICS = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\n\r\r\n")
 NO_PACKETS = "its name is that of a capture of packets, but it is neither pcap nor pcapng"
+NAMED_AS_A_FRAME = re.compile(rb'\A\s*\{.*?"(?:ev|dir)"\s*:', re.DOTALL)
 CHUNK_BYTES = 1 << 16
+TEXT_BYTES = 1 << 20
+"""Of lines that are taken at once, about."""
+MAX_LINE_BYTES = 192 << 20
+"""Of a line that is read: the largest frame of packets as base64, and what stands around it."""
+MAX_HEAD_BYTES = 1 << 20
+"""Of a line that is looked at to tell what its file is."""
 
 
 class CaptureFile(NamedTuple):
@@ -34,12 +42,23 @@ class CaptureFile(NamedTuple):
         return not self.compressed
 
 
-class Damage(Exception):
+class DamagedCapture(Exception):
     """The bytes end here before they should. ``offset`` counts decompressed bytes."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(offset, reason)
         self.offset, self.reason = offset, reason
+
+
+class LineTooLong(Exception):
+    """A line that is passed over, of which no more was kept than may be. ``size`` has its end, if it has one."""
+
+    def __init__(self, offset: int, size: int) -> None:
+        super().__init__(offset, size)
+        self.offset, self.size = offset, size
+
+    def __str__(self) -> str:
+        return f"a line of {self.size} bytes is passed over, since at most {MAX_LINE_BYTES} are read"
 
 
 def capture_name(path: str) -> str:
@@ -82,7 +101,7 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     for given in paths:
         path = location(given)
         if not path.exists():
-            raise FileNotFoundError(f"{given}: no such file or folder")
+            raise FileNotFoundError(f"{given}: {why_missing(path)}")
         if path.is_dir():
             for inside in files_inside(path, refused):
                 take(inside, NO_PACKETS if is_named_packets(inside.name) else None)
@@ -93,6 +112,24 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     for twice in [path for path in found if path.endswith(".gz") and path.removesuffix(".gz") in found]:
         del found[twice]
     return [found[path] for path in sorted(found)], sorted(set(refused))
+
+
+def why_missing(path: Location) -> str:
+    """What to say of an input that is not there. Raises OSError: its store refuses."""
+    if isinstance(path, RemotePath) and not path.has_bucket():
+        return "no such bucket"
+    return "no such file or folder"
+
+
+def unread_inputs(inputs: Iterable[str], read: Iterable[str]) -> list[str]:
+    """Inputs, files or folders, of which no file was read; ``x`` is read in the place of ``x.gz`` beside it."""
+    found = [path.removesuffix(".gz") for path in read]
+    wanted = {given: str(location(given).resolve()).removesuffix(".gz") for given in inputs}
+    return [
+        given
+        for given, path in wanted.items()
+        if not any(one == path or one.startswith(f"{path.rstrip('/')}/") for one in found)
+    ]
 
 
 def files_inside(folder: Location, refused: list[tuple[str, str]]) -> Iterator[Location]:
@@ -143,21 +180,30 @@ def look_at(path: Location) -> CaptureFile | None:
         compressed = file.read(2) == GZIP_MAGIC
     named_lines = path.name.removesuffix(".gz").endswith(".jsonl")
     try:
-        with Source(str(path.resolve())) as source:
+        with DecompressedFile(str(path.resolve())) as source:
             first = source.read(4)
+            source.give_back(first)
             kind: Kind | None = None
             if first in PACKET_MAGICS:
                 kind = "packets"
             elif named_lines:
-                kind = "lines" if starts_a_capture(first + source.read_line(), source.read_line()) else None
-    except Damage:
+                kind = "lines" if starts_a_capture(source) else None
+    except DamagedCapture:
         kind = "lines" if named_lines else "packets" if has_suffix(path.name) else None
     return CaptureFile(str(path.resolve()), kind, compressed, size) if kind is not None else None
 
 
-def starts_a_capture(*lines: bytes) -> bool:
-    """Whether a file that begins with these lines may be a capture; a damaged first line is left to the reader."""
-    for number, line in enumerate(lines):
+def starts_a_capture(source: DecompressedFile) -> bool:
+    """Whether the first two lines may be a capture's; a damaged first line is left to the reader.
+
+    Of long lines only their beginnings are looked at.
+
+    Raises DamagedCapture.
+    """
+    for number in range(2):
+        line = source.read_line(MAX_HEAD_BYTES)
+        if len(line) >= MAX_HEAD_BYTES and not line.endswith(b"\n"):
+            return number == 0 or NAMED_AS_A_FRAME.search(line) is not None
         try:
             found = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -167,11 +213,11 @@ def starts_a_capture(*lines: bytes) -> bool:
     return False
 
 
-class Source:
+class DecompressedFile:
     """A file's bytes in order, decompressed. ``position`` counts those taken.
 
-    Raises Damage where gzip is damaged or cut off, or the file cannot be read (on), once all that is good before has
-    been given. ``damage`` is what lies behind the bytes that were looked at.
+    Raises DamagedCapture where gzip is damaged or cut off, or the file cannot be read (on), once all that is good
+    before has been given. ``damage`` is what lies behind the bytes that were looked at.
     """
 
     def __init__(self, path: str, start: int = 0) -> None:
@@ -181,10 +227,10 @@ class Source:
             self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
             self._file.seek(start)
         except OSError as error:
-            raise Damage(start, unreadable(error)) from None
+            raise DamagedCapture(start, unreadable(error)) from None
         self._buffer = b""
         self._at = 0
-        self.damage: Damage | None = None
+        self.damage: DamagedCapture | None = None
         self.position = start
 
     def __enter__(self) -> Self:
@@ -196,11 +242,13 @@ class Source:
     def close(self) -> None:
         self._file.close()
 
-    def _more(self, mark: bytes = b"", size: int = 0) -> bool:
+    def _more(self, mark: bytes = b"", size: int = 0, most: int | None = None) -> bool:
         """Take chunks of the file up to one with ``mark`` in it, or until ``size`` bytes are there; False at the end.
 
-        They are put together once, so that what is long costs its length and not the square of it.
+        No more are taken once there are more than ``most`` bytes, what a line may have by default. They are put
+        together once, so that what is long costs its length and not the square of it.
         """
+        most = MAX_LINE_BYTES if most is None else most
         if self.damage is not None:
             raise self.damage
         held = [self._buffer[self._at :]]
@@ -210,11 +258,11 @@ class Source:
                 chunk = next(self._chunks, b"")
                 held.append(chunk)
                 held_bytes += len(chunk)
-                if not chunk or (mark in chunk and held_bytes >= size):
+                if not chunk or (mark in chunk and held_bytes >= size) or held_bytes > most:
                     return chunk != b""
-        except (Damage, OSError) as damage:
-            reason = damage.reason if isinstance(damage, Damage) else unreadable(damage)
-            self.damage = Damage(self.position + held_bytes, reason)
+        except (DamagedCapture, OSError) as damage:
+            reason = damage.reason if isinstance(damage, DamagedCapture) else unreadable(damage)
+            self.damage = DamagedCapture(self.position + held_bytes, reason)
             raise self.damage from None
         finally:
             self._buffer = b"".join(held)
@@ -232,7 +280,7 @@ class Source:
     def peek(self, size: int) -> bytes:
         """The next ``size`` bytes without taking them; fewer at the end, and before damage, which a read will tell."""
         if len(self._buffer) - self._at < size:
-            with suppress(Damage):
+            with suppress(DamagedCapture):
                 while len(self._buffer) - self._at < size and self._more(size=size):
                     pass
         return self._buffer[self._at : self._at + size]
@@ -244,27 +292,74 @@ class Source:
         self.position -= len(data)
 
     def whole_lines(self) -> list[bytes]:
-        """The next lines without their ends, about a megabyte of them; none at the end of the file.
+        """The next lines without their ends, as many as :meth:`text_of_lines` gives."""
+        return lines_of(self.text_of_lines())
+
+    def text_of_lines(self) -> bytes:
+        """The next whole lines with their ends, about a megabyte of them; nothing at the end of the file.
 
         A last line without an end comes too, by itself: then ``position`` is right behind it.
-        """
-        while (end := self._buffer.rfind(b"\n", self._at)) < 0:
-            if not self._more(b"\n"):
-                rest = self.read(len(self._buffer) - self._at)
-                return [rest] if rest else []
-        lines = self._buffer[self._at : end].split(b"\n")
-        self.position += end + 1 - self._at
-        self._at = end + 1
-        return lines
 
-    def read_line(self) -> bytes:
-        """The next line with its end; without one only at the end of the file."""
-        start = 0
-        while (end := self._buffer.find(b"\n", self._at + start)) < 0:
-            start = len(self._buffer) - self._at
+        Raises LineTooLong: the next line is longer than ``MAX_LINE_BYTES``, and has been passed over.
+        """
+        if len(self._buffer) - self._at < TEXT_BYTES:
+            with suppress(DamagedCapture):  # told when all before it is taken
+                self._more(b"\n", TEXT_BYTES)
+        while (end := self._buffer.rfind(b"\n", self._at)) < 0:
+            if len(self._buffer) - self._at > MAX_LINE_BYTES:
+                begins = self.position
+                raise LineTooLong(begins, self.pass_line())
             if not self._more(b"\n"):
                 return self.read(len(self._buffer) - self._at)
+        if end - self._at > MAX_LINE_BYTES:
+            end = self._before_long_line(end)
+            if end < self._at:
+                begins = self.position
+                raise LineTooLong(begins, self.pass_line())
+        text = self._buffer[self._at : end + 1]
+        self.position += len(text)
+        self._at = end + 1
+        return text
+
+    def _before_long_line(self, end: int) -> int:
+        """The end of the last line, of those up to one that ends at ``end``, before one that is too long."""
+        at = self._at
+        while at <= end and (following := self._buffer.find(b"\n", at)) - at <= MAX_LINE_BYTES:
+            at = following + 1
+        return at - 1
+
+    def read_line(self, most: int) -> bytes:
+        """The next line with its end, if it has one; of a line longer than ``most`` bytes so many of them."""
+        start = 0
+        while (end := self._buffer.find(b"\n", self._at + start, self._at + most)) < 0:
+            start = len(self._buffer) - self._at
+            if start >= most or not self._more(b"\n", most=most):
+                return self.read(min(most, len(self._buffer) - self._at))
         return self.read(end + 1 - self._at)
+
+    def pass_line(self) -> int:
+        """Pass over what is left of a line, keeping none of it; gives its bytes, with its end if it has one."""
+        begins = self.position
+        while (end := self._buffer.find(b"\n", self._at)) < 0:
+            self.position += len(self._buffer) - self._at
+            self._buffer, self._at = b"", 0
+            if not self._more():
+                return self.position - begins
+        self.position += end + 1 - self._at
+        self._at = end + 1
+        return self.position - begins
+
+
+def lines_of(text: bytes) -> list[bytes]:
+    """The lines of a text without their ends.
+
+    >>> lines_of(b"a\\n\\nb\\n"), lines_of(b"a"), lines_of(b"")
+    ([b'a', b'', b'b'], [b'a'], [])
+    """
+    lines = text.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def unreadable(error: OSError) -> str:
@@ -277,7 +372,7 @@ def plain_chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
-    """The decompressed bytes of all members of a gzip file. Raises Damage behind the last good byte."""
+    """The decompressed bytes of all members of a gzip file. Raises DamagedCapture behind the last good byte."""
     member = zlib.decompressobj(31)
     given = 0
     started = False
@@ -298,7 +393,7 @@ def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
             chunk = member.decompress(raw, CHUNK_BYTES)
         except zlib.error as error:
             yield from good_bytes(before, raw)
-            raise Damage(given, f"gzip: {error}") from None
+            raise DamagedCapture(given, f"gzip: {error}") from None
         raw = member.unconsumed_tail or member.unused_data
         given += len(chunk)
         if chunk:
@@ -307,7 +402,7 @@ def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
         if held := member.flush():  # it may hold some back where a chunk was full
             given += len(held)
             yield held
-        raise Damage(given, "gzip: the file ends before its data do")
+        raise DamagedCapture(given, "gzip: the file ends before its data do")
 
 
 def good_bytes(member: zlib._Decompress, raw: bytes) -> Iterator[bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from kafka_rack.wire_capture.frames import Asked, Frame
+from kafka_rack.wire_capture.frames import Frame, PendingRequest
 
 
-class Filters(msgspec.Struct, frozen=True):
+class FrameFilters(msgspec.Struct, frozen=True):
     """Which frames are wanted; what is None does not count. Times are microseconds since 1970, ``until`` excluded.
 
     ``by_request``: a response's time is that of its request.
@@ -28,7 +28,7 @@ class Filters(msgspec.Struct, frozen=True):
             return False
         return self.in_time(asked.ts if self.by_request and asked is not None else frame.ts)
 
-    def want_unanswered(self, asked: Asked) -> bool:
+    def want_unanswered(self, asked: PendingRequest) -> bool:
         """Whether a request that no answer comes for is wanted."""
         if self.apis is not None and asked.kind.api_name not in self.apis:
             return False

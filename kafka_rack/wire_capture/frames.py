@@ -6,6 +6,7 @@ gives the same rows in one piece and in many.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -15,13 +16,32 @@ from protocol.errors import ProtocolError
 from protocol.registry import message_class
 
 LENGTH_BYTES = 4
+SHORTEST_REQUEST, SHORTEST_RESPONSE = 8, 4
 NO_CLIENT_ID = b"\0\x07\0\0"
 """ControlledShutdown v0, whose header has none."""
 PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
 CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
 API_NAMES: dict[int, str] = {}
-MOST_ASKED = 10_000
-"""Requests without an answer that one connection may have before the oldest is given up."""
+MOST_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
+"""Requests without an answer that one connection may have, and their bytes, before the oldest are given up."""
+
+
+MAX_ALL_ASKED_BYTES, ASKED_BYTES = 512 << 20, 400
+"""The same of all connections together, a request taking so many bytes besides: what a broker queues by default, 500
+requests of 1 MiB."""
+CHECK_BYTES = 64 << 20
+"""Of a file, behind which it is looked whether all connections have too much: where, does not depend on who reads."""
+ENTRY_BYTES = 200
+"""About what a topic's name or a partition's leader takes in memory, beside the name."""
+MAX_OBSERVED_BYTES, MAX_BROKERS = 512 << 20, 100_000
+"""Of what a capture tells of its cluster: names and leaders of two million partitions, ten times what large clusters
+have."""
+NO_ROOM = (
+    f"the capture tells of more topics and partitions than {MAX_OBSERVED_BYTES >> 20} MiB hold, or of more than "
+    f"{MAX_BROKERS} brokers: from here on new ones have no name and no leader"
+)
+MAX_PROBLEMS_HELD = 10_000
+"""Of one reading, before whoever reads is given the chance to take them."""
 
 
 class Problem(NamedTuple):
@@ -71,23 +91,24 @@ class RequestKind:
 
 
 KINDS: dict[bytes, RequestKind] = {}
-MOST_KINDS = 10_000
+LONG_HEAD_BYTES = 1 << 10
+MOST_KINDS, MAX_KINDS_BYTES = 10_000, 16 << 20
 
 
 def kind_of(head: bytes) -> RequestKind:
     """The kind of a request whose header, without its correlation id, is this."""
     kind = KINDS.get(head)
     if kind is None:
-        if len(KINDS) >= MOST_KINDS:
+        if len(KINDS) >= MOST_KINDS or (len(head) > LONG_HEAD_BYTES and sum(map(len, KINDS)) > MAX_KINDS_BYTES):
             KINDS.clear()
         kind = KINDS[head] = RequestKind(head)
     return kind
 
 
-class Asked(msgspec.Struct, gc=False):
+class PendingRequest(msgspec.Struct, gc=False):
     """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read.
 
-    ``offset`` is where it stands in its file.
+    ``offset`` is where it stands in its file, ``size`` how many bytes it had: who records lets go of ``data``.
     """
 
     frame: int
@@ -97,6 +118,7 @@ class Asked(msgspec.Struct, gc=False):
     kind: RequestKind
     message: Any = None
     offset: int = 0
+    size: int = 0
 
     @property
     def frame_bytes(self) -> int:
@@ -104,101 +126,258 @@ class Asked(msgspec.Struct, gc=False):
         return len(self.data) + LENGTH_BYTES
 
 
-class Connection(msgspec.Struct, eq=False):
-    """One client's connection to one broker; ``client`` is its address, ``host:port``."""
+class CapturedConnection(msgspec.Struct, eq=False):
+    """One client's connection to one broker; ``client`` is its address, ``host:port``, ``server`` where it went.
+
+    ``asked`` are the requests that wait, by correlation id and in their order, of ``asked_bytes``.
+    """
 
     number: int
     broker: int | None = None
     rack: str | None = None
     client: str | None = None
     listener: str | None = None
-    asked: dict[int, Asked] = msgspec.field(default_factory=dict)
+    asked: dict[int, PendingRequest] = msgspec.field(default_factory=dict)
+    asked_bytes: int = 0
+    server: tuple[str, int] | None = None
+
+    def wait_for(self, asked: PendingRequest) -> tuple[PendingRequest, ...]:
+        """Note a request that an answer is to come for; gives those that are given up for it."""
+        waiting = self.asked
+        before = waiting.pop(asked.correlation_id, None)  # an id that comes again goes to the end
+        if before is not None:
+            self.asked_bytes -= before.size
+        waiting[asked.correlation_id] = asked
+        self.asked_bytes += asked.size
+        if self.asked_bytes <= MAX_ASKED_BYTES and len(waiting) <= MOST_ASKED:
+            return ()
+        given_up: list[PendingRequest] = []
+        while (self.asked_bytes > MAX_ASKED_BYTES or len(waiting) > MOST_ASKED) and len(waiting) > 1:
+            oldest = waiting.pop(next(iter(waiting)))
+            self.asked_bytes -= oldest.size
+            given_up.append(oldest)
+        return tuple(given_up)
+
+    def wait_for_none(self) -> None:
+        """No answers will come any more, or all that wait are told anew."""
+        self.asked, self.asked_bytes = {}, 0
 
 
-class Known(msgspec.Struct):
-    """What the frames so far have told: names by topic id, leaders, the brokers' racks and where they listen."""
+class ObservedCluster(msgspec.Struct):
+    """What the frames so far have told: names by topic id, leaders, the brokers' racks and where they listen.
+
+    ``size_bytes`` is about what names and leaders take in memory. ``is_full``: something new was not taken, since there
+    is no room for it; ``full_at``: where in the file that was, until somebody tells it.
+    """
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
     leaders: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
     racks: dict[int, str | None] = msgspec.field(default_factory=dict)
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
+    size_bytes: int = 0
+    is_full: bool = False
+    full_at: list[int] = msgspec.field(default_factory=list)
 
     def name_rack(self, broker_id: int, rack: str | None) -> None:
         """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
-        if rack is not None or broker_id not in self.racks:
+        if broker_id not in self.racks:
+            if len(self.racks) < MAX_BROKERS:
+                self.racks[broker_id] = rack
+            else:
+                self.is_full = True
+        elif rack is not None:
             self.racks[broker_id] = rack
+
+    def name_endpoint(self, host: str, port: int, broker_id: int) -> None:
+        if (host, port) in self.endpoints or len(self.endpoints) < MAX_BROKERS:
+            self.endpoints[host, port] = broker_id
+        else:
+            self.is_full = True
+
+    def name_topic(self, topic_id: bytes, name: str) -> None:
+        before = self.topics.get(topic_id)
+        if before == name:
+            return
+        more = len(name) + ENTRY_BYTES if before is None else len(name) - len(before)
+        if more <= 0 or self.size_bytes + more <= MAX_OBSERVED_BYTES:
+            self.topics[topic_id] = name
+            self.size_bytes += more
+        else:
+            self.is_full = True
+
+    def name_leaders(self, topic: str, leaders: Iterable[tuple[int, int]]) -> None:
+        """Take partitions and their leaders, all of them while there is room for one."""
+        there = self.leaders
+        if self.size_bytes < MAX_OBSERVED_BYTES:
+            before = len(there)
+            for partition, leader in leaders:
+                there[topic, partition] = leader
+            self.size_bytes += (len(there) - before) * (ENTRY_BYTES + len(topic))
+            return
+        for partition, leader in leaders:
+            if (topic, partition) in there:
+                there[topic, partition] = leader
+            else:
+                self.is_full = True
+
+    def begin_anew(self) -> None:
+        """Reckon what is there, where all of it was put in place at once."""
+        self.size_bytes = sum(len(name) + ENTRY_BYTES for name in self.topics.values())
+        self.size_bytes += sum(len(topic) + ENTRY_BYTES for topic, _ in self.leaders)
+        self.is_full = False
+
+    def problems(self, capture: str, path: str) -> list[Problem]:
+        """Where there was no more room, told once."""
+        told, self.full_at = self.full_at, []
+        return [Problem(capture, path, offset, NO_ROOM) for offset in told]
 
 
 class Frame(msgspec.Struct, gc=False):
     """One frame without its length. ``asked`` is the request itself, or the one that a response answers, if known.
 
     ``index`` counts the capture's frames from 0, ``ts`` is in microseconds since 1970, ``offset`` is the file's.
-    ``passed_over`` are earlier requests that no answer will come for.
+    ``passed_over`` are earlier requests that no answer will come for, or that a request was too much beside.
     """
 
     index: int
     ts: int
-    connection: Connection
+    connection: CapturedConnection
     is_request: bool
     data: bytes
-    asked: Asked | None
+    asked: PendingRequest | None
     correlation_id: int | None
     error: str | None = None
     offset: int = 0
-    passed_over: tuple[Asked, ...] = ()
+    passed_over: tuple[PendingRequest, ...] = ()
+
+    @property
+    def fault(self) -> str | None:
+        """What has to be told of a request that earlier ones were given up for."""
+        if not self.is_request or not self.passed_over or self.index < 0:
+            return None
+        requests, given_up_bytes = len(self.passed_over), sum(asked.size for asked in self.passed_over)
+        return (
+            f"connection {self.connection.number} has too many requests that wait for their answers: {requests} of "
+            f"{given_up_bytes} bytes are given up, since at most {MOST_ASKED} of {MAX_ASKED_BYTES} bytes are kept"
+        )
 
 
-class State(msgspec.Struct):
-    """Where reading stands."""
+def no_frame() -> Frame:
+    """A frame with index -1 that brings nothing but a moment in which problems can be taken."""
+    return Frame(-1, 0, CapturedConnection(-1), True, b"", None, None)
+
+
+class ReadingState(msgspec.Struct):
+    """Where reading stands; ``checked``: in which part of the file, of ``CHECK_BYTES`` each."""
 
     capture: str = ""
     frames: int = 0
-    connections: dict[int, Connection] = msgspec.field(default_factory=dict)
-    known: Known = msgspec.field(default_factory=Known)
+    checked: int = 0
+    connections: dict[int, CapturedConnection] = msgspec.field(default_factory=dict)
+    known: ObservedCluster = msgspec.field(default_factory=ObservedCluster)
 
-    def frame(self, ts: int, connection: Connection, is_request: bool, data: bytes, offset: int = 0) -> Frame:
+    def frame(self, ts: int, connection: CapturedConnection, is_request: bool, data: bytes, offset: int = 0) -> Frame:
         """The next frame, joined to what it answers."""
         index = self.frames
         self.frames += 1
         if is_request:
             return request_frame(index, ts, connection, data, offset)
-        if len(data) < 4:
-            reason = f"a response of {len(data)} bytes, but its correlation id takes 4"
+        if len(data) < SHORTEST_RESPONSE:
+            reason = short_response(len(data))
             return Frame(index, ts, connection, False, data, None, None, reason, offset)
         (correlation_id,) = CORRELATION_ID.unpack_from(data)
         waiting = connection.asked
         asked = waiting.pop(correlation_id, None)
         if asked is None:
-            reason = f"no request with correlation id {correlation_id} on connection {connection.number}"
+            reason = no_request(correlation_id, connection)
             return Frame(index, ts, connection, False, data, None, correlation_id, reason, offset)
         if not waiting:
+            connection.asked_bytes = 0
             return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset)
-        passed_over: list[Asked] = []
+        connection.asked_bytes -= asked.size
+        passed_over: list[PendingRequest] = []
         while waiting:  # brokers answer in order, so what was asked before will not be answered any more
             first = next(iter(waiting.values()))
             if first.frame > asked.frame:
                 break
+            connection.asked_bytes -= first.size
             passed_over.append(waiting.pop(first.correlation_id))
         return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset, tuple(passed_over))
 
+    @property
+    def asked_bytes(self) -> int:
+        """What all requests without an answer take."""
+        return sum(one.asked_bytes + len(one.asked) * ASKED_BYTES for one in self.connections.values())
 
-def request_frame(index: int, ts: int, connection: Connection, data: bytes, offset: int) -> Frame:
+    def check(self, offset: int, problems: list[Problem], path: str) -> list[Frame]:
+        """Give up the oldest requests where all connections together wait for too many, in a new part of the file.
+
+        Gives frames with index -1, which bring them.
+        """
+        if offset // CHECK_BYTES == self.checked:
+            return []
+        self.checked = offset // CHECK_BYTES
+        size = self.asked_bytes
+        if size <= MAX_ALL_ASKED_BYTES:
+            return []
+        waiting = sorted(
+            (asked.frame, one.number, asked.correlation_id)
+            for one in self.connections.values()
+            for asked in one.asked.values()
+        )
+        given_up: dict[int, list[PendingRequest]] = {}
+        for _, number, correlation_id in waiting:
+            if size <= MAX_ALL_ASKED_BYTES:
+                break
+            connection = self.connections[number]
+            asked = connection.asked.pop(correlation_id)
+            connection.asked_bytes -= asked.size
+            size -= asked.size + ASKED_BYTES
+            given_up.setdefault(number, []).append(asked)
+        requests = sum(map(len, given_up.values()))
+        reason = (
+            f"all connections together have too many requests that wait for their answers: the oldest {requests} of "
+            f"{len(given_up)} connections are given up, since at most {MAX_ALL_ASKED_BYTES} bytes are kept"
+        )
+        problems.append(Problem(self.capture, path, offset, reason))
+        return [
+            Frame(-1, several[-1].ts, self.connections[number], True, b"", None, None, None, 0, tuple(several))
+            for number, several in given_up.items()
+        ]
+
+
+TakeMany = Callable[[bytes, int, ReadingState], bool]
+"""Takes all frames of whole lines, which begin at an offset, or none: then it gives False, and they come one by one."""
+
+
+def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int) -> Frame:
     """A request, noted with its connection where an answer is to come."""
     size = len(data)
-    if size < 8:
-        reason = f"a request of {size} bytes, but its header takes 8 at least"
-        return Frame(index, ts, connection, True, data, None, None, reason, offset)
+    if size < SHORTEST_REQUEST:
+        return Frame(index, ts, connection, True, data, None, None, short_request(size), offset)
     head = head_of(data)
     kind = KINDS.get(head) or kind_of(head)
     (correlation_id,) = CORRELATION_ID.unpack_from(data, 4)
-    asked = Asked(index, ts, correlation_id, data, kind, None, offset)
+    asked = PendingRequest(index, ts, correlation_id, data, kind, None, offset, size)
+    given_up: tuple[PendingRequest, ...] = ()
     if kind.api_key or acks_of(data, kind.api_version, kind.header_end) != 0:
-        waiting = connection.asked
-        waiting.pop(correlation_id, None)  # an id that comes again goes to the end
-        waiting[correlation_id] = asked
-        if len(waiting) > MOST_ASKED:
-            waiting.pop(next(iter(waiting)))
-    return Frame(index, ts, connection, True, data, asked, correlation_id, None, offset)
+        given_up = connection.wait_for(asked)
+    return Frame(index, ts, connection, True, data, asked, correlation_id, None, offset, given_up)
+
+
+def short_request(size: int) -> str:
+    """Why a request has no header."""
+    return f"a request of {size} bytes, but its header takes {SHORTEST_REQUEST} at least"
+
+
+def short_response(size: int) -> str:
+    """Why a response has none."""
+    return f"a response of {size} bytes, but its correlation id takes {SHORTEST_RESPONSE}"
+
+
+def no_request(correlation_id: int, connection: CapturedConnection) -> str:
+    """Why a response answers nothing."""
+    return f"no request with correlation id {correlation_id} on connection {connection.number}"
 
 
 def head_of(data: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_rack.wire_capture.bodies import read_request, read_response
-from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Frame, Known
+from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Frame, ObservedCluster
 from protocol.errors import ProtocolError
 
 CREATE_TOPICS, DESCRIBE_CLUSTER, BROKER_REGISTRATION, DESCRIBE_TOPIC_PARTITIONS = 19, 60, 62, 75
@@ -17,7 +17,7 @@ TELLING_RESPONSES = frozenset({METADATA, CREATE_TOPICS, DESCRIBE_CLUSTER, DESCRI
 NO_UUID = bytes(16)
 
 
-def learn_from(frame: Frame, known: Known) -> None:
+def learn_from(frame: Frame, known: ObservedCluster) -> None:
     """Read a frame only if it may tell something."""
     asked = frame.asked
     if asked is None:
@@ -29,18 +29,25 @@ def learn_from(frame: Frame, known: Known) -> None:
         message = (read_request(asked) if frame.is_request else read_response(asked, frame.data))[0]
     except ProtocolError:
         return
-    learn(api_key, frame.is_request, message, known)
+    learn(api_key, frame.is_request, message, known, frame.offset)
 
 
-def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
-    """Note what a message tells. Later messages win."""
+def learn(api_key: int, is_request: bool, message: Any, known: ObservedCluster, offset: int) -> None:
+    """Note what a message tells, which stands at an offset of the file. Later messages win."""
+    was_full = known.is_full
+    take(api_key, is_request, message, known)
+    if known.is_full and not was_full:
+        known.full_at.append(offset)
+
+
+def take(api_key: int, is_request: bool, message: Any, known: ObservedCluster) -> None:
     if is_request:
         if api_key == UPDATE_METADATA:
             learn_update(message, known)
         elif api_key == BROKER_REGISTRATION:
             known.name_rack(message.broker_id, message.rack)
             for listener in message.listeners:
-                known.endpoints[listener.host, listener.port] = message.broker_id
+                known.name_endpoint(listener.host, listener.port, message.broker_id)
         return
     if api_key == METADATA:
         for broker in message.brokers:
@@ -54,35 +61,33 @@ def learn(api_key: int, is_request: bool, message: Any, known: Known) -> None:
     elif api_key == CREATE_TOPICS:
         for topic in message.topics:
             if topic.topic_id != NO_UUID and not topic.error_code:
-                known.topics[topic.topic_id] = topic.name
+                known.name_topic(topic.topic_id, topic.name)
 
 
-def learn_broker(broker_id: int, broker: Any, known: Known) -> None:
+def learn_broker(broker_id: int, broker: Any, known: ObservedCluster) -> None:
     if broker_id < 0:
         return
     known.name_rack(broker_id, broker.rack)
-    known.endpoints[broker.host, broker.port] = broker_id
+    known.name_endpoint(broker.host, broker.port, broker_id)
 
 
-def learn_topics(topics: Any, known: Known) -> None:
+def learn_topics(topics: Any, known: ObservedCluster) -> None:
     for topic in topics:
         if topic.name is None:
             continue
         if topic.topic_id != NO_UUID:
-            known.topics[topic.topic_id] = topic.name
-        for partition in topic.partitions:
-            known.leaders[topic.name, partition.partition_index] = partition.leader_id
+            known.name_topic(topic.topic_id, topic.name)
+        known.name_leaders(topic.name, ((one.partition_index, one.leader_id) for one in topic.partitions))
 
 
-def learn_update(message: Any, known: Known) -> None:
+def learn_update(message: Any, known: ObservedCluster) -> None:
     for broker in message.live_brokers:
         known.name_rack(broker.id, broker.rack)
         for endpoint in broker.endpoints:
-            known.endpoints[endpoint.host, endpoint.port] = broker.id
+            known.name_endpoint(endpoint.host, endpoint.port, broker.id)
     for partition in message.ungrouped_partition_states:
-        known.leaders[partition.topic_name, partition.partition_index] = partition.leader
+        known.name_leaders(partition.topic_name, [(partition.partition_index, partition.leader)])
     for topic in message.topic_states:
         if topic.topic_id != NO_UUID:
-            known.topics[topic.topic_id] = topic.topic_name
-        for partition in topic.partition_states:
-            known.leaders[topic.topic_name, partition.partition_index] = partition.leader
+            known.name_topic(topic.topic_id, topic.topic_name)
+        known.name_leaders(topic.topic_name, ((one.partition_index, one.leader) for one in topic.partition_states))

@@ -9,13 +9,24 @@ begins there. Who does not know them passes them over.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import msgspec
 
-from kafka_rack.wire_capture.checkpoints import START, UNREADABLE, checkpoint_of, lines_in, nowhere, take
-from kafka_rack.wire_capture.files import Damage, Source, capture_name
-from kafka_rack.wire_capture.frames import Connection, Frame, Known, Problem, State, request_frame
+from kafka_rack.wire_capture import frames
+from kafka_rack.wire_capture.checkpoints import START, UNREADABLE, LinesAt, checkpoint_of, lines_in, nowhere, take
+from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, LineTooLong, capture_name, lines_of
+from kafka_rack.wire_capture.frames import (
+    MAX_PROBLEMS_HELD,
+    CapturedConnection,
+    Frame,
+    ObservedCluster,
+    Problem,
+    ReadingState,
+    TakeMany,
+    no_frame,
+    request_frame,
+)
 from kafka_rack.wire_capture.json_fields import Int32, Int64, Time
 
 
@@ -29,7 +40,7 @@ class Route(msgspec.Struct):
     port: int | None = None
 
 
-class Line(msgspec.Struct):
+class CaptureLine(msgspec.Struct, gc=False):
     """Any line; ``data`` comes out of its base64."""
 
     t: Time = 0
@@ -47,22 +58,25 @@ class Line(msgspec.Struct):
     leaders: list[Int32] | None = None
 
 
+LEAST_RUN_BYTES = 1 << 15
+"""Of lines that cannot be taken together; more than these are halved."""
 BEFORE_ALL = -(1 << 31)
 """The frame of requests that an earlier file holds, in their order."""
-DECODER = msgspec.json.Decoder(Line)
+DECODER = msgspec.json.Decoder(CaptureLine)
 DIRECTIONS = frozenset({"req", "resp"})
 
 
 def read_lines(
     path: str,
-    state: State,
+    state: ReadingState,
     problems: list[Problem],
     start: int = 0,
     end: int | None = None,
     *,
     checkpoint_from: int | None = None,
-    given: Known | None = None,
+    given: ObservedCluster | None = None,
     can_go_back: bool = True,
+    take_many: TakeMany | None = None,
 ) -> Generator[Frame, None, int]:
     """The frames of a capture's lines that begin at ``start``, a line's start, or later and before ``end``.
 
@@ -74,65 +88,171 @@ def read_lines(
         checkpoint_from: reading ends before the first checkpoint from here on, too.
         given: what the user says of the brokers.
         can_go_back: whether earlier lines can be read once more, as they cannot where the file is compressed.
+        take_many: is given lines many at a time; where it takes them a frame that is none comes in their place.
     """
     capture = state.capture or capture_name(path)
     state.capture = capture
+
     try:
-        source = Source(path, start)
-    except Damage as damage:
+        source = DecompressedFile(path, start)
+    except DamagedCapture as damage:
         problems.append(Problem(capture, path, damage.offset, damage.reason))
         return start
-    decode, connections, frame_of = DECODER.decode, state.connections, state.frame
     lines_at = lines_in(path) if can_go_back else nowhere
-    offset = start
+    reader = LineReader(path, state, problems, end, checkpoint_from, given or ObservedCluster(), lines_at)
     with source:
-        while end is None or offset < end:
+        for reader.offset, text in texts(source, end, capture, problems):
+            if len(problems) >= MAX_PROBLEMS_HELD:
+                yield no_frame()
+            if take_many is None:
+                yield from reader.one_by_one(text, source.position)
+            else:
+                yield from reader.many(text, source.position, take_many)
+            if reader.is_at_end():
+                return min(reader.offset, source.position)
+        return source.position
+
+
+def texts(
+    source: DecompressedFile, end: int | None, capture: str, problems: list[Problem]
+) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, about a megabyte of them at once, and where the first begins; what cannot be read is told."""
+    while end is None or source.position < end:
+        begins = source.position
+        try:
+            text = source.text_of_lines()
+        except DamagedCapture as damage:
+            problems.append(Problem(capture, source.path, damage.offset, damage.reason))
+            return
+        except LineTooLong as passed:
+            problems.append(Problem(capture, source.path, passed.offset, str(passed)))
+            continue
+        if not text:
+            if end is not None:
+                reason = f"the file has become shorter: it had {end} bytes when it was found"
+                problems.append(Problem(capture, source.path, source.position, reason))
+            return
+        yield begins, text
+
+
+class LineReader:
+    """Reads lines; ``offset`` is where the next one begins."""
+
+    def __init__(
+        self,
+        path: str,
+        state: ReadingState,
+        problems: list[Problem],
+        end: int | None,
+        checkpoint_from: int | None,
+        given: ObservedCluster,
+        lines_at: LinesAt,
+    ) -> None:
+        self.path, self.state, self.problems, self.end = path, state, problems, end
+        self.checkpoint_from, self.given, self.lines_at = checkpoint_from, given, lines_at
+        self.is_before_checkpoint = False
+        """Reading ends here, before a checkpoint."""
+        self.offset = 0
+
+    def problem(self, offset: int, reason: str) -> None:
+        self.problems.append(Problem(self.state.capture, self.path, offset, reason))
+
+    def is_at_end(self) -> bool:
+        return self.is_before_checkpoint or (self.end is not None and self.offset >= self.end)
+
+    def many(self, text: bytes, position: int, take_many: TakeMany) -> Iterator[Frame]:
+        """Lines, which end at a position; what cannot be taken together is halved until it can, or is small."""
+        pending = [*runs(text)][::-1]
+        while pending and not self.is_at_end():
+            run = pending.pop()
+            if not run.startswith(START):
+                if self.end is not None and self.offset + len(run) > self.end:
+                    pending, run = [], run[: behind_line(run, self.end - self.offset)]
+                if self.is_in_one_part(run) and take_many(run, self.offset, self.state):
+                    self.offset += len(run)
+                    yield no_frame()
+                    continue
+                half = behind_line(run, len(run) // 2)
+                if len(run) > LEAST_RUN_BYTES and half < len(run):
+                    pending += [run[half:], run[:half]]
+                    continue
+            yield from self.one_by_one(run, position)
+
+    def is_in_one_part(self, run: bytes) -> bool:
+        """Whether all lines of a run are in the part of the file in which it was checked what all connections have."""
+        return (self.offset + len(run) - 1) // frames.CHECK_BYTES == self.state.checked
+
+    def one_by_one(self, text: bytes, position: int) -> Iterator[Frame]:
+        """The frames of lines, of which the last ends at a position."""
+        state, end, decode = self.state, self.end, DECODER.decode
+        connections = state.connections
+        for line in lines_of(text):
+            if end is not None and self.offset >= end:
+                return
+            if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
+                if self.checkpoint_from is not None and self.offset >= self.checkpoint_from:
+                    self.is_before_checkpoint = True
+                    return
+                take(checkpoint, state, self.given, self.lines_at)
+                state.checked = self.offset // frames.CHECK_BYTES
+                self.offset += len(line) + 1
+                continue
+            if self.offset // frames.CHECK_BYTES != state.checked:
+                yield from state.check(self.offset, self.problems, self.path)
+            begins, self.offset = self.offset, self.offset + len(line) + 1
             try:
-                lines = source.whole_lines()
-            except Damage as damage:
-                problems.append(Problem(capture, path, damage.offset, damage.reason))
-                break
-            if not lines:
-                if end is not None:
-                    reason = f"the file has become shorter: it had {end} bytes when it was found"
-                    problems.append(Problem(capture, path, source.position, reason))
-                break
-            for line in lines:
-                if end is not None and offset >= end:
-                    return offset
-                if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
-                    if checkpoint_from is not None and offset >= checkpoint_from:
-                        return offset
-                    take(checkpoint, state, given or Known(), lines_at)
-                    offset += len(line) + 1
-                    continue
-                begins, offset = offset, offset + len(line) + 1
-                try:
-                    found = decode(line)
-                except UNREADABLE as error:
-                    if line.strip():
-                        problems.append(Problem(capture, path, begins, no_line(error, offset > source.position)))
-                    continue
-                if found.dir is None and found.ev is not None:
-                    frame = event(found, state, begins)
-                    if frame is not None:
-                        yield frame
-                    continue
-                fault = fault_of(found)
-                if fault is not None:
-                    problems.append(Problem(capture, path, begins, fault))
-                    continue
-                number, data = found.conn, found.data
-                assert number is not None
-                assert data is not None
-                connection = connections.get(number) or begun_before(connections, number)
-                yield frame_of(found.t, connection, found.dir == "req", data, begins)
-        return min(offset, source.position)
+                found = decode(line)
+            except UNREADABLE as error:
+                if line.strip():
+                    self.problem(begins, no_line(error, self.offset > position))
+                continue
+            if found.dir is None and found.ev is not None:
+                was_full = state.known.is_full
+                frame = event(found, state, begins)
+                if state.known.is_full and not was_full:
+                    state.known.full_at.append(begins)
+                if frame is not None:
+                    yield frame
+                continue
+            fault = fault_of(found)
+            if fault is not None:
+                self.problem(begins, fault)
+                continue
+            number, data = found.conn, found.data
+            assert number is not None
+            assert data is not None
+            connection = connections.get(number) or begun_before(connections, number)
+            frame = state.frame(found.t, connection, found.dir == "req", data, begins)
+            if frame.passed_over and (fault := frame.fault) is not None:
+                self.problem(begins, fault)
+            yield frame
 
 
-def begun_before(connections: dict[int, Connection], number: int) -> Connection:
+def runs(text: bytes) -> Iterator[bytes]:
+    """Each checkpoint's line by itself, and the lines between them."""
+    at = 0
+    while at < len(text):
+        if text.startswith(START, at):
+            following = behind_line(text, at + 1)
+        else:
+            found = text.find(b"\n" + START, at)
+            following = found + 1 if found >= 0 else len(text)
+        yield text[at:following]
+        at = following
+
+
+def behind_line(text: bytes, at: int) -> int:
+    """Where the first line begins at ``at`` or later.
+
+    >>> behind_line(b"ab\\ncd\\n", 1), behind_line(b"ab\\ncd\\n", 3), behind_line(b"ab\\ncd\\n", 4)
+    (3, 3, 6)
+    """
+    return text.find(b"\n", max(at - 1, 0)) + 1 or len(text) if at > 0 else 0
+
+
+def begun_before(connections: dict[int, CapturedConnection], number: int) -> CapturedConnection:
     """A connection that is older than its capture."""
-    connection = connections[number] = Connection(number)
+    connection = connections[number] = CapturedConnection(number)
     return connection
 
 
@@ -141,7 +261,7 @@ def no_line(error: Exception, has_no_end: bool) -> str:
     return f"not a line of a capture: {'the last line has no end: ' if has_no_end else ''}{error}"
 
 
-def fault_of(line: Line) -> str | None:
+def fault_of(line: CaptureLine) -> str | None:
     """Why a line that is no event cannot be taken as a frame, or None."""
     if line.dir is None:
         return "neither a frame nor an event: dir and ev are missing"
@@ -155,27 +275,26 @@ def fault_of(line: Line) -> str | None:
     return None
 
 
-def event(line: Line, state: State, offset: int = 0) -> Frame | None:
+def event(line: CaptureLine, state: ReadingState, offset: int = 0) -> Frame | None:
     """Note what a line without a frame tells. The end of a connection gives an empty frame with what was unanswered."""
     if line.ev == "capture":
         for route in line.routes or ():
             if route.broker is not None:
                 state.known.name_rack(route.broker, route.rack)
                 if route.host is not None and route.port is not None:
-                    state.known.endpoints[route.host, route.port] = route.broker
+                    state.known.name_endpoint(route.host, route.port, route.broker)
     elif line.ev == "topic" and line.name is not None:
         if line.id is not None:
-            state.known.topics[line.id] = line.name
-        for number, leader in enumerate(line.leaders or ()):
-            state.known.leaders[line.name, number] = leader
+            state.known.name_topic(line.id, line.name)
+        state.known.name_leaders(line.name, enumerate(line.leaders or ()))
     elif line.conn is None:
         return None
     elif line.ev == "open":
         rack = state.known.racks.get(line.broker) if line.broker is not None else None
         before = state.connections.get(line.conn)
-        connection = Connection(line.conn, line.broker, rack, line.client, line.listener)
+        connection = CapturedConnection(line.conn, line.broker, rack, line.client, line.listener)
         if before is not None and before.client == line.client:
-            connection.asked = before.asked  # told again
+            connection.asked, connection.asked_bytes = before.asked, before.asked_bytes  # told again
         state.connections[line.conn] = connection
     elif line.ev == "asked" and line.data is not None and line.conn in state.connections:
         connection = state.connections[line.conn]

@@ -9,13 +9,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_rack.wire_capture.files import Damage, Source
+from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile
 
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
 SECTION_BYTES = b"\n\r\r\n"
 COMMENT_OPTION, RESOLUTION_OPTION, OFFSET_OPTION = 1, 9, 14
 OWN_COMMENT = b"kafka-rack "
 MOST_PACKET_BYTES = 1 << 24
+MAX_INTERFACES = 1 << 16
+MAX_SAID_BYTES = 16 << 20
+"""Of what sections' heads say, until a packet comes."""
 LEAST_SNAP_BYTES = 1 << 18
 FILE_HEADER_BYTES = 24
 HEADERS_IN_A_ROW = 3
@@ -71,48 +74,48 @@ class Format(msgspec.Struct):
         self.second_before = second
 
 
-def read_format(source: Source) -> Format:
-    """The head of a file. Raises Damage."""
+def read_format(source: DecompressedFile) -> Format:
+    """The head of a file. Raises DamagedCapture."""
     start = source.read(4)
     if start == SECTION_BYTES:
         source.give_back(start)
         order = order_of_section(source.peek(12))
         if not order:
-            raise Damage(0, "a section header without its byte order")
+            raise DamagedCapture(0, "a section header without its byte order")
         return Format(order, True, [])
     for order in "<>":
         magic = struct.unpack(order + "I", start)[0] if len(start) == 4 else 0
         if magic in (0xA1B2C3D4, 0xA1B23C4D):
             rest = source.read(20)
             if len(rest) < 20:
-                raise Damage(source.position, "the file ends within its header")
+                raise DamagedCapture(source.position, "the file ends within its header")
             snap_bytes, link_type = struct.unpack(order + "4x4x4xII", rest)
             ticks = US if magic == 0xA1B2C3D4 else 1000 * US
             return Format(order, False, [Interface(link_type & 0xFFFF, snap_bytes, ticks)])
-    raise Damage(0, f"magic {start.hex()}, which neither pcap nor pcapng has")
+    raise DamagedCapture(0, f"magic {start.hex()}, which neither pcap nor pcapng has")
 
 
 def read_packets(
-    source: Source, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
+    source: DecompressedFile, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
 ) -> Iterator[Packet]:
     """The packets that begin before ``end``.
 
     Where the file is damaged, offset and reason go to ``damaged`` and reading goes on at the next place where packets
     begin without doubt. What begins before ``end`` is settled before it, so it does not matter where a file is cut.
 
-    Raises Damage: the file's bytes cannot be read on.
+    Raises DamagedCapture: the file's bytes cannot be read on.
     """
     reading = next_generation_packets if file_format.is_next_generation else classic_packets
     yield from reading(source, file_format, end, damaged)
 
 
 def classic_packets(
-    source: Source, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
+    source: DecompressedFile, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
 ) -> Iterator[Packet]:
     (interface,) = file_format.interfaces
-    header = struct.Struct(file_format.order + "IIII")
     per_us = interface.ticks_per_second // US
-    headers = Headers(header, max(interface.snap_bytes, LEAST_SNAP_BYTES), interface.ticks_per_second)
+    headers = headers_of(file_format)
+    header = headers.header
     if source.position == FILE_HEADER_BYTES and (fault := headers.fault_ahead(source, None)):
         damaged.append((source.position, fault))
         if not find_again(source, partial(headers.begin_at, last=None), MOST_BYTES_WITHOUT_TIME):
@@ -140,6 +143,12 @@ def classic_packets(
                 return
 
 
+def headers_of(file_format: Format) -> Headers:
+    (interface,) = file_format.interfaces
+    header = struct.Struct(file_format.order + "IIII")
+    return Headers(header, max(interface.snap_bytes, LEAST_SNAP_BYTES), interface.ticks_per_second)
+
+
 class Headers(NamedTuple):
     """What the headers of a pcap's packets look like."""
 
@@ -155,7 +164,7 @@ class Headers(NamedTuple):
             return f"a packet header of {size} bytes, {wire_bytes} on the wire, and fraction {fraction} is none"
         return None
 
-    def fault_ahead(self, source: Source, last: int | None) -> str | None:
+    def fault_ahead(self, source: DecompressedFile, last: int | None) -> str | None:
         """Why no packet's header follows; one with another time than ``last`` must lead to others."""
         head = source.peek(self.header.size)
         if len(head) < self.header.size:
@@ -202,7 +211,9 @@ def near(second: int, other: int) -> bool:
     return abs(second - other) <= DAY
 
 
-def find_again(source: Source, begin_at: Callable[[bytes, bool], int | None], most_bytes: int | None = None) -> bool:
+def find_again(
+    source: DecompressedFile, begin_at: Callable[[bytes, bool], int | None], most_bytes: int | None = None
+) -> bool:
     """Go to the next place that ``begin_at`` finds in the bytes ahead; False at the end of the file."""
     passed = 0
     while most_bytes is None or passed < most_bytes:
@@ -217,8 +228,15 @@ def find_again(source: Source, begin_at: Callable[[bytes, bool], int | None], mo
     return False
 
 
+def find_packets(source: DecompressedFile, file_format: Format) -> bool:
+    """Go to where packets seem to begin by what the file's head says; False at the end."""
+    if file_format.is_next_generation:
+        return find_again(source, partial(blocks_begin_at, file_format=file_format))
+    return find_again(source, partial(headers_of(file_format).begin_at, last=None))
+
+
 def next_generation_packets(
-    source: Source, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
+    source: DecompressedFile, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
 ) -> Iterator[Packet]:
     while end is None or source.position < end:
         offset = source.position
@@ -242,19 +260,26 @@ def next_generation_packets(
         if block[:4] == SECTION_BYTES:
             file_format.order = order_of_section(block)
             file_format.interfaces = []
-            file_format.said += comments_of(block[24:-4], file_format.order)
+            said = comments_of(block[24:-4], file_format.order)
+            if sum(map(len, file_format.said)) + sum(map(len, said)) <= MAX_SAID_BYTES:
+                file_format.said += said
+            else:
+                damaged.append((offset, f"sections say more than {MAX_SAID_BYTES} bytes of their own before a packet"))
             continue
         order = file_format.order
         kind, body = struct.unpack_from(order + "I", block)[0], block[8:-4]
         if kind == INTERFACE and len(body) >= 8:
             link_type, snap_bytes = struct.unpack_from(order + "HxxI", body)
+            if len(file_format.interfaces) >= MAX_INTERFACES:
+                damaged.append((offset, f"a section of more than {MAX_INTERFACES} interfaces"))
+                continue
             options = options_of(body[8:], order)
             ticks, later_seconds = ticks_of(options), offset_of(options, order)
             file_format.interfaces.append(Interface(link_type, snap_bytes, ticks, later_seconds))
             continue
         try:
             packet = packet_of(kind, body, offset, file_format)
-        except Damage as damage:
+        except DamagedCapture as damage:
             damaged.append((damage.offset, damage.reason))
             continue
         if packet is not None:
@@ -307,7 +332,7 @@ def all_of(data: bytes, pattern: bytes) -> Iterator[int]:
 
 
 def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packet | None:
-    """The packet of a block, None if it holds none. Raises Damage: it does not hold what it says."""
+    """The packet of a block, None if it holds none. Raises DamagedCapture: it does not hold what it says."""
     order, interfaces = file_format.order, file_format.interfaces
     if kind == ENHANCED_PACKET and len(body) >= 20:
         number, high, low, size, wire_bytes = struct.unpack_from(order + "IIIII", body)
@@ -323,7 +348,7 @@ def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packe
         return None
     end = start + size
     if number >= len(interfaces) or end > len(body):
-        raise Damage(offset, f"a packet of {size} bytes on interface {number} does not fit its block")
+        raise DamagedCapture(offset, f"a packet of {size} bytes on interface {number} does not fit its block")
     interface = interfaces[number]
     ts = ((high << 32) + low) * US // interface.ticks_per_second + interface.later_seconds * US
     said = b""

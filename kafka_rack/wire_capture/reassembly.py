@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_rack.wire_capture.segments import FIN, SYN, Segment
+from kafka_rack.wire_capture.segments import FIN, SYN, TcpSegment
 
 PATIENCE_US = 3_000_000
 MOST_WAITING_BYTES = 8 << 20
+MOST_WAITING = 100_000
+"""Segments behind a hole, of which the file may hold no bytes."""
 HALF, WHOLE = 1 << 31, 1 << 32
 
 
-class Piece(NamedTuple):
+class InOrderBytes(NamedTuple):
     """Bytes in order; ``gap`` is how many were lost before them."""
 
     ts: int
@@ -38,12 +40,12 @@ class Direction(msgspec.Struct):
     following: int | None = None
     opened: int | None = None
     place: int = 0
-    waiting: dict[int, Piece] = msgspec.field(default_factory=dict)
+    waiting: dict[int, InOrderBytes] = msgspec.field(default_factory=dict)
     places: list[int] = msgspec.field(default_factory=list)
     waiting_bytes: int = 0
     waiting_since: int = 0
 
-    def take(self, segment: Segment) -> list[Piece]:
+    def take(self, segment: TcpSegment) -> list[InOrderBytes]:
         """What a segment completes."""
         sequence = segment.sequence
         if segment.flags & SYN:
@@ -56,14 +58,14 @@ class Direction(msgspec.Struct):
             self.following = sequence
         ahead = distance(self.following, sequence)
         if ahead > 0:
-            self.wait(self.place + ahead, Piece(segment.ts, segment.offset, segment.data, segment.size))
-            return self.give_up() if self.waiting_bytes > MOST_WAITING_BYTES else []
+            self.wait(self.place + ahead, InOrderBytes(segment.ts, segment.offset, segment.data, segment.size))
+            return self.give_up() if self.waiting_bytes > MOST_WAITING_BYTES or len(self.waiting) > MOST_WAITING else []
         if segment.size + ahead <= 0:
             return []
-        pieces = self.accept(Piece(segment.ts, segment.offset, segment.data[-ahead:], segment.size + ahead))
+        pieces = self.accept(InOrderBytes(segment.ts, segment.offset, segment.data[-ahead:], segment.size + ahead))
         return pieces + self.fill() if self.waiting else pieces
 
-    def wait(self, place: int, piece: Piece) -> None:
+    def wait(self, place: int, piece: InOrderBytes) -> None:
         """Keep what lies behind a hole; of two at one place the longer."""
         kept = self.waiting.get(place)
         if kept is not None and len(kept.data) >= len(piece.data):
@@ -76,14 +78,14 @@ class Direction(msgspec.Struct):
         self.waiting[place] = piece
         self.waiting_bytes += len(piece.data)
 
-    def accept(self, piece: Piece) -> list[Piece]:
+    def accept(self, piece: InOrderBytes) -> list[InOrderBytes]:
         """Take bytes that are next; ``piece.gap`` holds how many were sent, of which the file may have fewer."""
         sent = piece.gap
         self.go_on(sent)
         missing = sent - len(piece.data)
-        pieces = [Piece(piece.ts, piece.offset, piece.data)] if piece.data else []
+        pieces = [InOrderBytes(piece.ts, piece.offset, piece.data)] if piece.data else []
         if missing > 0:
-            pieces.append(Piece(piece.ts, piece.offset, b"", missing))
+            pieces.append(InOrderBytes(piece.ts, piece.offset, b"", missing))
         return pieces
 
     def go_on(self, size: int) -> None:
@@ -91,9 +93,9 @@ class Direction(msgspec.Struct):
         self.following = (self.following + size) % WHOLE
         self.place += size
 
-    def fill(self) -> list[Piece]:
+    def fill(self) -> list[InOrderBytes]:
         """What waited and is next now."""
-        pieces: list[Piece] = []
+        pieces: list[InOrderBytes] = []
         found = False
         while self.places and self.places[0] <= self.place:
             found = True
@@ -101,22 +103,22 @@ class Direction(msgspec.Struct):
             piece = self.waiting.pop(heappop(self.places))
             self.waiting_bytes -= len(piece.data)
             if piece.gap > behind:
-                pieces += self.accept(Piece(piece.ts, piece.offset, piece.data[behind:], piece.gap - behind))
+                pieces += self.accept(InOrderBytes(piece.ts, piece.offset, piece.data[behind:], piece.gap - behind))
         if found and self.waiting:  # behind another hole, which has waited for less long
             self.waiting_since = min(piece.ts for piece in self.waiting.values())
         return pieces
 
-    def overdue(self, now: int) -> list[Piece]:
+    def overdue(self, now: int) -> list[InOrderBytes]:
         """What is behind a hole that has waited too long."""
         return self.give_up() if self.waiting and now - self.waiting_since > PATIENCE_US else []
 
-    def give_up(self) -> list[Piece]:
+    def give_up(self) -> list[InOrderBytes]:
         """All that waits, holes told as gaps."""
-        pieces: list[Piece] = []
+        pieces: list[InOrderBytes] = []
         while self.places:
             first = self.waiting[self.places[0]]
             hole = self.places[0] - self.place
-            pieces.append(Piece(first.ts, first.offset, b"", hole))
+            pieces.append(InOrderBytes(first.ts, first.offset, b"", hole))
             self.go_on(hole)
             pieces += self.fill()
         return pieces

@@ -6,9 +6,9 @@ So a place counts where a client id stands in it, or where the whole frame reads
 
 from __future__ import annotations
 
-from kafka_rack.wire_capture.frames import API_VERSIONS, Asked, Connection, RequestKind, head_of
+from kafka_rack.wire_capture.frames import API_VERSIONS, CapturedConnection, PendingRequest, RequestKind, head_of
 from kafka_rack.wire_capture.reassembly import distance
-from kafka_rack.wire_capture.segments import ACK, SYN, Endpoint, Segment
+from kafka_rack.wire_capture.segments import ACK, SYN, Endpoint, TcpSegment
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header_version
@@ -22,12 +22,12 @@ REQUEST_HEAD_BYTES = 14
 VERSIONS: dict[int, tuple[int, int] | None] = {}
 
 
-def opening_of(segments: list[Segment]) -> Segment | None:
+def opening_of(segments: list[TcpSegment]) -> TcpSegment | None:
     """The SYN that opens a connection."""
     return next((one for one in segments if one.flags & (SYN | ACK) == SYN), None)
 
 
-def first_bytes(segments: list[Segment], source: Endpoint) -> bytes:
+def first_bytes(segments: list[TcpSegment], source: Endpoint) -> bytes:
     """What one side has sent without a hole, from its SYN or else its first segment on."""
     own = [one for one in segments if one.source == source]
     if not own:
@@ -44,7 +44,7 @@ def first_bytes(segments: list[Segment], source: Endpoint) -> bytes:
     return bytes(data)
 
 
-def asks(segments: list[Segment], source: Endpoint) -> bool | None:
+def asks(segments: list[TcpSegment], source: Endpoint) -> bool | None:
     """Whether one side's bytes show that it sends requests; None where more of them are needed."""
     opening = opening_of(segments)
     if opening is not None and opening.source != source:
@@ -89,7 +89,7 @@ def request_reads(data: bytes) -> bool:
     return len(data) - end <= MOST_LEFT_OVER
 
 
-def response_reads(data: bytes, asked: Asked) -> bool:
+def response_reads(data: bytes, asked: PendingRequest) -> bool:
     """Whether a whole frame answers a request; ApiVersions is refused in version 0."""
     kind = asked.kind
     for version in (kind.api_version, 0) if kind.api_key == API_VERSIONS else (kind.api_version,):
@@ -145,7 +145,7 @@ def find_request(buffer: bytes | bytearray, client_id: str | None, begins: int |
     return None
 
 
-def find_response(buffer: bytearray, connection: Connection, begins: int | None) -> int | None:
+def find_response(buffer: bytearray, connection: CapturedConnection, begins: int | None) -> int | None:
     """Where the first response to a request that waits begins: it begins a segment, or what follows it fits too."""
     best: int | None = None
     if begins is not None and names_a_request(buffer, begins, connection):
@@ -162,7 +162,7 @@ def find_response(buffer: bytearray, connection: Connection, begins: int | None)
     return best
 
 
-def names_a_request(buffer: bytearray, at: int, connection: Connection) -> bool:
+def names_a_request(buffer: bytearray, at: int, connection: CapturedConnection) -> bool:
     """Whether a response to a request that waits may begin here."""
     if at + 8 > len(buffer):
         return False

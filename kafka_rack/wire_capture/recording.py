@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from kafka_rack.wire_capture import frames
 from kafka_rack.wire_capture.checkpoints import MAX_INLINE_BYTES, UNREADABLE, checkpoint_line
-from kafka_rack.wire_capture.frames import Connection, State
+from kafka_rack.wire_capture.frames import CapturedConnection, ReadingState
 from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event
@@ -22,7 +23,7 @@ class Recording:
     __slots__ = ("offset", "_after", "_due", "_state", "_t_max", "_t_min")
 
     def __init__(self) -> None:
-        self._state = State()
+        self._state = ReadingState()
         self.offset = self._after = 0
         self._due = CHECKPOINT_BYTES
         self._t_min, self._t_max = LATEST, 0
@@ -30,6 +31,7 @@ class Recording:
     def event(self, line: bytes) -> None:
         """A line without a frame is written."""
         with suppress(*UNREADABLE):  # by a reader neither
+            self._state.check(self.offset, [], "")
             found = DECODER.decode(line)
             event(found, self._state, self.offset)
             if found.conn is not None:
@@ -39,9 +41,10 @@ class Recording:
     def frame(self, ts: int, number: int, is_request: bool, data: bytes, line_bytes: int) -> None:
         """A frame of a connection is written, in a line of so many bytes."""
         state = self._state
+        state.check(self.offset, [], "")
         connection = state.connections.get(number)
         if connection is None:
-            connection = state.connections[number] = Connection(number)
+            connection = state.connections[number] = CapturedConnection(number)
         frame = state.frame(ts, connection, is_request, data, self.offset)
         learn_from(frame, state.known)
         self._pass(ts)
@@ -56,6 +59,7 @@ class Recording:
             return None
         line = checkpoint_line(self._state, ts, min(self._t_min, self._t_max), self._t_max, self._after)
         self._t_min, self._t_max, self._after = LATEST, 0, self.offset
+        self._state.checked = self.offset // frames.CHECK_BYTES
         self.offset += len(line)
         self._due = self.offset + max(CHECKPOINT_BYTES, CHECKPOINT_SHARE * len(line))
         return line

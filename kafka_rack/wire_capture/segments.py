@@ -35,7 +35,7 @@ TCP_HEADER = Struct(">HHIIBB")
 Endpoint = tuple[str, int]
 
 
-class Segment(NamedTuple):
+class TcpSegment(NamedTuple):
     """One TCP segment. ``size`` bytes were sent; where the file holds fewer, ``data`` is shorter.
 
     ``said`` is what kafka-rack's own captures say of the connection that it opens, as JSON.
@@ -52,7 +52,7 @@ class Segment(NamedTuple):
     said: bytes = b""
 
 
-def segment_of(packet: Packet) -> Segment | None:
+def segment_of(packet: Packet) -> TcpSegment | None:
     """The TCP segment in a packet; None where it holds none that can be read (other protocols, IP fragments).
 
     None for a segment that only acknowledges, too: nothing is to be learned of it here.
@@ -95,7 +95,7 @@ def tagged_start(data: bytes, kind: int, at: int) -> int | None:
     return at if kind in INTERNET_TYPES else None
 
 
-def ipv4_segment(packet: Packet, start: int) -> Segment | None:
+def ipv4_segment(packet: Packet, start: int) -> TcpSegment | None:
     data = packet.data
     if len(data) < start + 20 or data[start + 9] != TCP:
         return None
@@ -116,7 +116,7 @@ def ipv4_text(address: bytes) -> str:
     return ".".join(map(str, address))
 
 
-def ipv6_segment(packet: Packet, start: int) -> Segment | None:
+def ipv6_segment(packet: Packet, start: int) -> TcpSegment | None:
     data = packet.data
     if len(data) < start + 40:
         return None
@@ -142,7 +142,7 @@ def ipv6_text(address: bytes) -> str:
     return str(IPv6Address(address))
 
 
-def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) -> Segment | None:
+def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) -> TcpSegment | None:
     data = packet.data
     if len(data) < start + 20:
         return None
@@ -155,4 +155,4 @@ def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) 
         return None
     payload = data[start + header : end]  # an Ethernet packet may be padded behind its end
     ends = (source, from_port), (target, to_port)
-    return Segment(packet.offset, packet.ts, *ends, sequence, flags, payload, size, packet.said)
+    return TcpSegment(packet.offset, packet.ts, *ends, sequence, flags, payload, size, packet.said)

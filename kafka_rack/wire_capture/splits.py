@@ -9,30 +9,32 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
-from kafka_rack.wire_capture.captures import Options, Place, beginning, brokers_told, read_frames
+from kafka_rack.storage import location
+from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning, brokers_told, read_frames
 from kafka_rack.wire_capture.checkpoints import has_checkpoints
 from kafka_rack.wire_capture.files import CaptureFile
-from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import Problem
 from kafka_rack.wire_capture.learning import learn_from
 
 SMALLEST_BLOCK_BYTES = 1 << 12
 DEFAULT_BLOCK_BYTES = (16 << 20, 128 << 20)
-"""From and to, where nobody says. Each block costs a file for every table and API, so more than needed are slower."""
+"""From and to, where nobody says. Each block costs a file for every table, so more than needed are slower."""
 DEFAULT_CORES = 16
 
 
-class Block(msgspec.Struct):
-    """Bytes ``start`` to before ``end`` of a file; ``place`` is a pickled Place, None at a file's beginning.
+class CaptureBlock(msgspec.Struct):
+    """Bytes ``start`` to before ``end`` of a file; ``place`` is a pickled ResumePoint, None at a file's beginning.
 
     ``refused``: why nothing can be read, for a file that is no capture. ``by_checkpoints``: in the place of ``end``,
     and of ``start`` with ``from_checkpoint``, stands the first checkpoint there or later; nothing behind the file's
     size is read, and of ``wanted`` times at least. ``told``: what all of a file of packets tells of the brokers.
+    ``place_path``: where ``place`` has been written, if it was planned by workers.
     """
 
     file: CaptureFile
@@ -42,16 +44,22 @@ class Block(msgspec.Struct):
     refused: str | None = None
     by_checkpoints: bool = False
     from_checkpoint: bool = False
-    wanted: Filters | None = None
+    wanted: FrameFilters | None = None
     told: bytes | None = None
+    place_path: str | None = None
 
-    def opened(self) -> Place | None:
+    def opened(self) -> ResumePoint | None:
         if self.by_checkpoints:
-            return Place(self.start, self.by_checkpoints, self.from_checkpoint, self.wanted)
-        place: Place | None = None if self.place is None else pickle.loads(self.place)  # noqa: S301 - our own
+            return ResumePoint(self.start, self.by_checkpoints, self.from_checkpoint, self.wanted)
+        packed_place = location(self.place_path).read_bytes() if self.place_path is not None else self.place
+        place: ResumePoint | None = None if packed_place is None else pickle.loads(packed_place)  # noqa: S301 - our own
         if place is not None and self.told is not None:
             place.hear_of_brokers(pickle.loads(self.told))  # noqa: S301 - our own
         return place
+
+
+PlanLarge = Callable[[CaptureFile, int], list[CaptureBlock] | None]
+"""Who gives the blocks of a file of packets of a size, or None."""
 
 
 def plan(
@@ -61,12 +69,16 @@ def plan(
     partitions: int | None = None,
     block_bytes: int | None = None,
     cores: int = DEFAULT_CORES,
-    filters: Filters | None = None,
-) -> list[list[Block]]:
+    filters: FrameFilters | None = None,
+    plan_large: PlanLarge | None = None,
+) -> list[list[CaptureBlock]]:
     """Blocks, and which of them go together; at most ``partitions`` lists, each in the files' order.
 
     With ``partitions`` blocks get so small that there is one for each, as far as the files can be cut; without
     ``block_bytes`` they are as large as keeps ``cores`` busy, within ``DEFAULT_BLOCK_BYTES``.
+
+    Args:
+        plan_large: gives the blocks of a file of packets, or None to have it walked here.
     """
     total = sum(file.size for file in files)
     if block_bytes is None:
@@ -74,7 +86,7 @@ def plan(
     if partitions is not None:
         block_bytes = max(SMALLEST_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
     with without_collecting():
-        blocks = [block for file in files for block in cut(file, options, block_bytes, filters)]
+        blocks = [block for file in files for block in cut(file, options, block_bytes, filters, plan_large)]
     return packed(blocks, partitions if partitions is not None else len(blocks), block_bytes)
 
 
@@ -96,11 +108,11 @@ def without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def packed(blocks: Sequence[Block], most: int, block_bytes: int) -> list[list[Block]]:
+def packed(blocks: Sequence[CaptureBlock], most: int, block_bytes: int) -> list[list[CaptureBlock]]:
     """Neighbours together, as evenly as their sizes allow, so that small files do not each cost a task."""
     total = sum(block.end - block.start for block in blocks)
     share = max(-(-total // max(most, 1)), block_bytes // 2 if most >= len(blocks) else 0, 1)
-    groups: list[list[Block]] = []
+    groups: list[list[CaptureBlock]] = []
     filled = 0
     for block in blocks:
         size = block.end - block.start
@@ -112,13 +124,23 @@ def packed(blocks: Sequence[Block], most: int, block_bytes: int) -> list[list[Bl
     return groups
 
 
-def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters | None = None) -> Iterator[Block]:
+def cut(
+    file: CaptureFile,
+    options: Options,
+    block_bytes: int,
+    filters: FrameFilters | None = None,
+    plan_large: PlanLarge | None = None,
+) -> Iterator[CaptureBlock]:
     """A file's blocks."""
     if not file.splittable or file.size <= block_bytes * 3 // 2:
-        yield Block(file, 0, file.size)
+        yield CaptureBlock(file, 0, file.size)
         return
     if file.kind == "lines" and has_checkpoints(file.path):
         yield from cut_by_checkpoints(file, 0, block_bytes, filters)
+        return
+    planned = plan_large(file, block_bytes) if plan_large is not None and file.kind == "packets" else None
+    if planned is not None:
+        yield from planned
         return
     place = beginning(file, options)
     if file.kind == "packets":
@@ -133,28 +155,28 @@ def cut(file: CaptureFile, options: Options, block_bytes: int, filters: Filters 
 
 
 def cut_by_checkpoints(
-    file: CaptureFile, start: int, block_bytes: int, filters: Filters | None = None
-) -> Iterator[Block]:
+    file: CaptureFile, start: int, block_bytes: int, filters: FrameFilters | None = None
+) -> Iterator[CaptureBlock]:
     """The blocks from ``start``, a line's start, to the end of a file with checkpoints, of which nothing is read."""
     begin, wanted = start, filters if filters is not None and filters.limit_time else None
     while begin < file.size:
         end = begin + block_bytes
         if end + block_bytes // 2 >= file.size:
             end = file.size
-        yield Block(file, begin, end, by_checkpoints=True, from_checkpoint=begin > start, wanted=wanted)
+        yield CaptureBlock(file, begin, end, by_checkpoints=True, from_checkpoint=begin > start, wanted=wanted)
         begin = end
 
 
 def cut_from(
     file: CaptureFile,
-    place: Place,
+    place: ResumePoint,
     options: Options,
     block_bytes: int,
     end: int,
-    filters: Filters | None = None,
+    filters: FrameFilters | None = None,
     *,
     walk_last: bool = True,
-) -> Iterator[Block]:
+) -> Iterator[CaptureBlock]:
     """The blocks from a place to ``end``, walking there; at last ``place`` stands at ``end``.
 
     Who needs neither that nor the last block's times leaves out ``walk_last``. Blocks without any frame in the time
@@ -164,16 +186,16 @@ def cut_from(
         start, packed_place = place.start, pickle.dumps(place)
         last = start + block_bytes * 3 // 2 >= end
         if last and not walk_last:
-            yield Block(file, start, end, packed_place)
+            yield CaptureBlock(file, start, end, packed_place)
             return
         times = walk(file, place, options, end if last else start + block_bytes)
         if place.start <= start or last:
             last, place.start = True, end
         if filters is None or times is None or filters.may_want(*times):
-            yield Block(file, start, place.start, packed_place)
+            yield CaptureBlock(file, start, place.start, packed_place)
 
 
-def walk(file: CaptureFile, place: Place, options: Options, end: int) -> tuple[int, int] | None:
+def walk(file: CaptureFile, place: ResumePoint, options: Options, end: int) -> tuple[int, int] | None:
     """Bring a place to the first start of a line or packet at ``end`` or later; gives the first and last time."""
     times: list[int] = []
     problems: list[Problem] = []  # told by the worker that reads the same again
@@ -182,4 +204,5 @@ def walk(file: CaptureFile, place: Place, options: Options, end: int) -> tuple[i
         learn_from(frame, known)
         if frame.index >= 0:
             times.append(frame.ts)
+    known.full_at.clear()
     return (min(times), max(times)) if times else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_rack.wire_tables.rows import NONE, ROWS, SHARED, SOURCES, Rows, Shared
+from kafka_rack.wire_tables.rows import NONE, ROWS, SHARED, SOURCES, Rows, SharedSet
 from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
 
 TYPES: dict[str, pa.DataType] = {
@@ -39,19 +39,27 @@ def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
 
 def record_batches(rows: Rows, table: str, *, with_api: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The rows of a table, by API; ``with_api`` with a column for it. All become Arrow's at once."""
-    held = {api: found for api, found in rows.tables[table].items() if found}
-    if not held:
+    held = {api: rows.count(table, api) for api, found in rows.tables[table].items() if found}
+    whole = record_batch(rows, table)
+    if whole is None:
         return
-    counts = [rows.count(table, api) for api in held]
-    whole = record_batch_of(rows, table, b"".join(held.values()))
-    if with_api:
-        apis = pa.array(list(held)).take(pa.array(np.repeat(np.arange(len(held)), counts)))
-        schema = arrow_schema(table, with_api=True)
-        whole = pa.RecordBatch.from_arrays([*whole.columns, apis], schema=schema)
+    if not with_api:
+        whole = whole.drop_columns(["api"])
     at = 0
-    for api, count in zip(held, counts, strict=True):
+    for api, count in held.items():
         yield api, whole.slice(at, count)
         at += count
+
+
+def record_batch(rows: Rows, table: str) -> pa.RecordBatch | None:
+    """All rows of a table, those of one API behind each other, with a column for it; None where there are none."""
+    held = {api: found for api, found in rows.tables[table].items() if found}
+    if not held:
+        return None
+    counts = [rows.count(table, api) for api in held]
+    whole = record_batch_of(rows, table, b"".join(held.values()))
+    apis = pa.array(list(held)).take(pa.array(np.repeat(np.arange(len(held)), counts)))
+    return pa.RecordBatch.from_arrays([*whole.columns, apis], schema=arrow_schema(table, with_api=True))
 
 
 def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
@@ -84,7 +92,7 @@ def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -
     return pa.array(numbers, mask=mask).cast(kind)
 
 
-def shared_arrays(shared: Shared, name: str) -> list[pa.Array]:
+def shared_arrays(shared: SharedSet, name: str) -> list[pa.Array]:
     """The columns of a shared set, made anew where combinations have come since."""
     values = shared.values_by_number
     if not shared.arrays or len(shared.arrays[0]) != len(values):

@@ -9,18 +9,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kafka_rack.wire_tables.record_sizes import count_records
 from protocol.compiler.column_reading import MIN_LIVE, Flags, Numbers, Views, joined
-from protocol.records import Codec, RecordError, decompress
-from protocol.records.batches import BATCH_HEADER_SIZE, CODEC_MASK, CRC_COVERS_FROM, LOG_OVERHEAD
+from protocol.records import CompressionCodec, RecordError, decompress
+from protocol.records.batches import BATCH_HEADER, BATCH_HEADER_SIZE, CODEC_MASK, CRC_COVERS_FROM, LOG_OVERHEAD
 from protocol.records.checksum import crc32c_of_part
 
 MAX_HELD_BYTES = 16 << 20
 """Of decompressed records that wait to be counted together."""
 MIN_TOGETHER = 40
 """Batches whose next records are worth counting together; fewer are counted one by one."""
-CODECS = tuple(Codec)
+MAX_ALIKE_BYTES, MAX_PLAIN_ALIKE_BYTES = 1 << 20, 2 << 10
+"""Of a batch that later ones are compared with; one that is not compressed is counted as fast as it is compared."""
+MAX_KNOWN_BYTES = 8 << 20
+"""Of batches that are known, in each of two generations."""
+CRC_AT = 17
+"""Where a batch's checksum stands. What comes before is the broker's: the offset, the length, the leader's epoch."""
+CODECS = tuple(CompressionCodec)
 
 
 class Batches(NamedTuple):
@@ -51,7 +58,50 @@ class Batches(NamedTuple):
         return Batches(self.odd, **{name: column[kept] for name, column in self._asdict().items() if name != "odd"})
 
 
-class Counter:
+class BatchCounts(NamedTuple):
+    """What the records of a batch hold that adds up."""
+
+    key_bytes: int
+    value_bytes: int
+    headers: int
+    keyed: bool
+
+
+class KnownBatches:
+    """What batches held, by their bytes from the checksum on.
+
+    What a producer sends once, followers and consumers fetch as it is: most batches of a capture were in it before.
+    """
+
+    def __init__(self) -> None:
+        self.recent: dict[bytes, BatchCounts] = {}
+        self.older: dict[bytes, BatchCounts] = {}
+        self.recent_bytes = 0
+
+    def get(self, key: bytes) -> BatchCounts | None:
+        found = self.recent.get(key)
+        if found is None and (found := self.older.get(key)) is not None:
+            self.add(key, found)
+        return found
+
+    def add(self, key: bytes, found: BatchCounts) -> None:
+        """Keep what a batch holds; of what is kept the oldest half is forgotten when it is too much."""
+        if self.recent_bytes + len(key) > MAX_KNOWN_BYTES:
+            self.recent, self.older, self.recent_bytes = {}, self.recent, 0
+        self.recent[key] = found
+        self.recent_bytes += len(key)
+
+    def keep(self, numbers: dict[bytes, int], counter: BatchCounter) -> None:
+        """Keep what was counted of batches by these numbers, where it adds up."""
+        columns = (column.tolist() for column in (*counter.columns(), counter.wrong))
+        rows = list(zip(*columns, strict=True))
+        for key, number in numbers.items():
+            *counted, wrong = rows[number]
+            if not wrong:
+                self.add(key, BatchCounts(*counted))
+
+
+class BatchCounter:
     """What the records of batches hold, in arrays with one element a batch."""
 
     def __init__(self, count: int) -> None:
@@ -60,6 +110,21 @@ class Counter:
         self.headers = np.zeros(count, np.int64)
         self.keyed = np.zeros(count, np.bool_)
         self.wrong = np.zeros(count, np.bool_)
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """As :class:`BatchCounts` has them."""
+        return self.key_bytes, self.value_bytes, self.headers, self.keyed
+
+    def copy(self, again: list[tuple[int, int]], found_before: list[tuple[int, BatchCounts]]) -> None:
+        """Fill in batches that are like others here, or before: pairs of a number and the other's number or counts."""
+        if found_before:
+            numbers, known = zip(*found_before, strict=True)
+            for column, values in zip(self.columns(), zip(*known, strict=True), strict=True):
+                column[[*numbers]] = values
+        if again:
+            numbers, firsts = zip(*again, strict=True)
+            for column in (*self.columns(), self.wrong):
+                column[[*numbers]] = column[[*firsts]]
 
     def count(self, views: Views, numbers: Numbers, at: Numbers, end: Numbers, records: Numbers) -> None:
         """Walk the records of batches: the first of each, the second of each that has one, and so on."""
@@ -148,15 +213,28 @@ def behind_varint(views: Views, p: Numbers, end: Numbers) -> Numbers:
     return np.minimum(p, end)
 
 
-def read_batches(views: Views, starts: Numbers, lengths: Numbers) -> Batches:
-    """The batches of records fields, which lie at ``starts``; null ones have a length of -1."""
+def read_batches(views: Views, starts: Numbers, lengths: Numbers, known: KnownBatches | None = None) -> Batches:
+    """The batches of records fields, which lie at ``starts``; null ones have a length of -1.
+
+    Args:
+        known: what was counted before, to which these are added.
+    """
     odd = np.zeros(starts.size, np.bool_)
     fields, positions, sizes, turns = [], [], [], []
     at, end, turn = starts.copy(), starts + lengths, 0
     live = np.flatnonzero(lengths > 0)
     while live.size:
         if turn and live.size < MIN_LIVE:
-            odd[live] = True
+            for one in live.tolist():
+                found = batches_behind(views.data, int(at[one]), int(end[one]))
+                if found is None:
+                    odd[one] = True
+                    continue
+                fields.append(np.full(len(found), one))
+                positions.append(np.array([position for position, _ in found]))
+                sizes.append(np.array([size for _, size in found]))
+                turns.append(turn + np.arange(len(found)))
+            turn += 1
             break
         p = at[live]
         size = views.number("l", p + 8) + LOG_OVERHEAD
@@ -180,7 +258,7 @@ def read_batches(views: Views, starts: Numbers, lengths: Numbers) -> Batches:
         order = np.lexsort((np.concatenate(turns), field))
         field, position, size = field[order], position[order], size[order]
     records, attributes = views.number("l", position + 57), views.number("h", position + 21)
-    counted = counts(views, position, size, attributes & CODEC_MASK, records)
+    counted = counts(views, position, size, attributes & CODEC_MASK, records, known or KnownBatches())
     odd[field[counted.wrong]] = True
     return Batches(
         odd,
@@ -197,13 +275,35 @@ def read_batches(views: Views, starts: Numbers, lengths: Numbers) -> Batches:
     ).of_good_fields()
 
 
-def counts(views: Views, position: Numbers, size: Numbers, codecs: Numbers, records: Numbers) -> Counter:
+def batches_behind(data: bytes, at: int, end: int) -> list[tuple[int, int]] | None:
+    """The places and sizes of the batches of one field from a place on; None where one is odd."""
+    found = []
+    while at < end:
+        if end - at < BATCH_HEADER_SIZE:
+            return None
+        _, length, _, magic, _, attributes, *_, records = BATCH_HEADER.unpack_from(data, at)
+        size = length + LOG_OVERHEAD
+        if magic != 2 or not BATCH_HEADER_SIZE <= size <= end - at or records < 0:
+            return None
+        if attributes & CODEC_MASK >= len(CODECS):
+            return None
+        found.append((at, size))
+        at += size
+    return found
+
+
+def counts(
+    views: Views, position: Numbers, size: Numbers, codecs: Numbers, records: Numbers, known: KnownBatches
+) -> BatchCounter:
     """Check the batches' sums, and count their records, those of compressed ones a few megabytes at a time."""
-    counter = Counter(position.size)
+    counter = BatchCounter(position.size)
     data = views.data
-    expected = views.number("L", position + 17).tolist()
+    expected = views.number("L", position + CRC_AT).tolist()
     bodies: list[bytes] = []
     numbers: list[int] = []
+    firsts: dict[bytes, int] = {}
+    again: list[tuple[int, int]] = []
+    found_before: list[tuple[int, BatchCounts]] = []
     held = 0
 
     def count_held() -> None:
@@ -214,8 +314,17 @@ def counts(views: Views, position: Numbers, size: Numbers, codecs: Numbers, reco
             bodies.clear()
             numbers.clear()
 
+    plain = []
     rows: Any = zip(position.tolist(), (position + size).tolist(), expected, codecs.tolist(), strict=True)
     for number, (start, end, crc, codec) in enumerate(rows):
+        if end - start <= (MAX_ALIKE_BYTES if codec else MAX_PLAIN_ALIKE_BYTES):
+            key = data[start + CRC_AT : end]
+            if (before := known.get(key)) is not None:
+                found_before.append((number, before))
+                continue
+            if (first := firsts.setdefault(key, number)) != number:
+                again.append((number, first))
+                continue
         if crc32c_of_part(data, start + CRC_COVERS_FROM, end) != crc:
             counter.wrong[number] = True
         elif codec:
@@ -230,9 +339,13 @@ def counts(views: Views, position: Numbers, size: Numbers, codecs: Numbers, reco
             if held > MAX_HELD_BYTES:
                 count_held()
                 held = 0
+        else:
+            plain.append(number)
     count_held()
-    plain = np.flatnonzero((codecs == 0) & ~counter.wrong)
-    if plain.size:
-        start, end = position[plain] + BATCH_HEADER_SIZE, position[plain] + size[plain]
-        counter.count(views, plain, start, end, records[plain])
+    if plain:
+        these = np.array(plain)
+        start, end = position[these] + BATCH_HEADER_SIZE, position[these] + size[these]
+        counter.count(views, these, start, end, records[these])
+    known.keep(firsts, counter)
+    counter.copy(again, found_before)
     return counter

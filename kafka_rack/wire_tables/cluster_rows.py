@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Asked, Frame
+from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Frame, PendingRequest
 from kafka_rack.wire_capture.learning import BROKER_REGISTRATION, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS
 from kafka_rack.wire_tables.rows import NONE, PACK, Target
 from protocol.uuids import uuid_to_text
@@ -15,23 +15,23 @@ BROKERS = 1
 """DescribeCluster's endpoint type for brokers; 2 is controllers."""
 
 
-def metadata(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def metadata(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     for broker in message.brokers:
         add_broker(target, frame, asked, broker.node_id, broker.rack, broker.host, broker.port)
     add_topics(target, frame, asked, message.topics)
 
 
-def topic_partitions(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def topic_partitions(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     add_topics(target, frame, asked, message.topics)
 
 
-def cluster(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def cluster(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     if message.endpoint_type == BROKERS:
         for broker in message.brokers:
             add_broker(target, frame, asked, broker.broker_id, broker.rack, broker.host, broker.port)
 
 
-def update(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def update(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     for broker in message.live_brokers:
         if not broker.endpoints:
             add_broker(target, frame, asked, broker.id, broker.rack, broker.v0_host or None, broker.v0_port or None)
@@ -40,7 +40,7 @@ def update(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
             add_broker(target, frame, asked, broker.id, broker.rack, endpoint.host, endpoint.port, listener)
 
 
-def registration(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def registration(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     epoch = message.previous_broker_epoch if message.previous_broker_epoch >= 0 else None
     for listener in message.listeners:
         add_broker(
@@ -59,7 +59,7 @@ def registration(target: Target, frame: Frame, asked: Asked, message: Any) -> No
 def add_broker(
     target: Target,
     frame: Frame,
-    asked: Asked,
+    asked: PendingRequest,
     broker_id: int,
     rack: str | None,
     host: str | None,
@@ -76,7 +76,7 @@ def add_broker(
         target.rows.add("brokers", asked.kind.api_name, row)
 
 
-def add_topics(target: Target, frame: Frame, asked: Asked, topics: Iterable[Any]) -> None:
+def add_topics(target: Target, frame: Frame, asked: PendingRequest, topics: Iterable[Any]) -> None:
     if "partitions" not in target.wanted:
         return
     place, kind = target.place(frame.connection), target.kind(asked.kind)
@@ -120,11 +120,11 @@ def layout_of(target: Target, partition: Any) -> int:
     return found if found is not None else layouts.add(key, tuple([list(column) for column in key]))
 
 
-REQUESTS: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+REQUESTS: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     UPDATE_METADATA: update,
     BROKER_REGISTRATION: registration,
 }
-RESPONSES: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+RESPONSES: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     METADATA: metadata,
     DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
     DESCRIBE_CLUSTER: cluster,

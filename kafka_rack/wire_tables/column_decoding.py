@@ -8,60 +8,66 @@ frames that a column reader finds odd. Rows see what was known at their frame: :
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kafka_rack.wire_capture.frame_columns import NO_ID, FrameColumns, of_frames, of_text
 from kafka_rack.wire_capture.frames import (
     API_VERSIONS,
     FETCH,
-    LENGTH_BYTES,
     PRODUCE,
     SHARE_FETCH,
-    Asked,
-    Connection,
+    CapturedConnection,
     Frame,
+    PendingRequest,
+    ReadingState,
     RequestKind,
-    State,
 )
 from kafka_rack.wire_capture.learning import TELLING_REQUESTS, TELLING_RESPONSES
-from kafka_rack.wire_tables.column_traffic import Traffic, wanted_fields
+from kafka_rack.wire_tables.alike import MAX_ALIKE_BYTES, Alike, Own, ReadOnce, add_again, lengths, rows_behind
+from kafka_rack.wire_tables.column_traffic import TrafficRows, wanted_fields
 from kafka_rack.wire_tables.decoding import NO_KIND, FrameDecoder, Handling
-from kafka_rack.wire_tables.history import HistoricKnown
+from kafka_rack.wire_tables.history import HistoricCluster
 from kafka_rack.wire_tables.rows import NONE, NUMBER_BYTES, ROWS, UNKNOWN, PastTarget, Rows
 from kafka_rack.wire_tables.tables import TABLES
-from protocol.compiler.column_reading import Columns, Flags, Numbers, Views, joined
+from kafka_rack.wire_tables.waiting import Waiting, WaitingFrames
+from protocol.compiler.column_reading import Columns, Numbers
 from protocol.compiler.columns import ColumnsReader, compile_columns
 from protocol.errors import ProtocolError
 from protocol.headers import request_header_version, response_header_version
 from protocol.registry import message_class
 
-MAX_FRAMES = 50_000
-MAX_BYTES = 32 << 20
+MAX_FRAMES = 100_000
+MAX_BYTES = 48 << 20
 """Of frames that wait to be read together."""
 MAX_PLACES = 10_000
 MIN_FRAMES = 24
 """Of one kind that are worth a column reader."""
 ONE_BY_ONE = frozenset({API_VERSIONS})
 """APIs whose responses are read in more than one version."""
-
-
 TRAFFIC = frozenset({PRODUCE, FETCH, SHARE_FETCH})
+READERS: dict[tuple[Any, int], ColumnsReader] = {}
 
 
-class Group:
-    """The frames of one API, version and direction that wait; ``members`` are their numbers among all that wait."""
+class FrameGroup:
+    """Frames of one API, version and direction."""
 
-    def __init__(self, api_key: int, version: int, *, is_request: bool) -> None:
-        self.api_key, self.version, self.is_request = api_key, version, is_request
+    def __init__(self, number: int, api_key: int, version: int, *, is_request: bool) -> None:
+        self.number, self.api_key, self.version, self.is_request = number, api_key, version, is_request
         self.message = message_class(api_key, "request" if is_request else "response")
         header = request_header_version if is_request else response_header_version
         self.header = header(api_key, version)
-        self.members: list[int] = []
+        self.read: DecodedGroup | None = None
         self._reader: ColumnsReader | None = None
         if version not in self.message.valid_versions:
             raise ProtocolError(f"version {version}")
+
+    @property
+    def is_flexible(self) -> bool:
+        """Whether the header has tagged fields."""
+        return self.header == (2 if self.is_request else 1)
 
     def reader(self) -> ColumnsReader:
         if self._reader is None:
@@ -71,22 +77,12 @@ class Group:
                 self._reader = READERS[self.message, self.version] = compile_columns(self.message, self.version, fields)
         return self._reader
 
-    def read(self, frames: list[bytes], kinds: list[RequestKind]) -> tuple[Views, Numbers, Numbers, Columns]:
-        """The frames, where each begins and ends, and their columns; odd ones may have a header that is not plain."""
-        views, starts, ends = joined(frames)
-        if self.is_request:
-            bodies = starts + np.fromiter((kind.header_end for kind in kinds), np.int64, len(kinds))
-            flexible = self.header == 2
-        else:
-            bodies = starts + 4
-            flexible = self.header == 1
-        columns = self.reader()(views, bodies + 1 if flexible else bodies, ends)
-        if flexible:  # else there are tagged fields
-            columns.odd[views.bytes[bodies] != 0] = True
-        return views, starts, ends, columns
 
+class DecodedGroup(NamedTuple):
+    """The frames of a group that wait, by their rows, and what they hold."""
 
-READERS: dict[tuple[Any, int], ColumnsReader] = {}
+    rows: Numbers
+    columns: Columns
 
 
 def has_plain_header(kind: RequestKind) -> bool:
@@ -104,44 +100,71 @@ class Emitted(NamedTuple):
 class ColumnHandling(Handling):
     """The same with the groups of the frames of a kind; without a group they are read at once."""
 
-    __slots__ = ("api", "requests", "responses")
+    __slots__ = (
+        "api",
+        "api_name",
+        "header_end",
+        "may_be_alike",
+        "requests",
+        "responses",
+        "with_requests",
+        "with_responses",
+    )
 
     def __init__(self, decoder: ColumnDecoder, kind: RequestKind) -> None:
         super().__init__(decoder, kind)
-        self.api = decoder.api_number(kind.api_name)
+        self.api, self.api_name = decoder.api_number(kind.api_name), kind.api_name
+        self.header_end = kind.header_end
+        self.may_be_alike = self.on_response is None or kind.api_key in TELLING_RESPONSES
+        """Whether responses that are the same bytes give the same rows, while nothing else is learned."""
         self.requests = decoder.group(kind, is_request=True)
         self.responses = decoder.group(kind, is_request=False)
+        self.with_requests = decoder.way_of(kind, self.requests, tells=kind.api_key in TELLING_REQUESTS)
+        self.with_responses = decoder.way_of(kind, self.responses, tells=kind.api_key in TELLING_RESPONSES)
+
+
+TOGETHER, ALONE, AT_ONCE = 0, 1, 2
+"""How frames are read: those of a group many at once; one by one, when all that wait are; or when they come."""
 
 
 class ColumnDecoder(FrameDecoder):
     """As :class:`FrameDecoder`; rows are there after :meth:`finish`."""
 
-    def __init__(self, state: State, rows: Rows, only: Iterable[str] = TABLES) -> None:
+    def __init__(self, state: ReadingState, rows: Rows, only: Iterable[str] = TABLES) -> None:
         super().__init__(state, rows, only)
-        self.past = HistoricKnown(state.known)
+        self.past = HistoricCluster(state.known)
         self.apis: dict[str, int] = {}
-        self.groups: dict[tuple[int, int, bool], Group | None] = {}
-        self.places: dict[Connection, tuple[int | None, int]] = {}
+        self.groups: dict[tuple[int, int, bool], FrameGroup | None] = {}
+        self.places: dict[CapturedConnection, tuple[int | None, int]] = {}
         self.scratch = Rows()
         self.scratch.shared = rows.shared
-        self.traffic = Traffic(self)
+        self.traffic = TrafficRows(self)
         self.unknown_number: int | None = None
         self.begin()
 
     def begin(self) -> None:
         """Nothing waits."""
-        self.frames: list[Frame] = []
-        self.handlings: list[ColumnHandling | None] = []
-        self.place_numbers: list[int] = []
-        self.times: list[int] = []
+        self.pieces: list[WaitingFrames] = []
+        self.count = 0
+        """Rows of these."""
+        self.numbers: dict[ColumnHandling, int] = {}
+        """Of the kinds of these."""
         self.read_at_once: list[tuple[int, int, int]] = []
-        """Number of a frame, how it was read, why it could not be."""
-        self.alone: list[int] = []
-        """Frames without a group whose rows have their place among those of frames that wait."""
-        self.passed_over: list[tuple[int, int, int, Connection, Asked]] = []
-        """Number of the frame behind them, when, place, connection and request."""
+        """Row of a frame, how it was read, why it could not be."""
+        self.passed_over: list[tuple[int, int, int, CapturedConnection, PendingRequest]] = []
+        """Row of the frame behind them, when, place, connection and request."""
+        self.alike = Alike()
         self.held_bytes = 0
         self.emitted: dict[tuple[str, str], list[Emitted]] = {}
+        self.begin_frames()
+
+    def begin_frames(self) -> None:
+        """No frame that came by itself waits; what is known of those that do is as for pieces, by their number."""
+        self.frames: list[Frame] = []
+        self.frame_places: list[int] = []
+        self.frame_times: list[int] = []
+        self.frames_at_once: list[tuple[int, int, int]] = []
+        self.frames_passed_over: list[tuple[int, int, int, CapturedConnection, PendingRequest]] = []
 
     def go_on(self) -> None:
         if self._forgotten != self.rows.forgotten:
@@ -159,7 +182,7 @@ class ColumnDecoder(FrameDecoder):
     def api_number(self, name: str) -> int:
         return self.apis.setdefault(name, len(self.apis))
 
-    def group(self, kind: RequestKind, *, is_request: bool) -> Group | None:
+    def group(self, kind: RequestKind, *, is_request: bool) -> FrameGroup | None:
         """The group for frames of a kind; None for those that are read at once."""
         makers = self.on_request if is_request else self.on_response
         by_columns = wanted_fields(kind.api_key, is_request=is_request)
@@ -169,147 +192,288 @@ class ColumnDecoder(FrameDecoder):
         key = kind.api_key, kind.api_version, is_request
         if key not in self.groups:
             try:
-                self.groups[key] = Group(*key[:2], is_request=is_request)
+                self.groups[key] = FrameGroup(len(self.groups), *key[:2], is_request=is_request)
             except ProtocolError:
                 self.groups[key] = None
         return self.groups[key]
 
-    def place_of(self, connection: Connection) -> int:
+    @staticmethod
+    def way_of(kind: RequestKind, group: FrameGroup | None, *, tells: bool) -> int:
+        """How frames of a kind are read."""
+        if group is not None and not tells:
+            return TOGETHER
+        return ALONE if kind.api_key in TRAFFIC else AT_ONCE
+
+    def place_of(self, connection: CapturedConnection) -> int:
         found = self.places.get(connection)
         if found is None or found[0] != connection.broker:
             found = self.places[connection] = connection.broker, self.target.place(connection)
         return found[1]
 
-    # -- frame by frame ----------------------------------------------------------------------------------------------
+    # -- as frames come ----------------------------------------------------------------------------------------------
 
     def decode(self, frame: Frame) -> None:
         """Take a frame; its rows come with :meth:`finish` at the latest."""
         self.past.follow(self.target.state.known)
-        number = len(self.frames)
+        number, now = len(self.frames), self.past.clock.now
         connection = frame.connection
         if frame.passed_over:
             place = self.place_of(connection)
-            now = self.past.clock.now
-            self.passed_over += [(number, now, place, connection, asked) for asked in frame.passed_over]
+            self.frames_passed_over += [(number, now, place, connection, asked) for asked in frame.passed_over]
         if frame.index < 0:
             return
         self.rows.frames += 1
-        found = self.places.get(connection)
-        place = found[1] if found is not None and found[0] == connection.broker else self.place_of(connection)
-        asked = frame.asked
-        handling = None
         self.frames.append(frame)
-        self.place_numbers.append(place)
-        self.times.append(self.past.clock.now)
+        self.frame_places.append(self.place_of(connection))
+        self.frame_times.append(now)
+        asked = frame.asked
         if asked is not None:
-            found_handling = self._handling.get(asked.kind)
-            handling = found_handling if found_handling is not None else self.handling(asked.kind)
-            group = handling.requests if frame.is_request else handling.responses  # type: ignore[attr-defined]
-            if group is not None and not (handling.learns and self.learns_from(frame, asked)):
-                group.members.append(number)
-            elif asked.kind.api_key in TRAFFIC:
-                self.alone.append(number)
-            else:
-                error = self.body(self.target, frame, asked, handling)
-                text = NONE if error is None else self.rows.kept("string", error)
-                self.read_at_once.append((number, self.way, text))
-        self.handlings.append(handling)  # type: ignore[arg-type]
+            handling = self.handling(asked.kind)
+            if (handling.with_requests if frame.is_request else handling.with_responses) == AT_ONCE:
+                self.frames_at_once.append((number, *self.read_as_it_comes(frame, handling)))
         self.held_bytes += len(frame.data)
-        if number >= MAX_FRAMES or self.held_bytes > MAX_BYTES:
+        if self.count + number >= MAX_FRAMES or self.held_bytes > MAX_BYTES:
             self.finish()
 
-    def learns_from(self, frame: Frame, asked: Asked) -> bool:
-        """Whether a frame may tell about the cluster."""
-        return asked.kind.api_key in (TELLING_REQUESTS if frame.is_request else TELLING_RESPONSES)
+    def read_as_it_comes(self, frame: Frame, handling: ColumnHandling) -> tuple[int, int]:
+        """Read a frame that came by itself; of responses that are alike the first one only."""
+        if frame.is_request or not handling.may_be_alike or len(frame.data) > MAX_ALIKE_BYTES:
+            return self.read_frame(frame, handling)
+        return self.read_alike(frame.data, (frame.connection, frame.ts, frame.index), handling, lambda: frame)
+
+    def read_now(self, frame: Frame, asked: PendingRequest, handling: Handling) -> tuple[int, int]:
+        """Read a frame as :class:`FrameDecoder` does; gives how it was read, and why it could not be."""
+        error = self.body(self.target, frame, asked, handling)
+        return self.way, NONE if error is None else self.rows.kept("string", error)
+
+    def take_lines(self, text: bytes, offset: int, state: ReadingState) -> bool:
+        """Take the frames of whole lines that begin at an offset; False where they want to be read one by one."""
+        columns = of_text(text, offset, state)
+        if columns is not None:
+            self.decode_many(columns)
+        return columns is not None
+
+    def decode_many(self, columns: FrameColumns) -> None:
+        """Take frames that stand one behind the other."""
+        self.keep_frames()
+        self.past.follow(self.target.state.known)
+        base, clock = self.count, self.past.clock
+        handlings = [self.handling(kind) for kind in columns.kinds]
+        kind = self.kind_numbers(columns, handlings)
+        at_once = self.rows_at_once(columns, handlings)
+        opened = sorted(columns.opened, key=lambda one: one[0], reverse=True)
+        changed, times = [0], [clock.now]
+        of_rows = (column[at_once].tolist() for column in (columns.kind, columns.size, columns.is_request))
+        for row, number, size, is_request in zip(at_once, *of_rows, strict=True):
+            self.open(opened, row)
+            how = self.read_row(columns, row, columns.kinds[number], size, is_request=is_request)
+            self.read_at_once.append((base + row, *how))
+            if clock.now != times[-1]:
+                changed.append(row + 1)
+                times.append(clock.now)
+        self.open(opened, columns.count)
+        time = np.array(times)[np.searchsorted(changed, np.arange(columns.count + 1), side="right") - 1]
+        for row, connection, asked in columns.passed_over:
+            self.passed_over.append((base + row, int(time[row]), self.place_of(connection), connection, asked))
+        place = np.array([self.place_of(connection) for connection in columns.connections], np.int64)
+        self.keep(WaitingFrames(columns, base, kind, place[columns.connection], time[:-1]))
+        self.rows.frames += columns.count - columns.carried
+        self.held_bytes += len(columns.data)
+        if self.count >= MAX_FRAMES or self.held_bytes > MAX_BYTES:
+            self.finish()
+
+    def open(self, opened: list[tuple[int, CapturedConnection]], row: int) -> None:
+        """Look up the racks of connections that were opened before a row; the last of them come first."""
+        while opened and opened[-1][0] <= row:
+            _, connection = opened.pop()
+            broker = connection.broker
+            connection.rack = self.target.known.racks.get(broker) if broker is not None else None
+
+    def read_row(
+        self, columns: FrameColumns, row: int, kind: RequestKind, size: int, *, is_request: bool
+    ) -> tuple[int, int]:
+        """Read a frame that has just come; of responses that are alike the first one only."""
+        handling = self.handling(kind)
+        if is_request or not handling.may_be_alike or size > MAX_ALIKE_BYTES:
+            return self.read_frame(columns.frame(row), handling)
+        connection = columns.connections[columns.connection[row]]
+        own = connection, int(columns.ts[row]), int(columns.index[row])
+        return self.read_alike(columns.bytes_of(row), own, handling, lambda: columns.frame(row))
+
+    def read_alike(
+        self,
+        data: bytes,
+        own: tuple[CapturedConnection, int, int],
+        handling: ColumnHandling,
+        frame_of: Callable[[], Frame],
+    ) -> tuple[int, int]:
+        """Read a response, or make the rows of one that is like it again. ``own``: connection, time and index."""
+        clock, api = self.past.clock, handling.api_name
+        body = data[4:]
+        found = self.alike.get((handling, body, clock.now if handling.learns else 0))
+        if found is None:
+            before = lengths(self.rows, api)
+            how = self.read_frame(frame_of(), handling)
+            key = handling, body, clock.now if handling.learns else 0
+            self.alike.add(key, len(data), ReadOnce(*how, rows_behind(self.rows, api, before)))
+            return how
+        if found.rows:
+            connection, ts, index = own
+            add_again(self.rows, api, found, Own(self.place_of(connection), ts, connection.broker, index))
+        return found.way, found.text
+
+    def read_frame(self, frame: Frame, handling: ColumnHandling) -> tuple[int, int]:
+        """Read a frame that has just come."""
+        assert frame.asked is not None
+        return self.read_now(frame, frame.asked, handling)
+
+    def rows_at_once(self, columns: FrameColumns, handlings: list[ColumnHandling]) -> list[int]:
+        """The rows of frames that are read when they come."""
+        ways = [[one.with_responses, one.with_requests] for one in handlings]
+        way = np.array([*ways, [TOGETHER, TOGETHER]])[columns.kind, columns.is_request.astype(np.int64)]
+        found: list[int] = np.flatnonzero(way[columns.carried :] == AT_ONCE).tolist()
+        return [row + columns.carried for row in found]
+
+    def kind_numbers(self, columns: FrameColumns, handlings: list[ColumnHandling]) -> Numbers:
+        """The kinds of frames, by their numbers among all that wait."""
+        numbers = [self.numbers.setdefault(handling, len(self.numbers)) for handling in handlings]
+        found: Numbers = np.array([*numbers, -1], np.int64)[columns.kind]
+        return found
+
+    def keep(self, piece: WaitingFrames) -> None:
+        self.pieces.append(piece)
+        self.count += piece.columns.count
+
+    def keep_frames(self) -> None:
+        """Frames that came by themselves become a piece."""
+        if not self.frames and not self.frames_passed_over:
+            return
+        base = self.count
+        if self.frames:
+            columns = of_frames(self.frames)
+            base += columns.carried
+            kind = self.kind_numbers(columns, [self.handling(kind) for kind in columns.kinds])
+            nothing = [0] * columns.carried
+            places, times = np.array([*nothing, *self.frame_places]), np.array([*nothing, *self.frame_times])
+            self.keep(WaitingFrames(columns, self.count, kind, places, times))
+        self.read_at_once += [(base + number, way, text) for number, way, text in self.frames_at_once]
+        self.passed_over += [(base + one[0], *one[1:]) for one in self.frames_passed_over]
+        self.begin_frames()
 
     # -- all that wait -----------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         """Make the rows of all frames that wait."""
-        count = len(self.frames)
-        if not count and not self.passed_over:
+        self.keep_frames()
+        if not self.pieces and not self.passed_over:
             return
-        self.ways = np.full(count, NONE, np.int64)
-        self.texts = np.full(count, NONE, np.int64)
-        for number, way, text in self.read_at_once:
-            self.ways[number], self.texts[number] = way, text
-        self.as_arrays()
-        for number, time, place, connection, asked in self.passed_over:
-            self.then(2 * number, time, place, lambda c=connection, a=asked: self.unanswered(c, a))
-        self.traffic.begin()
-        for group in sorted(
-            (group for group in self.groups.values() if group is not None and group.members),
-            key=lambda group: not group.is_request,
-        ):
-            self.read_group(group)
-            group.members = []
-        for number in self.alone:
-            self.read_one(number)
-        if self.frames_wanted:
-            self.frame_rows()
-        if self.calls_wanted:
-            self.call_rows()
+        for row, time, place, connection, asked in self.passed_over:
+            self.then(2 * row, time, place, lambda c=connection, a=asked: self.unanswered(c, a))
+        if self.count:
+            self.waiting = Waiting(self.pieces, [*self.numbers])
+            self.make_rows(self.waiting)
         self.put_in_order()
         self.past.forget()
         if len(self.places) > MAX_PLACES:
             self.places.clear()
         self.begin()
 
-    def as_arrays(self) -> None:
-        """What is known of every frame without its body."""
-        frames, count = self.frames, len(self.frames)
-        self.place = np.array(self.place_numbers, np.int64)
-        self.time = np.array(self.times, np.int64)
-        self.ts = np.fromiter((frame.ts for frame in frames), np.int64, count)
-        self.index = np.fromiter((frame.index for frame in frames), np.int64, count)
-        self.size = np.fromiter((len(frame.data) for frame in frames), np.int64, count) + LENGTH_BYTES
-        unknown = self.unknown_kind()
-        self.kind = np.fromiter((one.number if one is not None else unknown for one in self.handlings), np.int64, count)
+    def make_rows(self, waiting: Waiting) -> None:
+        """The rows of frames."""
+        for row, way, text in self.read_at_once:
+            waiting.way[row], waiting.text[row] = way, text
+        self.traffic.begin()
+        for group, rows in self.rows_by_group(waiting):
+            group.read = None
+            self.read_group(waiting, group, rows)
+        alone = waiting.of_kinds([one.with_responses for one in waiting.handlings], TOGETHER)
+        asking = waiting.of_kinds([one.with_requests for one in waiting.handlings], TOGETHER)
+        for row in np.flatnonzero((np.where(waiting.is_request, asking, alone) == ALONE) & waiting.is_here).tolist():
+            self.read_one(row)
+        if self.frames_wanted:
+            self.frame_rows(waiting)
+        if self.calls_wanted:
+            self.call_rows(waiting)
 
-    def unknown_kind(self) -> int:
-        if self.unknown_number is None:
-            self.unknown_number = self.rows.shared["kind"].number(NO_KIND)
-        return self.unknown_number
+    def rows_by_group(self, waiting: Waiting) -> Iterator[tuple[FrameGroup, Numbers]]:
+        """The frames that are read together, those of requests first."""
+        groups: dict[int, FrameGroup] = {}
+        numbers: list[list[int]] = []
+        for handling in waiting.handlings:
+            both = (handling.responses, handling.with_responses), (handling.requests, handling.with_requests)
+            numbers.append([group.number if group is not None and way == TOGETHER else -1 for group, way in both])
+            groups |= {group.number: group for group, _ in both if group is not None}
+        number = np.array([*numbers, [-1, -1]])[waiting.kind, waiting.is_request.astype(np.int64)]
+        order = np.argsort(number, kind="stable")
+        number = number[order]
+        bounds = np.flatnonzero(np.diff(number, prepend=-2)).tolist()
+        found = [
+            (groups[int(number[start])], order[start:end])
+            for start, end in zip(bounds, [*bounds[1:], number.size], strict=True)
+            if number[start] >= 0
+        ]
+        for group in groups.values():
+            group.read = None
+        yield from sorted(found, key=lambda one: (not one[0].is_request, one[0].number))
 
-    def read_group(self, group: Group) -> None:
+    def read_group(self, waiting: Waiting, group: FrameGroup, rows: Numbers) -> None:
         """Read frames of one kind together, and those that are odd one by one."""
-        frames = [self.frames[number] for number in group.members]
-        members = np.array(group.members)
-        odd = members
         maker = (self.on_request if group.is_request else self.on_response).get(group.api_key)
-        handling = self.handlings[group.members[0]]
-        assert handling is not None
+        odd = rows
+        if len(rows) >= MIN_FRAMES:
+            if not self.frames_wanted and maker is None and not self.readers_ask(group):
+                return
+            columns = self.read_columns(waiting, group, rows)
+            group.read = DecodedGroup(rows, columns)
+            if maker is not None:
+                self.traffic.add(waiting, group, rows, columns)
+            odd = rows[columns.odd]
+            self.note_ways(waiting, group, rows, columns)
         if not self.frames_wanted and maker is None:
             return
-        if len(frames) >= MIN_FRAMES:
-            kinds = [frame.asked.kind for frame in frames if frame.asked is not None]
-            views, _, ends, columns = group.read([frame.data for frame in frames], kinds)
-            if maker is not None:
-                self.traffic.add(group, members, frames, views, columns)
-            odd = members[columns.odd]
-            self.note_ways(handling, group, members, ends - columns.end, ~columns.odd)
-        for number in odd.tolist():
-            self.read_one(number)
+        for row in odd[waiting.is_here[odd]].tolist():
+            self.read_one(row)
 
-    def note_ways(self, handling: Handling, group: Group, members: Numbers, left_over: Numbers, good: Flags) -> None:
+    def readers_ask(self, group: FrameGroup) -> bool:
+        """Whether these are requests whose fields the rows of their answers have."""
+        fields = wanted_fields(group.api_key, is_request=True)
+        return group.is_request and bool(fields) and group.api_key in self.on_response and "fetches" in self.wanted
+
+    def read_columns(self, waiting: Waiting, group: FrameGroup, rows: Numbers) -> Columns:
+        """What frames hold; odd ones may have a header that is not plain."""
+        start, views = waiting.start[rows], waiting.views
+        if group.is_request:
+            bodies = start + waiting.of_kinds([one.header_end for one in waiting.handlings], 0)[rows]
+        else:
+            bodies = start + 4
+        columns = group.reader()(views, bodies + 1 if group.is_flexible else bodies, start + waiting.bytes[rows])
+        if group.is_flexible:  # else there are tagged fields
+            columns.odd[views.bytes[bodies] != 0] = True
+        return columns
+
+    def read_rows(self, waiting: Waiting, group: FrameGroup, rows: Numbers) -> DecodedGroup:
+        """The frames of a group at some rows."""
+        rows = np.unique(rows)
+        return DecodedGroup(rows, self.read_columns(waiting, group, rows))
+
+    def note_ways(self, waiting: Waiting, group: FrameGroup, rows: Numbers, columns: Columns) -> None:
         """How bodies were read."""
+        handling, good = waiting.handling(int(rows[0])), ~columns.odd
+        left_over = waiting.start[rows] + waiting.bytes[rows] - columns.end
         for left in np.unique(left_over[good]).tolist():
             way = handling.way(self.rows, group.is_request, left, group.version, group.header)
-            self.ways[members[good & (left_over == left)]] = way
+            waiting.way[rows[good & (left_over == left)]] = way
 
-    def read_one(self, number: int) -> None:
+    def read_one(self, row: int) -> None:
         """Read an odd frame as :class:`FrameDecoder` does."""
-        frame, handling = self.frames[number], self.handlings[number]
-        asked = frame.asked
-        assert asked is not None
-        assert handling is not None
+        waiting = self.waiting
+        frame, handling = waiting.frame(row), waiting.handling(row)
 
         def read() -> None:
-            error = self.body(self.target, frame, asked, handling)
-            self.ways[number] = self.way
-            self.texts[number] = NONE if error is None else self.rows.kept("string", error)
+            assert frame.asked is not None
+            waiting.way[row], waiting.text[row] = self.read_now(frame, frame.asked, handling)
 
-        self.then(2 * number + 1, self.times[number], self.place_numbers[number], read)
+        self.then(2 * row + 1, int(waiting.time[row]), int(waiting.place[row]), read)
 
     def then(self, number: int, time: int, place: int, call: Any) -> None:
         """Make rows as they were to be made at that time."""
@@ -326,7 +490,7 @@ class ColumnDecoder(FrameDecoder):
                 if held:
                     rows = np.frombuffer(bytes(held), np.int64).reshape(-1, len(ROWS[table]))
                     self.emit(table, api, np.full(len(rows), number), rows)
-                    held.clear()
+            by_api.clear()
 
     def emit(self, table: str, api: str, numbers: Numbers, rows: Numbers) -> None:
         """Add rows; ``numbers`` are twice those of their frames, and one more but for what was passed over."""
@@ -344,42 +508,48 @@ class ColumnDecoder(FrameDecoder):
 
     # -- tables of all frames ----------------------------------------------------------------------------------------
 
-    def frame_rows(self) -> None:
-        frames, count = self.frames, len(self.frames)
-        for number, frame in enumerate(frames):
-            if frame.asked is None:
-                direction = "request" if frame.is_request else "response"
-                self.ways[number] = self.rows.shared["way"].number((direction, 0, None, None))
-                self.texts[number] = NONE if frame.error is None else self.rows.kept("string", frame.error)
-        correlation = np.fromiter(
-            (NONE if frame.correlation_id is None else frame.correlation_id for frame in frames), np.int64, count
-        )
-        offset = np.fromiter((frame.offset for frame in frames), np.int64, count)
-        columns = self.place, self.kind, self.ways, self.ts, correlation, self.size, self.texts, self.index, offset
-        unknown = self.api_number(UNKNOWN)
-        apis = [one.api if one is not None else unknown for one in self.handlings]
-        self.by_api("frames", np.array(apis), np.column_stack(columns))
+    def unknown_kind(self) -> int:
+        if self.unknown_number is None:
+            self.unknown_number = self.rows.shared["kind"].number(NO_KIND)
+        return self.unknown_number
 
-    def call_rows(self) -> None:
-        answered = [number for number, frame in enumerate(self.frames) if frame.asked and not frame.is_request]
-        if not answered:
-            return
-        asked = [self.frames[number].asked for number in answered]
-        numbers, count = np.array(answered), len(answered)
-        ts = np.fromiter((one.ts for one in asked if one), np.int64, count)
+    def frame_rows(self, waiting: Waiting) -> None:
+        for row in np.flatnonzero(waiting.asked < 0).tolist():
+            piece, at = waiting.at(row)
+            direction = "request" if waiting.is_request[row] else "response"
+            waiting.way[row] = self.rows.shared["way"].number((direction, 0, None, None))
+            error = piece.errors.get(at)
+            waiting.text[row] = NONE if error is None else self.rows.kept("string", error)
+        handlings = waiting.handlings
         columns = (
-            self.place[numbers],
-            self.kind[numbers],
-            ts,
-            np.fromiter((one.correlation_id for one in asked if one), np.int64, count),
-            self.ts[numbers] - ts,
-            np.fromiter((len(one.data) for one in asked if one), np.int64, count) + LENGTH_BYTES,
-            self.size[numbers],
-            np.fromiter((one.frame for one in asked if one), np.int64, count),
-            self.index[numbers],
+            waiting.place,
+            waiting.of_kinds([one.number for one in handlings], self.unknown_kind()),
+            waiting.way,
+            waiting.ts,
+            np.where(waiting.correlation == NO_ID, NONE, waiting.correlation),
+            waiting.size,
+            waiting.text,
+            waiting.index,
+            waiting.offset,
         )
-        apis = [one.api for one in map(self.handlings.__getitem__, answered) if one is not None]
-        self.by_api("calls", np.array(apis), np.column_stack(columns))
+        apis = waiting.of_kinds([one.api for one in handlings], self.api_number(UNKNOWN))
+        self.by_api("frames", apis[waiting.is_here], np.column_stack(columns)[waiting.is_here])
+
+    def call_rows(self, waiting: Waiting) -> None:
+        rows = np.flatnonzero(~waiting.is_request & (waiting.asked >= 0))
+        asked, handlings = waiting.asked[rows], waiting.handlings
+        columns = (
+            waiting.place[rows],
+            waiting.of_kinds([one.number for one in handlings])[rows],
+            waiting.ts[asked],
+            waiting.correlation[asked],
+            waiting.ts[rows] - waiting.ts[asked],
+            waiting.size[asked],
+            waiting.size[rows],
+            waiting.index[asked],
+            waiting.index[rows],
+        )
+        self.by_api("calls", waiting.of_kinds([one.api for one in handlings])[rows], np.column_stack(columns))
 
     def by_api(self, table: str, apis: Numbers, rows: Numbers) -> None:
         """Rows to where those of their API are."""

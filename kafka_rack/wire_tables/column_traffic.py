@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kafka_rack.wire_capture.frames import FETCH, LENGTH_BYTES, PRODUCE, SHARE_FETCH, Asked, Frame
+from kafka_rack.wire_capture.frames import FETCH, PRODUCE, SHARE_FETCH
 from kafka_rack.wire_tables import traffic
-from kafka_rack.wire_tables.batch_columns import Batches, read_batches
+from kafka_rack.wire_tables.batch_columns import Batches, KnownBatches, read_batches
 from kafka_rack.wire_tables.rows import NONE, PastTarget
 from kafka_rack.wire_tables.traffic import FORM_BITS, MOVED, NO_PART, NO_UUID
-from protocol.compiler.column_reading import Columns, Flags, Numbers, Views
-from protocol.records import Codec
+from protocol.compiler.column_reading import Columns, Flags, Numbers
+from protocol.records import CompressionCodec
 from protocol.records.batches import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
-    from kafka_rack.wire_tables.column_decoding import ColumnDecoder, Group
+    from kafka_rack.wire_tables.column_decoding import ColumnDecoder, FrameGroup
+    from kafka_rack.wire_tables.waiting import Waiting
 
-CODEC_NAMES = tuple(codec.name.lower() for codec in Codec)
+CODEC_NAMES = tuple(codec.name.lower() for codec in CompressionCodec)
 
 
 class Fields(NamedTuple):
@@ -92,10 +93,10 @@ class Parts(NamedTuple):
 class Produced(NamedTuple):
     """The Produce requests of one version that were read last: what the rows of their responses need of them.
 
-    ``frame`` are the indexes of their frames, ``acks`` their field; ``records`` and ``keyed`` have an element a part.
+    ``row`` are the numbers of their frames, ``acks`` their field; ``records`` and ``keyed`` have an element a part.
     """
 
-    frame: Numbers
+    row: Numbers
     good: Flags
     acks: Numbers
     parts: Parts
@@ -105,11 +106,12 @@ class Produced(NamedTuple):
     first: Numbers
 
 
-class Traffic:
+class TrafficRows:
     """Makes the rows of a decoder's groups; topics have numbers here for as long as its frames are read."""
 
     def __init__(self, decoder: ColumnDecoder) -> None:
         self.decoder = decoder
+        self.known_batches = KnownBatches()
         self.begin()
 
     def begin(self) -> None:
@@ -117,25 +119,26 @@ class Traffic:
         self.topic_names: list[tuple[str | None, bytes]] = []
         self.produced: dict[int, Produced] = {}
 
-    def add(self, group: Group, members: Numbers, frames: list[Frame], views: Views, columns: Columns) -> None:
+    def add(self, waiting: Waiting, group: FrameGroup, members: Numbers, columns: Columns) -> None:
         """The rows of a group's frames; those that turn out to be odd are marked as such."""
+        self.waiting = waiting
         if group.api_key == PRODUCE and group.is_request:
-            self.produce_requests(group, members, frames, views, columns)
+            self.produce_requests(group, members, columns)
         elif group.api_key == PRODUCE:
-            self.produce_responses(group, members, frames, views, columns)
+            self.produce_responses(group, members, columns)
         else:
-            self.fetch_responses(group, members, frames, views, columns)
+            self.fetch_responses(group, members, columns)
 
     # -- what they share ---------------------------------------------------------------------------------------------
 
-    def parts(self, group: Group, views: Views, columns: Columns) -> Parts:
+    def parts(self, group: FrameGroup, columns: Columns) -> Parts:
         """The partitions of frames that are not odd. Topics without a name make a frame odd."""
         fields = FIELDS[group.api_key, group.is_request]
         level, values = f"{fields.topics}.{fields.partitions}", columns.values
         if level not in columns.frames:
             none = np.zeros(0, np.int64)
             return Parts(none, none, none, none, none, none, none)
-        topics = self.topic_numbers(fields, views, columns)
+        topics = self.topic_numbers(fields, columns)
         member = columns.frames[level]
         start, length = values.get(f"{level}.records", (np.zeros_like(member), np.zeros_like(member)))
         return Parts(
@@ -148,10 +151,10 @@ class Traffic:
             values.get(f"{level}.preferred_read_replica"),
         ).of(~columns.odd[member])
 
-    def topic_numbers(self, fields: Fields, views: Views, columns: Columns) -> Numbers:
+    def topic_numbers(self, fields: Fields, columns: Columns) -> Numbers:
         """The number of each topic of the frames."""
         ids = columns.values.get(f"{fields.topics}.topic_id")
-        data, known, found = views.data, self.topics, []
+        data, known, found = self.waiting.views.data, self.topics, []
         if ids is not None:
             keys = [(data[start : start + 16], True) for start in ids.tolist()]
         else:
@@ -191,9 +194,9 @@ class Traffic:
             parts[at], leading[at] = traffic.part_of(target, part), traffic.leading_of(target, part)
         return parts[inverse], leading[inverse]
 
-    def batches(self, views: Views, columns: Columns, parts: Parts) -> tuple[Parts, Batches]:
+    def batches(self, columns: Columns, parts: Parts) -> tuple[Parts, Batches]:
         """The batches of partitions; both without those of frames that they make odd."""
-        found = read_batches(views, parts.start, parts.length)
+        found = read_batches(self.waiting.views, parts.start, parts.length, self.known_batches)
         if found.odd.any():
             columns.odd[parts.member[found.odd]] = True
             kept = ~columns.odd[parts.member]
@@ -204,20 +207,25 @@ class Traffic:
             parts = parts.of(kept)
         return parts, found
 
-    def batch_rows(self, group: Group, members: Numbers, parts: Parts, part_numbers: Numbers, found: Batches) -> None:
-        decoder = self.decoder
-        if "batches" not in decoder.wanted or not found.field.size:
+    def batch_rows(
+        self, group: FrameGroup, members: Numbers, parts: Parts, part_numbers: Numbers, found: Batches
+    ) -> None:
+        decoder, waiting = self.decoder, self.waiting
+        if "batches" not in decoder.wanted:
             return
         frame = members[parts.member[found.field]]
+        found, frame = found.where(waiting.is_here[frame]), frame[waiting.is_here[frame]]
+        if not frame.size:
+            return
         forms, inverse = np.unique(found.attributes & FORM_BITS, return_inverse=True)
         form = np.array([self.form_number(int(bits), is_request=group.is_request) for bits in forms])
         rows = np.column_stack(
             (
-                decoder.place[frame],
-                decoder.kind[frame],
+                waiting.place[frame],
+                self.kinds()[frame],
                 part_numbers[found.field],
                 form[inverse],
-                decoder.ts[frame],
+                waiting.ts[frame],
                 found.records,
                 found.size,
                 found.key_bytes,
@@ -225,7 +233,7 @@ class Traffic:
                 found.headers,
                 found.base_offset,
                 found.producer_id,
-                decoder.index[frame],
+                waiting.index[frame],
                 np.full(frame.size, NONE),
             )
         )
@@ -242,25 +250,25 @@ class Traffic:
         side = "request" if is_request else "response"
         return forms.add(key, (side, 2, codec, bits & TRANSACTIONAL_FLAG != 0, bits & CONTROL_FLAG != 0, False))
 
+    def kinds(self) -> Numbers:
+        """By row, the number of its kind among those that rows share."""
+        waiting = self.waiting
+        return waiting.of_kinds([one.number for one in waiting.handlings])
+
     def api_name(self, members: Numbers) -> str:
-        asked = self.decoder.frames[int(members[0])].asked
-        assert asked is not None
-        return asked.kind.api_name
+        return self.waiting.kind_of(int(members[0])).api_name
 
     # -- Fetch and ShareFetch ----------------------------------------------------------------------------------------
 
-    def fetch_responses(
-        self, group: Group, members: Numbers, frames: list[Frame], views: Views, columns: Columns
-    ) -> None:
-        decoder = self.decoder
-        readers = self.readers(group, members, frames, columns) if "fetches" in decoder.wanted else None
-        parts, found = self.batches(views, columns, self.parts(group, views, columns))
-        part_numbers, leading = self.part_numbers(decoder.time[members][parts.member], parts.topic, parts.partition)
+    def fetch_responses(self, group: FrameGroup, members: Numbers, columns: Columns) -> None:
+        decoder, waiting = self.decoder, self.waiting
+        readers = self.readers(group, members, columns) if "fetches" in decoder.wanted else None
+        parts, found = self.batches(columns, self.parts(group, columns))
+        part_numbers, leading = self.part_numbers(waiting.time[members][parts.member], parts.topic, parts.partition)
         self.batch_rows(group, members, parts, part_numbers, found)
         if readers is None:
             return
-        asked = [frame.asked for frame in frames if frame.asked is not None]
-        call = Calls(self, members, asked, decoder.size[members], parts)
+        call = Calls(self, members, waiting.asked[members], waiting.size[members], parts)
         records = per_part(found.records * (found.attributes & CONTROL_FLAG == 0), found, parts)
         preferred = parts.preferred if parts.preferred is not None else np.full(parts.member.size, -1)
         call.emit(
@@ -278,7 +286,8 @@ class Traffic:
         if empty.size:
             none = np.zeros(empty.size, np.int64)
             target = decoder.target
-            Calls(self, members, asked, decoder.size[members], Parts(empty, none, none, none, none, None, None)).emit(
+            nowhere = Parts(empty, none, none, none, none, None, None)
+            Calls(self, members, waiting.asked[members], waiting.size[members], nowhere).emit(
                 "fetches",
                 readers,
                 none + traffic.part_of(target, NO_PART),
@@ -290,73 +299,79 @@ class Traffic:
                 error=none + NONE,
             )
 
-    def readers(self, group: Group, members: Numbers, frames: list[Frame], columns: Columns) -> Numbers:
+    def readers(self, group: FrameGroup, members: Numbers, columns: Columns) -> Numbers:
         """The number of who asked for each response; those whose request is odd are."""
-        decoder = self.decoder
+        decoder, waiting = self.decoder, self.waiting
+        found = np.full(members.size, NONE)
         asking = decoder.groups.get((group.api_key, group.version, True))
-        asked = [frame.asked for frame in frames if frame.asked is not None]
-        found = np.full(len(frames), NONE)
         if asking is None:
             columns.odd[:] = True
             return found
-        views, _, _, read = asking.read([one.data for one in asked], [one.kind for one in asked])
-        columns.odd[read.odd] = True
-        values, data = read.values, views.data
-        replica = values.get("replica_id", np.full(len(asked), -1))
+        asked = waiting.asked[members]
+        rows, read = asking.read if asking.read is not None else decoder.read_rows(waiting, asking, asked)
+        where = np.searchsorted(rows, asked)
+        columns.odd[read.odd[where]] = True
+        values, data = read.values, waiting.views.data
+        replica = values.get("replica_id", np.full(rows.size, -1))
         if "replica_state" in read.frames:  # tagged: there where it is not a consumer
             replica[read.frames["replica_state"]] = values["replica_state.replica_id"]
-        replicas = replica.tolist()
         text = values.get("rack_id" if group.api_key == FETCH else "group_id")
-        texts = list(zip(*(column.tolist() for column in text), strict=True)) if text is not None else None
+        nothing = np.zeros(rows.size, np.int64)
+        start, length = text if text is not None else (nothing, nothing)
         known: dict[Any, int] = {}
-        places, times = decoder.place[members].tolist(), decoder.time[members].tolist()
-        odd = columns.odd.tolist()
-        for at, one in enumerate(asked):
-            if odd[at]:
+        keys = zip(
+            waiting.kind[members].tolist(),
+            waiting.place[members].tolist(),
+            replica[where].tolist(),
+            start[where].tolist(),
+            length[where].tolist(),
+            np.where(replica[where] >= 0, waiting.time[members], 0).tolist(),
+            columns.odd.tolist(),
+            strict=True,
+        )
+        for at, (kind, place, follower, begin, size, time, odd) in enumerate(keys):
+            if odd:
                 continue
-            follower = replicas[at]
-            said: bytes | None = b""
-            if texts is not None:
-                start, length = texts[at]
-                said = data[start : start + length] if length >= 0 else None
-            key = one.kind, places[at], follower, said, times[at] if follower >= 0 else 0
+            said = data[begin : begin + size] if size >= 0 else None
+            key = kind, place, follower, said, time
             number = known.get(key)
             if number is None:
-                target = PastTarget(decoder.rows, decoder.target.state, decoder.wanted, decoder.past.at(times[at]))
+                row = int(members[at])
+                then = decoder.past.at(int(waiting.time[row]))
+                target = PastTarget(decoder.rows, decoder.target.state, decoder.wanted, then)
                 words = said.decode() if said is not None else None
                 own = (None, words) if group.api_key == SHARE_FETCH else (words, None)
-                number = known[key] = traffic.reader_number(target, frames[at].connection, one, follower, *own)
+                one = waiting.asked_of(int(waiting.asked[row]))
+                number = known[key] = traffic.reader_number(target, waiting.connection(row), one, follower, *own)
             found[at] = number
         return found
 
     # -- Produce -----------------------------------------------------------------------------------------------------
 
-    def produce_requests(
-        self, group: Group, members: Numbers, frames: list[Frame], views: Views, columns: Columns
-    ) -> None:
-        decoder = self.decoder
-        parts, found = self.batches(views, columns, self.parts(group, views, columns))
+    def produce_requests(self, group: FrameGroup, members: Numbers, columns: Columns) -> None:
+        decoder, waiting = self.decoder, self.waiting
+        parts, found = self.batches(columns, self.parts(group, columns))
         count = np.bincount(parts.member, minlength=members.size)
         acks = columns.values["acks"]
         unanswered = (acks == 0) & ~columns.odd
         if (unanswered & (count == 0)).any():  # a row without a partition
             columns.odd[unanswered & (count == 0)] = True
             unanswered = unanswered & (count != 0)
-        part_numbers, leading = self.part_numbers(decoder.time[members][parts.member], parts.topic, parts.partition)
+        part_numbers, leading = self.part_numbers(waiting.time[members][parts.member], parts.topic, parts.partition)
         self.batch_rows(group, members, parts, part_numbers, found)
         records = per_part(found.records * (found.attributes & CONTROL_FLAG == 0), found, parts)
         keyed = per_part(found.keyed.astype(np.int64), found, parts) > 0
         good = ~columns.odd & (count > 0)
         first = np.cumsum(count) - count
-        index = decoder.index[members]
-        self.produced[group.version] = Produced(index, good, acks, parts, records, keyed.astype(np.int64), count, first)
+        self.produced[group.version] = Produced(
+            members, good, acks, parts, records, keyed.astype(np.int64), count, first
+        )
         if unanswered.any() and "produces" in decoder.wanted:
             mine = unanswered[parts.member]
-            asked = [frame.asked for frame in frames if frame.asked is not None]
             nothing = np.full(int(mine.sum()), NONE)
-            Calls(self, members, asked, np.zeros(members.size, np.int64), parts.of(mine)).emit(
+            Calls(self, members, members, np.zeros(members.size, np.int64), parts.of(mine)).emit(
                 "produces",
-                self.writers(members, frames, acks, np.flatnonzero(unanswered)),
+                self.writers(members, acks, np.flatnonzero(unanswered)),
                 part_numbers[mine],
                 leading[mine],
                 response_own=False,
@@ -366,37 +381,34 @@ class Traffic:
                 error=nothing,
             )
 
-    def writers(self, members: Numbers, frames: list[Frame], acks: Numbers, those: Numbers) -> Numbers:
+    def writers(self, members: Numbers, acks: Numbers, those: Numbers) -> Numbers:
         """The number of who produced, for those of the frames."""
-        target = self.decoder.target
+        target, waiting = self.decoder.target, self.waiting
         known: dict[Any, int] = {}
         found = np.full(members.size, NONE)
-        places, said = self.decoder.place[members].tolist(), acks.tolist()
+        kinds, places, said = waiting.kind[members].tolist(), waiting.place[members].tolist(), acks.tolist()
         for at in those.tolist():
-            frame = frames[at]
-            assert frame.asked is not None
-            key = frame.asked.kind, places[at], said[at]
+            key = kinds[at], places[at], said[at]
             number = known.get(key)
             if number is None:
-                number = known[key] = traffic.writer_number(target, frame.connection, frame.asked, said[at])
+                row = int(members[at])
+                asked = waiting.asked_of(int(waiting.asked[row]))
+                number = known[key] = traffic.writer_number(target, waiting.connection(row), asked, said[at])
             found[at] = number
         return found
 
-    def produce_responses(
-        self, group: Group, members: Numbers, frames: list[Frame], views: Views, columns: Columns
-    ) -> None:
-        decoder = self.decoder
+    def produce_responses(self, group: FrameGroup, members: Numbers, columns: Columns) -> None:
+        decoder, waiting = self.decoder, self.waiting
         if "produces" not in decoder.wanted:
             return
         requests = self.produced.get(group.version)
-        if requests is None or not requests.frame.size:
+        if requests is None:
             columns.odd[:] = True
             return
-        asked = [frame.asked for frame in frames if frame.asked is not None]
-        frame = np.fromiter((one.frame for one in asked), np.int64, len(asked))
-        at = np.minimum(np.searchsorted(requests.frame, frame), requests.frame.size - 1)
-        columns.odd[(requests.frame[at] != frame) | ~requests.good[at]] = True
-        told = self.parts(group, views, columns)
+        asked = waiting.asked[members]
+        at = np.searchsorted(requests.row, asked)
+        columns.odd[~requests.good[at]] = True
+        told = self.parts(group, columns)
         count = np.bincount(told.member, minlength=members.size)
         columns.odd[count != requests.part_count[at]] = True
         told = told.of(~columns.odd[told.member])
@@ -421,13 +433,13 @@ class Traffic:
         if not row.size:
             return
         mine = np.flatnonzero(~columns.odd)
-        part_numbers, leading = self.part_numbers(decoder.time[members][told.member], told.topic, told.partition)
+        part_numbers, leading = self.part_numbers(waiting.time[members][told.member], told.topic, told.partition)
         error = told.error
         assert error is not None
         beside = Parts(told.member, told.topic, told.partition, parts.start[row], parts.length[row], error, None)
-        Calls(self, members, asked, decoder.size[members], beside).emit(
+        Calls(self, members, asked, waiting.size[members], beside).emit(
             "produces",
-            self.writers(members, frames, requests.acks[at], mine),
+            self.writers(members, requests.acks[at], mine),
             part_numbers,
             leading,
             response_own=False,
@@ -439,16 +451,15 @@ class Traffic:
 
 
 class Calls:
-    """Calls whose parts become rows: the requests, the bytes of the responses, by the number in their group."""
+    """Calls whose parts become rows: the requests' rows, the bytes of the responses, by the number in their group."""
 
     def __init__(
-        self, owner: Traffic, members: Numbers, asked: list[Asked], response_bytes: Numbers, parts: Parts
+        self, owner: TrafficRows, members: Numbers, asked: Numbers, response_bytes: Numbers, parts: Parts
     ) -> None:
         self.owner, self.members, self.parts = owner, members, parts
-        self.asked_ts = np.fromiter((one.ts for one in asked), np.int64, len(asked))
-        self.asked_frame = np.fromiter((one.frame for one in asked), np.int64, len(asked))
-        self.request_bytes = np.fromiter((len(one.data) for one in asked), np.int64, len(asked)) + LENGTH_BYTES
-        self.response_bytes = response_bytes
+        waiting = owner.waiting
+        self.asked_ts, self.asked_frame = waiting.ts[asked], waiting.index[asked]
+        self.request_bytes, self.response_bytes = waiting.size[asked], response_bytes
 
     def emit(
         self,
@@ -464,15 +475,15 @@ class Calls:
         error: Numbers,
     ) -> None:
         """A row for each part. ``whose`` is by call; the records' bytes are the response's, or the request's."""
-        decoder, parts = self.owner.decoder, self.parts
+        owner, parts = self.owner, self.parts
         if not parts.member.size:
             return
         call, frame = parts.member, self.members[parts.member]
         nothing = np.zeros_like(parts.length)
         rows = np.column_stack(
             (
-                decoder.place[frame],
-                decoder.kind[frame],
+                owner.waiting.place[frame],
+                owner.kinds()[frame],
                 whose[call],
                 part_numbers,
                 leading,
@@ -488,7 +499,7 @@ class Calls:
                 parts.first,
             )
         )
-        decoder.emit(table, self.owner.api_name(self.members), 2 * frame + 1, rows.astype(np.int64, copy=False))
+        owner.decoder.emit(table, owner.api_name(self.members), 2 * frame + 1, rows.astype(np.int64, copy=False))
 
 
 def per_part(values: Numbers, found: Batches, parts: Parts) -> Numbers:

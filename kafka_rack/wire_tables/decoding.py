@@ -1,4 +1,8 @@
-"""Frames to rows: each body is read once, and gives its rows of every table that is wanted."""
+"""Frames to rows, one frame at a time: each body is read once, and gives its rows of every table that is wanted.
+
+This says what the rows are. :mod:`.column_decoding` gives the same rows, faster, by reading frames of a kind together,
+and comes back here for frames that are odd.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ from kafka_rack.wire_capture.frames import (
     LENGTH_BYTES,
     PRODUCE,
     SHARE_FETCH,
-    Asked,
-    Connection,
+    CapturedConnection,
     Frame,
+    PendingRequest,
+    ReadingState,
     RequestKind,
-    State,
 )
 from kafka_rack.wire_capture.learning import TELLING_REQUESTS, TELLING_RESPONSES, learn
 from kafka_rack.wire_tables import cluster_rows, groups, traffic
@@ -23,7 +27,7 @@ from kafka_rack.wire_tables.rows import NONE, PACK, UNKNOWN, Row, Rows, Target
 from kafka_rack.wire_tables.tables import TABLES
 from protocol.errors import ProtocolError
 
-RowMaker = Callable[[Target, Frame, Asked, Any], None]
+RowMaker = Callable[[Target, Frame, PendingRequest, Any], None]
 PACK_FRAME, PACK_CALL = PACK["frames"], PACK["calls"]
 NO_KIND: Row = (None, UNKNOWN, None, None)
 
@@ -61,7 +65,7 @@ class FrameDecoder:
         only: the tables that are wanted; all by default.
     """
 
-    def __init__(self, state: State, rows: Rows, only: Iterable[str] = TABLES) -> None:
+    def __init__(self, state: ReadingState, rows: Rows, only: Iterable[str] = TABLES) -> None:
         self.rows = rows
         self.wanted = wanted = frozenset(only)
         self.target = Target(rows, state, wanted)
@@ -89,6 +93,10 @@ class FrameDecoder:
         if self._forgotten != self.rows.forgotten:
             self._forgotten = self.rows.forgotten
             self._handling.clear()
+
+    def take_lines(self, text: bytes, offset: int, state: ReadingState) -> bool:
+        """Take all frames of whole lines, if they can be taken together; for decoders that do so."""
+        return False
 
     def finish(self) -> None:
         """All rows of the frames so far are there; for decoders that put some off."""
@@ -125,7 +133,7 @@ class FrameDecoder:
             found = self._handling[kind] = Handling(self, kind)
         return found
 
-    def body(self, target: Target, frame: Frame, asked: Asked, handling: Handling) -> str | None:
+    def body(self, target: Target, frame: Frame, asked: PendingRequest, handling: Handling) -> str | None:
         """Read a frame's body, learn from it, and add the rows of what it holds; gives why it cannot be read.
 
         ``way`` is then the number of how it was read.
@@ -146,7 +154,7 @@ class FrameDecoder:
             asked.message = message
         if message is not None:
             if handling.learns:
-                learn(kind.api_key, is_request, message, self.target.state.known)
+                learn(kind.api_key, is_request, message, self.target.state.known, frame.offset)
             if maker is not None:
                 maker(target, frame, asked, message)
         return error
@@ -161,7 +169,7 @@ class FrameDecoder:
             row = place, kind, way, frame.ts, frame.correlation_id, size, frame.error, frame.index, frame.offset
             self.rows.add("frames", UNKNOWN, row)
 
-    def call(self, frame: Frame, asked: Asked, handling: Handling) -> None:
+    def call(self, frame: Frame, asked: PendingRequest, handling: Handling) -> None:
         handling.calls += PACK_CALL(
             self.target.place(frame.connection),
             handling.number,
@@ -174,7 +182,7 @@ class FrameDecoder:
             frame.index,
         )
 
-    def unanswered(self, connection: Connection, asked: Asked) -> None:
+    def unanswered(self, connection: CapturedConnection, asked: PendingRequest) -> None:
         """The rows of a request that will not be answered: records that were sent count all the same."""
         if asked.kind.api_key == PRODUCE and "produces" in self.wanted:
             traffic.produces(self.target, connection, asked, None, 0)

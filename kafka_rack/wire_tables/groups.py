@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_rack.wire_capture.bodies import asked_message
-from kafka_rack.wire_capture.frames import Asked, Frame
+from kafka_rack.wire_capture.frames import Frame, PendingRequest
 from kafka_rack.wire_tables.rows import Target
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
@@ -22,7 +22,7 @@ Parts = list[dict[str, Any]]
 def add(
     target: Target,
     frame: Frame,
-    asked: Asked,
+    asked: PendingRequest,
     event: str,
     protocol: str,
     *,
@@ -93,7 +93,7 @@ def parts_by_id(target: Target, topics: Any) -> Parts | None:
     return [part(known.get(topic.topic_id), uuid_to_text(topic.topic_id), topic.partitions) for topic in topics]
 
 
-def join(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def join(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     for protocol in message.protocols:
         add(
             target,
@@ -109,7 +109,7 @@ def join(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
         )
 
 
-def joined(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def joined(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     request = asked_message(asked)
     common = {
         "group_id": request.group_id if request is not None else None,
@@ -146,7 +146,7 @@ def joined(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
         )
 
 
-def assign(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def assign(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     for one in message.assignments:
         add(
             target,
@@ -162,7 +162,7 @@ def assign(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
         )
 
 
-def assigned(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def assigned(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     request = asked_message(asked)
     add(
         target,
@@ -180,7 +180,7 @@ def assigned(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     )
 
 
-def leave(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def leave(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     members = [(one.member_id, one.group_instance_id) for one in message.members] or [(message.member_id, None)]
     for member_id, instance_id in members:
         add(
@@ -195,7 +195,7 @@ def leave(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
         )
 
 
-def heartbeat(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def heartbeat(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     protocol = PROTOCOLS[asked.kind.api_key]
     owned = getattr(message, "topic_partitions", None)
     topics = getattr(message, "subscribed_topic_names", None)
@@ -216,7 +216,7 @@ def heartbeat(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
     )
 
 
-def answered(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def answered(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     request = asked_message(asked)
     given = getattr(message, "assignment", None)
     add(
@@ -234,7 +234,7 @@ def answered(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
 
 
 PROTOCOLS = {CONSUMER_HEARTBEAT: "consumer", SHARE_HEARTBEAT: "share", STREAMS_HEARTBEAT: "streams"}
-REQUESTS: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+REQUESTS: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     JOIN_GROUP: join,
     LEAVE_GROUP: leave,
     SYNC_GROUP: assign,
@@ -242,7 +242,7 @@ REQUESTS: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
     SHARE_HEARTBEAT: heartbeat,
     STREAMS_HEARTBEAT: heartbeat,
 }
-RESPONSES: dict[int, Callable[[Target, Frame, Asked, Any], None]] = {
+RESPONSES: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     JOIN_GROUP: joined,
     SYNC_GROUP: assigned,
     CONSUMER_HEARTBEAT: answered,

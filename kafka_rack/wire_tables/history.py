@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_rack.wire_capture.frames import Known
+from kafka_rack.wire_capture.frames import ObservedCluster
 
 ABSENT: Any = object()
 
@@ -80,40 +80,48 @@ class Past:
         return self.now.get(key)
 
 
-class PastKnown:
-    """What was known at a time: all that rows ask of ``Known``."""
+class PastCluster:
+    """What was known at a time: all that rows ask of ``ObservedCluster``."""
 
     __slots__ = ("leaders", "racks", "topics")
 
-    def __init__(self, known: HistoricKnown, time: int) -> None:
+    def __init__(self, known: HistoricCluster, time: int) -> None:
         self.topics, self.leaders, self.racks = known.topics.at(time), known.leaders.at(time), known.racks.at(time)
 
 
-class HistoricKnown:
+class HistoricCluster:
     """What is known, and was; from now on ``known`` keeps its past.
 
     Who reads may replace what it holds by dicts of his own, as at a checkpoint: then ``follow`` takes them over.
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: ObservedCluster) -> None:
         self.clock = Clock()
         self.topics = HistoricDict(known.topics, self.clock)
         self.leaders = HistoricDict(known.leaders, self.clock)
         self.racks = HistoricDict(known.racks, self.clock)
-        known.topics, known.leaders, known.racks = self.topics, self.leaders, self.racks
+        self.endpoints = HistoricDict(known.endpoints, self.clock)
+        self.keep_in(known)
 
-    def follow(self, known: Known) -> None:
+    def follow(self, known: ObservedCluster) -> None:
         """Take over what was replaced, if any was."""
-        if known.leaders is self.leaders and known.topics is self.topics and known.racks is self.racks:
-            return
-        for mine, theirs in ((self.topics, known.topics), (self.leaders, known.leaders), (self.racks, known.racks)):
+        told: tuple[dict[Any, Any], ...] = known.topics, known.leaders, known.racks, known.endpoints
+        for mine, theirs in zip(self.all(), told, strict=True):
             if theirs is not mine:
                 mine.become(theirs)
-        known.topics, known.leaders, known.racks = self.topics, self.leaders, self.racks
+        self.keep_in(known)
 
-    def at(self, time: int) -> PastKnown:
-        return PastKnown(self, time)
+    def keep_in(self, known: ObservedCluster) -> None:
+        """From now on ``known`` holds these."""
+        known.topics, known.leaders, known.racks, known.endpoints = self.all()
+
+    def all(self) -> tuple[HistoricDict, ...]:
+        """All that is known, in the order of its class."""
+        return self.topics, self.leaders, self.racks, self.endpoints
+
+    def at(self, time: int) -> PastCluster:
+        return PastCluster(self, time)
 
     def forget(self) -> None:
-        for one in (self.topics, self.leaders, self.racks):
+        for one in self.all():
             one.forget()

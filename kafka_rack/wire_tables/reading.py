@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafka_rack.wire_capture.captures import Options, Place, read_frames, whole_file
+from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning, read_frames, whole_file
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files
-from kafka_rack.wire_capture.filters import Filters
-from kafka_rack.wire_capture.frames import Problem, State
+from kafka_rack.wire_capture.filters import FrameFilters
+from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Problem, ReadingState
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_tables.decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
@@ -17,25 +17,28 @@ from kafka_rack.wire_tables.tables import TABLES
 def decode_into(
     rows: Rows,
     file: CaptureFile,
-    place: Place | None,
+    place: ResumePoint | None,
     options: Options,
     *,
     end: int | None = None,
     only: Iterable[str] = TABLES,
-    filters: Filters | None = None,
-    most_frames: int = 50_000,
+    filters: FrameFilters | None = None,
+    most_frames: int = 100_000,
 ) -> Iterator[Rows]:
     """Decode a file from ``place`` to before ``end``; ``rows`` comes each time it is full, and at the end.
 
     Who takes it clears it. Problems are rows too.
     """
     problems: list[Problem] = []
+    everything = filters is None or filters.take_all
+    if place is None and file.kind == "lines":
+        place = beginning(file, options)
     if place is None:
         place, frames = whole_file(file, options, problems, end)
+        decoder = decoder_of(place.state, rows, only)
     else:
-        frames = read_frames(file, place, options, problems, end)
-    decoder = decoder_of(place.state, rows, only)
-    everything = filters is None or filters.take_all
+        decoder = decoder_of(place.state, rows, only)
+        frames = read_frames(file, place, options, problems, end, decoder.take_lines if everything else None)
     for frame in frames:
         if everything or filters is None or filters.want(frame):
             decoder.decode(frame)
@@ -47,14 +50,26 @@ def decode_into(
             decoder.finish()
             yield rows
             decoder.go_on()
+        if len(problems) >= MAX_PROBLEMS_HELD:
+            decoder.finish()
+            add_problems(rows, decoder, problems)
+            yield rows
+            decoder.go_on()
     decoder.finish()
-    if "problems" in decoder.wanted:
-        for problem in problems:
-            rows.add("problems", "unknown", tuple(problem))
+    problems += place.state.known.problems(place.state.capture, file.path)
+    add_problems(rows, decoder, problems)
     yield rows
 
 
-def decoder_of(state: State, rows: Rows, only: Iterable[str] = TABLES) -> FrameDecoder:
+def add_problems(rows: Rows, decoder: FrameDecoder, problems: list[Problem]) -> None:
+    """Problems become rows, if these are wanted, and are held no longer."""
+    if "problems" in decoder.wanted:
+        for problem in problems:
+            rows.add("problems", "unknown", tuple(problem))
+    problems.clear()
+
+
+def decoder_of(state: ReadingState, rows: Rows, only: Iterable[str] = TABLES) -> FrameDecoder:
     """What decodes many frames at once where there is numpy, else one after the other."""
     try:
         from kafka_rack.wire_tables.column_decoding import ColumnDecoder

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocol.records import BatchHeader, Codec, RecordError, decompress, iter_batch_records
+from protocol.records import BatchHeader, CompressionCodec, RecordError, decompress, iter_batch_records
 from protocol.records.batches import BATCH_HEADER_SIZE, LOG_OVERHEAD, check_crc, read_header
 
-CODEC_NAMES = {codec: codec.name.lower() for codec in Codec}
+CODEC_NAMES = {codec: codec.name.lower() for codec in CompressionCodec}
 
 
-class Counts(NamedTuple):
+class RecordCounts(NamedTuple):
     """What a batch's records hold: how many, bytes of keys and of values, headers, and whether any has a key."""
 
     records: int
@@ -26,7 +26,7 @@ class BatchSizes(NamedTuple):
     header: BatchHeader | None
     codec: str | None
     size_bytes: int
-    counts: Counts | None
+    counts: RecordCounts | None
     error: str | None
 
 
@@ -71,7 +71,7 @@ def sizes_of(records: bytes, header: BatchHeader) -> BatchSizes:
     return BatchSizes(header, codec, header.size, counts, None)
 
 
-def count_records(body: bytes, at: int, end: int, count: int) -> Counts | None:
+def count_records(body: bytes, at: int, end: int, count: int) -> RecordCounts | None:
     """Records, bytes of keys and of values, headers, and whether there is a key, by the lengths alone.
 
     None where something does not add up; then ``count_slowly`` says what.
@@ -120,7 +120,7 @@ def count_records(body: bytes, at: int, end: int, count: int) -> Counts | None:
             at = following
     except IndexError:
         return None
-    return Counts(count, key_bytes, value_bytes, headers, keyed) if at == end else None
+    return RecordCounts(count, key_bytes, value_bytes, headers, keyed) if at == end else None
 
 
 def varint(body: bytes, at: int, first: int) -> tuple[int, int]:
@@ -136,7 +136,7 @@ def varint(body: bytes, at: int, first: int) -> tuple[int, int]:
             raise IndexError
 
 
-def count_slowly(records: bytes, header: BatchHeader) -> Counts:
+def count_slowly(records: bytes, header: BatchHeader) -> RecordCounts:
     """The same by reading each record. Raises RecordError."""
     count = key_bytes = value_bytes = headers = 0
     keyed = False
@@ -146,4 +146,4 @@ def count_slowly(records: bytes, header: BatchHeader) -> Counts:
         key_bytes += len(record.key or b"")
         value_bytes += len(record.value or b"")
         headers += len(record.headers)
-    return Counts(count, key_bytes, value_bytes, headers, keyed)
+    return RecordCounts(count, key_bytes, value_bytes, headers, keyed)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_rack.wire_capture.frames import Connection, Known, RequestKind, State
+from kafka_rack.wire_capture.frames import CapturedConnection, ObservedCluster, ReadingState, RequestKind
 from kafka_rack.wire_tables.tables import TABLES
 
 Row = tuple[Any, ...]
@@ -74,7 +74,7 @@ NUMBERS = ("long", "int", "boolean", "timestamp")
 LOOSE = tuple(sorted({one.type for table in TABLES.values() for one in table.columns} - {*NUMBERS}))
 
 
-class Source(msgspec.Struct, frozen=True):
+class ColumnSource(msgspec.Struct, frozen=True):
     """Where a column comes from: its place in the row, and of a shared set its name and the place in there."""
 
     at: int
@@ -82,17 +82,17 @@ class Source(msgspec.Struct, frozen=True):
     inside: int = 0
 
 
-def sources() -> dict[str, list[Source]]:
+def sources() -> dict[str, list[ColumnSource]]:
     """The sources of every table's columns."""
-    found: dict[str, list[Source]] = {}
+    found: dict[str, list[ColumnSource]] = {}
     for table, parts in ROWS.items():
         types = {column.name: column.type for column in TABLES[table].columns}
-        where: dict[str, Source] = {}
+        where: dict[str, ColumnSource] = {}
         for at, part in enumerate(parts):
             if part not in SHARED:
-                where[part] = Source(at, None if types[part] in NUMBERS else types[part])
+                where[part] = ColumnSource(at, None if types[part] in NUMBERS else types[part])
             for inside, name in enumerate(SHARED.get(part, ())):
-                where.setdefault(name, Source(at, part, inside))
+                where.setdefault(name, ColumnSource(at, part, inside))
         found[table] = [where[name] for name in TABLES[table].names]
     return found
 
@@ -108,7 +108,7 @@ OWN: dict[str, list[str | None]] = {
 """Of each part of a row, the set that its value has to go to; None where it is a number already."""
 
 
-class Shared(dict[Hashable, int]):
+class SharedSet(dict[Hashable, int]):
     """The combinations of one set: key -> number. ``values`` are the columns' values by number."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Shared(dict[Hashable, int]):
         return len(self.values_by_number) - 1
 
 
-def value_of(number: int, source: Source, is_flag: bool, values: list[Row] | None) -> Any:
+def value_of(number: int, source: ColumnSource, is_flag: bool, values: list[Row] | None) -> Any:
     """A column's value of a row."""
     if number == NONE:
         return None
@@ -162,7 +162,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.tables: dict[str, defaultdict[str, bytearray]] = {name: defaultdict(bytearray) for name in TABLES}
-        self.shared: dict[str, Shared] = {name: Shared() for name in (*SHARED, *LOOSE)}
+        self.shared: dict[str, SharedSet] = {name: SharedSet() for name in (*SHARED, *LOOSE)}
         self.frames = 0
         self.forgotten = 0
 
@@ -232,9 +232,9 @@ class Rows:
             for held in by_api.values():
                 held.clear()
         for name in LOOSE:
-            self.shared[name] = Shared()
+            self.shared[name] = SharedSet()
         if any(len(self.shared[name]) > MOST_SHARED for name in SHARED):
-            self.shared.update({name: Shared() for name in SHARED})
+            self.shared.update({name: SharedSet() for name in SHARED})
             self.forgotten += 1
         self.frames = 0
 
@@ -243,14 +243,14 @@ class Target(msgspec.Struct):
     """Where the rows of a capture go: those of the ``wanted`` tables, with what is known of the cluster meanwhile."""
 
     rows: Rows
-    state: State
+    state: ReadingState
     wanted: frozenset[str]
 
     @property
-    def known(self) -> Known:
+    def known(self) -> ObservedCluster:
         return self.state.known
 
-    def place(self, connection: Connection) -> int:
+    def place(self, connection: CapturedConnection) -> int:
         """The number of a connection."""
         key = connection, connection.broker  # which packets may tell later than the connection
         places = self.rows.shared["place"]
@@ -279,5 +279,5 @@ class PastTarget(Target):
     def known(self) -> Any:
         return self.known_then
 
-    def place(self, connection: Connection) -> int:
+    def place(self, connection: CapturedConnection) -> int:
         return self.place_then

@@ -1,13 +1,13 @@
 """The tables: their columns in order, each with its type and what it holds. docs/tables.md is made from here.
 
-A table is a folder of Parquet files, partitioned by ``api``; that column is Spark's from the folders' names.
+``stored`` says where the files of a table lie.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Column(NamedTuple):
@@ -253,12 +253,23 @@ TABLES: dict[str, Table] = {
 
 INTRODUCTION = """# Tables
 
-What `kafka-rack pipeline decode IN... --out DIR` writes: one folder a table below `DIR`, Parquet, partitioned by `api`
-(Kafka's name, as `api=Fetch`; `unknown` where none is known). Read one with `spark.read.parquet("DIR/frames")`, pandas
-or DuckDB. This page is printed by `python -m kafka_rack.wire_tables.tables`.
+What `kafka-rack pipeline decode IN... --out DIR` writes: one folder a table below `DIR`, Parquet, partitioned by
+`capture` and `day`. Read one with `spark.read.parquet("DIR/frames")`, pandas or DuckDB, or in Python without Spark, as
+pyarrow's tables, with `kafka_rack.wire_tables.read("DIR")`. This page is printed by
+`python -m kafka_rack.wire_tables.tables`.
 
-Schema version {version}, which `DIR/schema.json` and the metadata of each file (`kafka_rack.schema`) hold; a folder of
-another version is refused. Types are Spark's. Times are UTC in microseconds.
+**Layout.** `DIR/frames/capture=orders/day=2026-11-23/part-KEY-START.parquet`: `day` is that of `ts` in UTC, KEY is of
+the capture file's path and START where the block begins in it that was read. `problems` has no `day`. A file holds all
+that one block of a capture (up to 128 MiB) has of a table and a day; 100 MB of a capture give about 9 MB of tables.
+Characters of a capture's name that folders cannot hold are escaped (`%3A`), and so is the first of one that looks like
+a number, which Spark would take for one (`007` is `%3007`). Every table has `api` beside the columns below: Kafka's
+name, `unknown` where none is known. In a file, rows of one API lie together.
+
+**Versions.** Schema version {version}, as `DIR/schema.json` and the metadata of each file (`kafka_rack.schema`) say.
+Folders of version 1, which were partitioned by `api`, are read by `read`, `kafka-rack pipeline locality` and `what-if`
+as those of today: a column that they do not have is null. They are not added to: decode into another folder.
+
+Types are Spark's. Times are UTC in microseconds.
 
 - Byte counts of frames include the four bytes of their length.
 - Rows of one frame are found again by `capture` and `frame`; of one connection by `capture` and `conn`.

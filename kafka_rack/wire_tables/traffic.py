@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_rack.byte_shares import shares
 from kafka_rack.wire_capture.bodies import asked_message
-from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHARE_FETCH, Asked, Connection, Frame
+from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHARE_FETCH, CapturedConnection, Frame, PendingRequest
 from kafka_rack.wire_tables.record_sizes import BatchSizes, batch_sizes
 from kafka_rack.wire_tables.rows import NONE, PACK, Target
 from kafka_rack.zones import zone_in_client_id
@@ -25,7 +25,7 @@ Part = tuple[str | None, bytes, int | None, Any]
 NO_PART: Part = (None, NO_UUID, None, None)
 
 
-def produce_request(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def produce_request(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     """Batches as they are sent; with acks=0 the call is over too."""
     sizes = batches(target, frame, asked, produced_parts(target, message))
     asked.message = (message, sizes)
@@ -33,12 +33,12 @@ def produce_request(target: Target, frame: Frame, asked: Asked, message: Any) ->
         produces(target, frame.connection, asked, None, 0)
 
 
-def produce_response(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def produce_response(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     if "produces" in target.wanted:
         produces(target, frame.connection, asked, message, len(frame.data) + LENGTH_BYTES)
 
 
-def fetch_response(target: Target, frame: Frame, asked: Asked, message: Any) -> None:
+def fetch_response(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     parts = fetched_parts(target, message)
     sizes = batches(target, frame, asked, parts)
     if "fetches" in target.wanted:
@@ -68,7 +68,7 @@ def fetched_parts(target: Target, message: Any) -> list[Part]:
     ]
 
 
-def batches(target: Target, frame: Frame, asked: Asked, parts: list[Part]) -> list[list[BatchSizes]]:
+def batches(target: Target, frame: Frame, asked: PendingRequest, parts: list[Part]) -> list[list[BatchSizes]]:
     """Rows of every batch; gives the sizes by partition."""
     found = [batch_sizes(part[3].records) for part in parts]
     if "batches" not in target.wanted:
@@ -130,7 +130,9 @@ def leading_of(target: Target, part: Part) -> int:
     return target.rows.shared["leading"].number((leader, known.racks.get(leader) if leader is not None else None))
 
 
-def produces(target: Target, connection: Connection, asked: Asked, response: Any, response_bytes: int) -> None:
+def produces(
+    target: Target, connection: CapturedConnection, asked: PendingRequest, response: Any, response_bytes: int
+) -> None:
     """A row for each partition of a request; with its response if there is one."""
     told = asked_message(asked)
     if told is None:
@@ -176,12 +178,14 @@ def produces(target: Target, connection: Connection, asked: Asked, response: Any
         )
 
 
-def writer_number(target: Target, connection: Connection, asked: Asked, acks: int) -> int:
+def writer_number(target: Target, connection: CapturedConnection, asked: PendingRequest, acks: int) -> int:
     """The number of who produces, with its rack."""
     return target.rows.shared["writer"].number((*rack_of(connection, asked, None), acks))
 
 
-def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes: list[list[BatchSizes]]) -> None:
+def fetches(
+    target: Target, frame: Frame, asked: PendingRequest, parts: list[Part], sizes: list[list[BatchSizes]]
+) -> None:
     """A row for each partition of a response, or one for the call."""
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = shares(asked.frame_bytes, [0] * len(lengths))
@@ -212,7 +216,7 @@ def fetches(target: Target, frame: Frame, asked: Asked, parts: list[Part], sizes
         )
 
 
-def reader_of(target: Target, connection: Connection, asked: Asked) -> int:
+def reader_of(target: Target, connection: CapturedConnection, asked: PendingRequest) -> int:
     """The number of who fetches, as the request says it."""
     request, kind = asked_message(asked), asked.kind
     if kind.api_key == SHARE_FETCH:
@@ -224,7 +228,12 @@ def reader_of(target: Target, connection: Connection, asked: Asked) -> int:
 
 
 def reader_number(
-    target: Target, connection: Connection, asked: Asked, replica: int | None, rack_id: str | None, group_id: str | None
+    target: Target,
+    connection: CapturedConnection,
+    asked: PendingRequest,
+    replica: int | None,
+    rack_id: str | None,
+    group_id: str | None,
 ) -> int:
     """The number of who fetches: consumer, follower, share group or, of an unreadable request, None; with its rack."""
     kind = asked.kind
@@ -241,7 +250,9 @@ def reader_number(
     return readers.add(key, (*rack_of(connection, asked, rack_id), who, replica, replica_rack, group_id))
 
 
-def rack_of(connection: Connection, asked: Asked, requested: str | None) -> tuple[str | None, str | None]:
+def rack_of(
+    connection: CapturedConnection, asked: PendingRequest, requested: str | None
+) -> tuple[str | None, str | None]:
     """A client's rack and how it is known."""
     if requested:
         return requested, "request"

@@ -53,7 +53,7 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
 
 
 @contextmanager
-def running(folder: Path, arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+def running(folder: Path, arguments: list[str], **variables: str) -> Iterator[subprocess.Popen[str]]:
     """A class of Spark's as a process in an empty folder, with an environment of its own; ended afterwards."""
     folder.mkdir(parents=True)
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -63,6 +63,7 @@ def running(folder: Path, arguments: list[str]) -> Iterator[subprocess.Popen[str
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
         "SPARK_WORKER_DIR": str(folder / "work"),
+        **variables,
     }
     program = str(SPARK_HOME / "bin" / "spark-class")
     process = subprocess.Popen(

@@ -152,16 +152,17 @@ def test_the_worst_clusters_come_first(out: Path) -> None:
 def test_what_cannot_be_read_is_a_row_and_no_end(out: Path, fleet: Path) -> None:
     bad_line, torn = rows(out, "problems")
     assert (bad_line["file"], bad_line["line"]) == (f"{fleet}/many.jsonl", 10)
-    assert bad_line["reason"] == "topics are due, as an object of topics or as a list of partitions"
+    assert bad_line["reason"] == "expected topics, as an object of them or as a list of partitions, got neither"
     assert (torn["file"], torn["line"]) == (f"{fleet}/torn.json", None)
     assert torn["reason"].startswith("line 1 column ")
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 16])
 def test_tables_do_not_depend_on_the_number_of_tasks(
-    spark: Any, fleet: Path, out: Path, tmp_path: Path, partitions: int
+    spark: Any, fleet: Path, out: Path, tmp_path: Path, partitions: int, progress: Any
 ) -> None:
-    audit_fleet(spark, [str(fleet)], tmp_path, partitions=partitions)
+    found = audit_fleet(spark, [str(fleet)], tmp_path, partitions=partitions)
+    assert progress.now().done == {**progress.now().totals, "clusters": len(found.clusters)}
     assert {table: rows(tmp_path, table) for table in SCHEMAS} == {table: rows(out, table) for table in SCHEMAS}
     assert (tmp_path / "audit.json").read_bytes() == (out / "audit.json").read_bytes()
 
@@ -242,8 +243,8 @@ def test_the_command_ends_with_1_where_it_cannot_read_with_3_where_it_finds_some
     ("given", "said"),
     [
         (["nowhere.json"], "nowhere.json: no such file or folder"),
-        ([".", "--skew", "0.5"], "--skew 0.5, but it must be at least 1"),
-        ([".", "--min-insync-replicas", "0"], "--min-insync-replicas 0, but it must be at least 1"),
+        ([".", "--skew", "0.5"], "--skew: expected 1 or more, got 0.5"),
+        ([".", "--min-insync-replicas", "0"], "--min-insync-replicas: expected 1 or more, got 0"),
         ([".", "--tasks", "0"], "--tasks: expected 1 to 100000, got 0"),
         ([".", "--racks", "a,b"], "--racks and --fenced go with --brokers or --brokers-file"),
     ],

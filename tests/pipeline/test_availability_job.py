@@ -93,13 +93,25 @@ def test_the_grid_has_what_is_counted_what_is_tried_in_chunks_and_what_is_refuse
 
 
 @pytest.mark.parametrize("tasks", [1, 4, 16])
-def test_rows_do_not_depend_on_the_number_of_tasks_and_are_those_of_the_single_command(spark, points, expected, tasks):
+def test_rows_do_not_depend_on_the_number_of_tasks_and_are_those_of_the_single_command(
+    spark, points, expected, tasks, progress
+):
     rows = answer_points(spark, points, seed=0, trials=TRIALS, tasks=tasks)
+    assert progress.now().done["tasks"] == progress.now().totals["tasks"] == tasks
     assert [row.reason if isinstance(row, Skipped) else row for row in rows] == expected
 
 
 def test_the_cells_of_kafka_1736_come_through_spark(availability, tmp_path, capsys):
-    sizes = ["--brokers", "6,9,12", "--racks", "none", "--failures", "2", "--placer", "broker-replica,random,unaware"]
+    sizes = [
+        "--brokers",
+        "6,9,12",
+        "--rack-count",
+        "none",
+        "--failures",
+        "2",
+        "--placer",
+        "broker-replica,random,unaware",
+    ]
     assert availability("--kafka-1736", *sizes, "--out", str(tmp_path)) == 0
     cells = pq.read_table(tmp_path / "kafka_1736").to_pylist()
     assert [row["brokers"] for row in cells] == [6, 9, 12]
@@ -114,13 +126,13 @@ def test_the_cells_of_kafka_1736_come_through_spark(availability, tmp_path, caps
 def test_what_cannot_be_is_skipped_with_the_reason_and_running_again_replaces(availability, tmp_path, capsys):
     common = ["--partitions", "12", "--replication-factor", "3", "--failures", "1", "--out", str(tmp_path)]
     common += ["--format", "json"]
-    assert availability("--brokers", "2,6,7", "--racks", "none,3", "--placer", "broker-replica", *common) == 0
+    assert availability("--brokers", "2,6,7", "--rack-count", "none,3", "--placer", "broker-replica", *common) == 0
     said = json.loads(capsys.readouterr().out)
     skipped = pq.read_table(tmp_path / "skipped").to_pylist()
     assert skipped == said["skipped"]
     assert [(row["brokers"], row["racks"], row["reason"]) for row in skipped[:2]] == [
-        (2, None, "replication factor 3, but it must be from 1 to the 2 brokers"),
-        (2, 3, "replication factor 3, but it must be from 1 to the 2 brokers"),
+        (2, None, "replication factor: expected 1 to the 2 brokers, got 3"),
+        (2, 3, "replication factor: expected 1 to the 2 brokers, got 3"),
     ]
     assert [(row["brokers"], "no multiple of replication factor 3" in row["reason"]) for row in skipped[2:]] == [
         *((7, True), (7, True))
@@ -151,5 +163,7 @@ def test_a_run_told_to_end_while_spark_works_leaves_the_old_result(availability,
 
     monkeypatch.setattr(spread, "answer_points", endless)
     assert availability(*common, "--failures", "2") == 130
-    assert capsys.readouterr().err.splitlines()[-1] == "kafka-rack pipeline: interrupted: nothing was written"
+    assert (
+        capsys.readouterr().err.splitlines()[-1] == "kafka-rack pipeline availability: interrupted: nothing was written"
+    )
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -138,7 +138,11 @@ def test_input_that_is_not_there_is_wrong_usage(decode, tmp_path):
     (tmp_path / "itself").symlink_to(tmp_path / "itself")
     for name in ("nowhere", "itself"):
         code, summary, said = decode(tmp_path / name, "--out", tmp_path / "out")
-        assert (code, summary, said) == (2, None, f"kafka-rack pipeline: {tmp_path / name}: no such file or folder\n")
+        assert (code, summary, said) == (
+            2,
+            None,
+            f"kafka-rack pipeline decode: {tmp_path / name}: no such file or folder\n",
+        )
     assert not (tmp_path / "out").exists()
 
 

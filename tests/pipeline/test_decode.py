@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline.decode import job
+from kafka_rack.pipeline.decode import job, packets
+from kafka_rack.pipeline.output import merging
+from kafka_rack.pipeline.output.formats import FormatMissing, missing
 from kafka_rack.pipeline.output.writing import SchemaMismatch
+from kafka_rack.wire_capture.packet_planning import plan_packets
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
@@ -32,10 +36,37 @@ def test_plain_python_and_parquet_agree(captures, expected):
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 64])
-def test_tables_do_not_depend_on_partitions(spark, captures, expected, tmp_path, partitions):
+def test_tables_do_not_depend_on_partitions(spark, captures, expected, tmp_path, partitions, progress):
     summary = job.decode(spark, [str(captures)], tmp_path, partitions=partitions)
     assert tables_of(tmp_path, captures) == expected
     assert summary.tables == {table: len(rows) for table, rows in expected.items() if rows}
+    step = progress.steps["decoding"]
+    assert step.done == {**step.totals, "frames": len(expected["frames"])}
+    assert step.totals == {"blocks": summary.blocks, "bytes": sum(file.stat().st_size for file in captures.iterdir())}
+
+
+def test_packets_planned_by_workers_give_the_same_tables(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(packets, "LARGE_BYTES", 0)
+    asked = []
+    monkeypatch.setattr(packets, "plan_packets", lambda *given: asked.append(plan_packets(*given)) or asked[-1])
+    folder, out = tmp_path / "captures", tmp_path / "out"
+    folder.mkdir()
+    (folder / "aiokafka.pcap").write_bytes(gzip.decompress((CAPTURES / "aiokafka.pcap.gz").read_bytes()))
+    summary = job.decode(spark, [str(folder)], out, partitions=4)
+    assert [len(blocks) for blocks in asked] == [summary.blocks]
+    assert summary.blocks > 2
+    assert tables_of(out, folder) == plain_tables(folder, tmp_path / "plain")
+    assert not list(out.rglob("_temporary"))
+    plan = packets.plan_captures(spark, [str(folder)], tmp_path / "plan", source_options={"numPartitions": "4"})
+    frames = spark.read.format("kafka-wire").option("plan", plan).load()
+    assert frames.count() == summary.tables["frames"]
+    assert len(asked[1]) == summary.blocks
+    monkeypatch.setattr(packets, "block_bytes_for", lambda size, cores: size // 3)
+    job.decode_stream(
+        spark, [str(folder)], tmp_path / "streamed", tmp_path / "checkpoint", available_now=True
+    ).awaitTermination()
+    assert len(asked[2]) > 2
+    assert tables_of(tmp_path / "streamed", folder) == tables_of(out, folder)
 
 
 def test_reading_again_replaces_what_was_read_and_nothing_else(spark, captures, expected, tmp_path):
@@ -45,7 +76,9 @@ def test_reading_again_replaces_what_was_read_and_nothing_else(spark, captures, 
     assert not list(tmp_path.rglob("_temporary"))
 
 
-def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(spark, captures, expected, tmp_path):
+def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(
+    spark, captures, expected, tmp_path, monkeypatch
+):
     """The first stream dies after it has put a batch in place and before Spark notes that it is done."""
     folder, out, checkpoint = tmp_path / "growing", tmp_path / "out", tmp_path / "checkpoint"
     folder.mkdir()
@@ -57,6 +90,12 @@ def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(spark, 
                 (folder / name).write_bytes(content[: int(len(content) * share)])
             elif share > 0.5:
                 (folder / name).write_bytes(content)
+
+    monkeypatch.setattr(job, "EVERY_BATCHES", 1)
+    monkeypatch.setattr(merging, "LEAST_FILES", 2)
+    merged = []
+    change_of = merging.change_of
+    monkeypatch.setattr(merging, "change_of", lambda merges: merged.extend(merges) or change_of(merges))
 
     class Killed(Exception):
         pass
@@ -81,6 +120,7 @@ def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(spark, 
         name: rows for name, rows in expected.items() if name != "problems"
     }
     assert len(found["problems"]) == len(expected["problems"])
+    assert merged
 
 
 def in_microseconds(row):
@@ -143,9 +183,9 @@ def test_each_option_of_the_source_does_what_the_manual_says(spark, captures):
     [
         ({"table": "frame"}, "table 'frame', but there are frames, calls"),
         ({"api": "fetch"}, "did you mean Fetch"),
-        ({"until": "tomorrow"}, "until 'tomorrow', but ISO 8601"),
-        ({"blockBytes": "32m"}, "blockBytes '32m', but a number"),
-        ({"brokers": "az-a=1"}, "broker 'az-a=1': ID"),
+        ({"until": "tomorrow"}, "until: expected ISO 8601"),
+        ({"blockBytes": "32m"}, "blockBytes: expected a number"),
+        ({"brokers": "az-a=1"}, "brokers: expected ID"),
         ({"path": ""}, "no path: load"),
         ({"path": "/nowhere/at/all"}, "/nowhere/at/all: no such file or folder"),
     ],
@@ -167,6 +207,28 @@ def test_a_stream_takes_the_sources_options(spark, captures):
         if (row["client_id"], row["api_name"]) == ("live-writer", "Produce")
     ]
     assert sorted(row.frame for row in spark.table("produced").collect()) == sorted(wanted)
+
+
+def test_captures_and_days_are_sparks_partitions_and_names_like_numbers_stay_text(spark, captures, tmp_path):
+    names = {"007", "2026-11-23", "1e5", "java41-range"}
+    (tmp_path / "in").mkdir()
+    for name in names:
+        (tmp_path / "in" / f"{name}.jsonl").write_bytes((captures / "java41-range.jsonl").read_bytes())
+    job.decode(spark, [str(tmp_path / "in")], tmp_path / "out")
+    frames = spark.read.parquet(str(tmp_path / "out" / "frames"))
+    assert {row.capture for row in frames.select("capture").distinct().collect()} == names
+    assert dict(frames.dtypes)["day"] == "date"
+    assert frames.where("day <> to_date(ts)").count() == 0
+    assert frames.where("capture = '007' and api = 'Fetch'").count() == frames.where("api = 'Fetch'").count() / 4 > 0
+    assert frames.where("capture = '007'").rdd.getNumPartitions() == 1
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_format_that_spark_does_not_know_is_told_with_its_package(spark, captures, tmp_path, kind):
+    with pytest.raises(FormatMissing) as told:
+        job.decode(spark, [str(captures)], tmp_path / "out", output_format=kind)
+    assert str(told.value) == missing(kind, spark.version, "2.13")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_of_another_schema_version_is_refused(spark, captures, tmp_path):

@@ -12,7 +12,7 @@ import protocol
 from kafka_rack.cli import main
 from kafka_rack.cli.pipeline import fuzz as pipeline_fuzz
 from kafka_rack.pipeline.fuzz.job import fuzz
-from kafka_rack.pipeline.fuzz.plan import Plan, chosen
+from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
 from kafka_rack.pipeline.fuzz.results import coverage_rows, never_exercised
 
 PLANTED = '''
@@ -49,19 +49,20 @@ def no_spark(monkeypatch):
     monkeypatch.setattr(pipeline_fuzz, "spark_for", refuse)
 
 
-def test_results_do_not_depend_on_the_number_of_tasks(spark):
-    plan = Plan(chosen(["Heartbeat*", "LeaveGroup*", "SyncGroup*", "JoinGroup*", "ListGroups*"], "all"), 20, 4)
+def test_results_do_not_depend_on_the_number_of_tasks(spark, progress):
+    plan = FuzzPlan(chosen(["Heartbeat*", "LeaveGroup*", "SyncGroup*", "JoinGroup*", "ListGroups*"], "all"), 20, 4)
     assert len(list(plan.chunks())) >= 16
     checks = ["round-trip", "damage"]
     one, four, many = (fuzz(spark, plan, checks, tasks=tasks).results for tasks in (1, 4, 16))
     assert one == four == many
     assert one.examples == 20 * plan.message_versions
+    assert progress.now().done == progress.now().totals == {"examples": one.examples}
     assert one.failures == {}
 
 
 def test_all_judges_agree_about_messages_that_all_know(spark):
     names = ["round-trip", "versions", "reference", "damage", "kio", "kafka-python"]
-    plan = Plan(chosen(["MetadataRequest", "FindCoordinatorResponse"], "latest"), 60, 9)
+    plan = FuzzPlan(chosen(["MetadataRequest", "FindCoordinatorResponse"], "latest"), 60, 9)
     found = fuzz(spark, plan, names, tasks=2).results
     assert found.failures == {}
     assert {name: found.tallies[name].agreed for name in names} == {name: found.tallies[name].asked for name in names}
@@ -72,7 +73,7 @@ def test_all_judges_agree_about_messages_that_all_know(spark):
 def test_kafkas_classes_in_sparks_jvm_write_the_same_bytes(spark):
     if getattr(spark, "without_connector", None):
         pytest.fail(f"Spark's Kafka connector, which brings Kafka's classes, is missing: {spark.without_connector}")
-    plan = Plan(chosen(["MetadataResponse", "DescribeQuorumRequest"], "0-1"), 40, 2)
+    plan = FuzzPlan(chosen(["MetadataResponse", "DescribeQuorumRequest"], "0-1"), 40, 2)
     run = fuzz(spark, plan, ["java"], tasks=2)
     assert run.kafka is not None
     assert run.kafka.startswith("3.9.")
@@ -139,14 +140,17 @@ def test_a_run_leaves_its_coverage_and_replaces_an_earlier_one(tmp_path, capsys)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--messages", "MetadataReqest", "--out", "x"], "no message is called 'MetadataReqest'; near it are"),
+        (
+            ["--messages", "MetadataReqest", "--out", "x"],
+            "expected the name of a message, got 'MetadataReqest'; did you mean",
+        ),
         (["--messages", "FetchRequest", "--versions", "99", "--out", "x"], "versions 99, but FetchRequest has"),
-        (["--examples", "0", "--out", "x"], "--examples 0, but it must be from 1"),
-        (["--checks", "rust", "--out", "x"], "'rust', but round-trip,"),
+        (["--examples", "0", "--out", "x"], "--examples: expected 1 to"),
+        (["--checks", "rust", "--out", "x"], "--checks: expected round-trip,"),
         (["--checks", "codec", "--out", "x"], "the check codec needs --codec"),
         (["--codec", "missing.py:Codec", "--out", "x"], "missing.py: No such file"),
         (["--kafka-clients-jar", "none.jar", "--out", "x"], "none.jar: no such file or folder"),
-        ([], "--out DIR is wanted"),
+        ([], "expected --out DIR or --replay FILE"),
     ],
 )
 def test_wrong_usage_is_told_in_one_line_before_spark_starts(tmp_path, monkeypatch, capsys, given, said):

@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_rack.locality import Prices, RackRules, captures
+from kafka_rack.locality.captures import NothingToMeasure
 from kafka_rack.locality.settings import Settings
+from kafka_rack.locality.traffic import GROUPINGS
 from kafka_rack.pipeline.decode import job
-from kafka_rack.pipeline.locality import job as locality
-from kafka_rack.pipeline.locality.job import GROUPINGS, RESULT, NothingToMeasure, follow, measure
+from kafka_rack.pipeline.locality.job import RESULT, follow, measure
 from kafka_rack.pipeline.output.writing import SchemaMismatch
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 
@@ -245,8 +246,7 @@ def test_captures_their_tables_and_a_stream_give_the_same(spark, tmp_path):
     assert captures["span"]["captures"] == 2
 
 
-def test_a_large_capture_is_judged_in_pieces_that_add_up(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(locality, "WHOLE_BYTES", 0)
+def test_a_large_capture_is_judged_in_pieces_that_add_up(spark, tmp_path):
     folder = tmp_path / "captures"
     folder.mkdir()
     text = gzip.decompress((CAPTURES / "interbroker-41-start.jsonl.gz").read_bytes())

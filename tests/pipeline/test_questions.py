@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -24,8 +25,10 @@ PATTERNS = TopicPatterns(WIRE_SETTINGS)
 CHANGE = change_of({"client.rack": "auto", "replica.selector.class": "rack-aware"}, protocol="consumer")
 
 
-def test_each_recording_is_judged_as_it_is_alone(spark, tmp_path):
+def test_each_recording_is_judged_as_it_is_alone(spark, tmp_path, progress):
     found = check_captures(spark, PATHS, tmp_path / "out", PATTERNS, max_examples=3, max_records=None)
+    size = sum(Path(path).stat().st_size for path in PATHS)
+    assert progress.now().done == progress.now().totals == {"recordings": len(PATHS), "bytes": size}
     files, _ = find_files(PATHS)
     alone = [
         check_capture(one, Options(), WIRE_SETTINGS, settings_of_topic=PATTERNS, max_examples=3, max_records=None)

@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_rack.locality import Prices, RackRules
-from kafka_rack.pipeline.locality.facts import facts
+from kafka_rack.locality.evidence import Evidence
+from kafka_rack.locality.flows import Flows
+from kafka_rack.locality.traffic import TrafficSums, traffic_row
 from kafka_rack.pipeline.locality.files import captures_of
-from kafka_rack.pipeline.locality.told import told_by
-from kafka_rack.pipeline.locality.verdicts import Judge, Priced
+from kafka_rack.pipeline.locality.stages import TRAFFIC_SCHEMA
+from kafka_rack.pipeline.locality.tables import ParquetTables
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.apis.produce import ProduceRequest, ProduceResponse
@@ -161,14 +163,21 @@ def traffic(
 def traffic_of_tables(
     out: Path, window_us: int = SECOND, rules: RackRules | None = None, prices: Prices | None = None
 ) -> list[dict[str, Any]]:
-    rows: list[pa.Table] = []
+    rows = []
     for capture in captures_of(out):
-        told = told_by(capture)
-        if told is not None:
-            judge = Judge(told.capture, told.cluster, rules)
-            for block in capture.blocks:
-                for fact, amount in facts(block, told, window_us):
-                    judge.add(fact, amount)
-            rows.append(Priced(prices or Prices())(judge.rows()))
-    found: list[dict[str, Any]] = pa.concat_tables(rows).to_pylist()
+        blocks = [ParquetTables(block) for block in capture.blocks]
+        evidence = Evidence()
+        for tables in blocks:
+            own = Evidence()
+            own.add(tables)
+            evidence.merge(own)
+        if not evidence.frames:
+            continue  # a file of a table without frames
+        sums = TrafficSums(evidence.conclude(rules), rules)
+        for tables in blocks:
+            flows = Flows(window_us, evidence)
+            flows.count(tables)
+            sums.add_flows(flows, evidence.covered)
+        rows += [traffic_row(key, amounts, prices or Prices()) for key, amounts in sums.amounts.items()]
+    found: list[dict[str, Any]] = pa.Table.from_pylist(rows, TRAFFIC_SCHEMA).to_pylist()
     return found

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kafka_rack.pipeline.audit.reading import Piece, Problem, clusters_of, find_pieces
+from kafka_rack.pipeline.audit.reading import FleetPart, UnreadableCluster, clusters_of, find_pieces
 from kafka_rack.pipeline.audit.report import FILES, JSON_NAME, Fleet, check, write
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, rows_of
 from kafka_rack.pipeline.output.staging import staged
+from kafka_rack.pipeline.output.table_file import TableFile
+from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
+from kafka_rack.pipeline.spark.session import context_of
+from kafka_rack.pipeline.spark.storage_settings import reached
 from kafka_rack.placement import UsableBroker
+from kafka_rack.storage import Location, RemotePath, StorageSettings, current_settings, location, use_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,11 +32,11 @@ GROUP_ROWS = 50_000
 """Rows that a task holds before it writes them."""
 
 
-class Done(NamedTuple):
+class AuditedTask(NamedTuple):
     """What a task gives back: rows of the small tables, and how many it wrote of the large ones."""
 
     clusters: list[Row]
-    problems: list[Problem]
+    problems: list[UnreadableCluster]
     written: dict[str, int]
 
 
@@ -43,7 +47,7 @@ class NothingToAudit(Exception):
 def audit_fleet(
     spark: SparkSession,
     paths: Sequence[str],
-    out: Path,
+    out: str | Path | RemotePath,
     *,
     asked: AuditQuestion = AuditQuestion(),  # noqa: B008 - it cannot change
     brokers: Sequence[UsableBroker] | None = None,
@@ -59,21 +63,23 @@ def audit_fleet(
         FileNotFoundError: a path that is not there. NothingToAudit: paths without descriptions.
         NotOurs: ``out`` holds what no job wrote. OSError.
     """
-    pieces, problems = find_pieces(paths, leave_out=[out / JSON_NAME])
+    target, storage = reached(spark, out), current_settings()
+    pieces, problems = find_pieces(paths, leave_out=[target / JSON_NAME])
     if not pieces and not problems:
         raise NothingToAudit(f"{', '.join(paths)}: no descriptions of clusters there (.json, .jsonl, plain or gzip)")
-    check(out)
-    context = spark.sparkContext
+    check(target)
+    context = context_of(spark)
     tasks = dealt(pieces, partitions or TASKS_PER_CORE * context.defaultParallelism)
-    with staged(out, FILES) as folder:
+    with staged(target, FILES) as folder:
         for name in WRITTEN_BY_TASKS:
             (folder / name).mkdir()
-        place = str(folder.resolve())
+        place = folder.resolve()
         given = list(brokers) if brokers is not None else None
-        done: list[Done] = []
+        done: list[AuditedTask] = []
         if tasks:
-            numbered = context.parallelize(list(enumerate(tasks)), len(tasks))
-            done = numbered.map(lambda task: audit_pieces(task[0], task[1], place, asked, given)).collect()
+            with step(spark, "auditing", bytes=sum(size_of(piece) for piece in pieces)) as counter:
+                numbered = context.parallelize(list(enumerate(tasks)), len(tasks))
+                done = numbered.map(lambda task: audit_pieces(*task, place, asked, given, storage, counter)).collect()
         fleet = Fleet(
             clusters=[row for one in done for row in one.clusters],
             problems=[one._asdict() for one in [*problems, *(bad for one in done for bad in one.problems)]],
@@ -83,11 +89,11 @@ def audit_fleet(
     return fleet
 
 
-def dealt(pieces: Sequence[Piece], tasks: int) -> list[list[Piece]]:
+def dealt(pieces: Sequence[FleetPart], tasks: int) -> list[list[FleetPart]]:
     """Pieces in runs of about one size in bytes, in order; none is empty."""
-    sizes = [(piece.end or Path(piece.path).stat().st_size) - piece.start + 1 for piece in pieces]
+    sizes = [size_of(piece) + 1 for piece in pieces]
     total = sum(sizes)
-    runs: list[list[Piece]] = [[] for _ in range(min(tasks, max(len(pieces), 1)))]
+    runs: list[list[FleetPart]] = [[] for _ in range(min(tasks, max(len(pieces), 1)))]
     before = 0
     for piece, size in zip(pieces, sizes, strict=True):
         runs[(before + size // 2) * len(runs) // total].append(piece)
@@ -95,31 +101,67 @@ def dealt(pieces: Sequence[Piece], tasks: int) -> list[list[Piece]]:
     return [run for run in runs if run]
 
 
+def size_of(piece: FleetPart) -> int:
+    return (piece.end or location(piece.path).stat().st_size) - piece.start
+
+
 def audit_pieces(
-    number: int, pieces: Iterable[Piece], folder: str, asked: AuditQuestion, brokers: Sequence[UsableBroker] | None
-) -> Done:
+    number: int,
+    pieces: Iterable[FleetPart],
+    folder: Location,
+    asked: AuditQuestion,
+    brokers: Sequence[UsableBroker] | None,
+    storage: StorageSettings,
+    counter: ProgressCounter = UNCOUNTED,
+) -> AuditedTask:
     """One task's work."""
-    done = Done([], [], {})
-    with TaskTables(Path(folder), number) as tables:
-        for one in (found for piece in pieces for found in clusters_of(piece, brokers)):
-            if isinstance(one, Problem):
-                done.problems.append(one)
-                continue
-            rows = rows_of(one, asked)
-            done.clusters.append(rows.cluster)
-            for name, listed in rows.tables.items():
-                tables.add(name, listed)
-                done.written[name] = done.written.get(name, 0) + len(listed)
+    use_settings(storage)
+    done = AuditedTask([], [], {})
+    with TaskTables(folder, number) as tables:
+        for piece in joined(pieces):
+            for one in clusters_of(piece, brokers):
+                if isinstance(one, UnreadableCluster):
+                    done.problems.append(one)
+                    continue
+                rows = rows_of(one, asked)
+                done.clusters.append(rows.cluster)
+                counter.add(clusters=1)
+                for name, listed in rows.tables.items():
+                    tables.add(name, listed)
+                    done.written[name] = done.written.get(name, 0) + len(listed)
+            counter.add(bytes=size_of(piece))
     return done
 
 
-class TaskTables:
-    """One Parquet file a table with rows, written group by group; an attempt that fails is written over by the next."""
+def joined(pieces: Iterable[FleetPart]) -> Iterator[FleetPart]:
+    """Lines that follow each other in a file as one piece, so that the file is opened once.
 
-    def __init__(self, folder: Path, number: int) -> None:
+    >>> first, third = FleetPart("a", "a.jsonl", 0, 5, 1), FleetPart("a", "a.jsonl", 6, 9, 3)
+    >>> list(joined([first, third]))
+    [FleetPart(path='a', shown='a.jsonl', start=0, end=9, line=1)]
+    """
+    held: FleetPart | None = None
+    for piece in pieces:
+        if held is not None and held.end is not None and piece.line and held.path == piece.path:
+            held = held._replace(end=piece.end)
+            continue
+        if held is not None:
+            yield held
+        held = piece
+    if held is not None:
+        yield held
+
+
+class TaskTables:
+    """One Parquet file a table with rows, written group by group; all are there when a task is done, none before.
+
+    A task may be tried again, and beside itself where Spark speculates.
+    """
+
+    def __init__(self, folder: Location, number: int) -> None:
         self.folder, self.number = folder, number
         self.held: dict[str, list[Row]] = {name: [] for name in WRITTEN_BY_TASKS}
-        self.writers: dict[str, Any] = {}
+        self.files: dict[str, TableFile] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -128,8 +170,8 @@ class TaskTables:
         if kind is None:
             for name in self.held:
                 self.flush(name)
-        for writer in self.writers.values():
-            writer.close()
+            for file in self.files.values():
+                file.close()
 
     def add(self, name: str, rows: Iterable[Row]) -> None:
         self.held[name] += rows
@@ -140,11 +182,10 @@ class TaskTables:
         rows, self.held[name] = self.held[name], []
         if not rows:
             return
-        if name not in self.writers:
-            path = self.folder / name / f"part-{self.number:05d}.parquet"
-            self.writers[name] = pq.ParquetWriter(path, SCHEMAS[name], compression="lz4")
+        if name not in self.files:
+            self.files[name] = TableFile(self.folder / name / f"part-{self.number:05d}.parquet", SCHEMAS[name])
         for batch in batches_of(rows, name):
-            self.writers[name].write_batch(batch)
+            self.files[name].add_batch(batch)
 
 
 def batches_of(rows: Sequence[Row], name: str) -> Iterator[pa.RecordBatch]:

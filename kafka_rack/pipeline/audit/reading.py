@@ -16,19 +16,30 @@ from typing import Any, NamedTuple
 from kafka_rack.cluster_layout import ClusterLayout, layout_of_json
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
-from kafka_rack.wire_capture.files import CHUNK_BYTES, GZIP_MAGIC, Damage, Source, unreadable
+from kafka_rack.storage import Location, location
+from kafka_rack.wire_capture.files import (
+    CHUNK_BYTES,
+    GZIP_MAGIC,
+    DamagedCapture,
+    DecompressedFile,
+    unreadable,
+    why_missing,
+)
 
 LINES = ".jsonl"
 SUFFIXES = (".json", LINES)
 HIGHEST_ID = 2**31 - 1
 """A broker id is an int32 on the wire, and in the tables."""
 
+MAX_DESCRIPTION_BYTES = 128 << 20
+"""A million partitions take about a hundred bytes each."""
+TOO_LARGE = f"is longer than {MAX_DESCRIPTION_BYTES} bytes, which no cluster's description is"
 TOO_DEEP = "lists or objects nested far deeper than any description"
 MOST_REASON = 400
 """Characters of a reason; longer ones quote whole files."""
 
 
-class Piece(NamedTuple):
+class FleetPart(NamedTuple):
     """A file, or the lines of a file from byte ``start``, of which the first has number ``line``, to byte ``end``.
 
     ``shown`` is its path as it was given; ``line`` is 0 and ``end`` None for a whole file.
@@ -54,7 +65,7 @@ class Described(NamedTuple):
     layout: ClusterLayout
 
 
-class Problem(NamedTuple):
+class UnreadableCluster(NamedTuple):
     """A file, or a line of it, that gives no cluster."""
 
     file: str
@@ -62,7 +73,9 @@ class Problem(NamedTuple):
     reason: str
 
 
-def find_pieces(paths: Iterable[str], *, leave_out: Sequence[Path] = ()) -> tuple[list[Piece], list[Problem]]:
+def find_pieces(
+    paths: Iterable[str], *, leave_out: Sequence[Location] = ()
+) -> tuple[list[FleetPart], list[UnreadableCluster]]:
     """All that is to be read under these files and folders, by path and line; and what cannot be.
 
     In folders, other files are passed over, and so are names that begin with ``.`` or ``_``. Plain files of lines are
@@ -74,10 +87,10 @@ def find_pieces(paths: Iterable[str], *, leave_out: Sequence[Path] = ()) -> tupl
     Raises: FileNotFoundError: a path that is not there.
     """
     found: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[UnreadableCluster] = []
     own = {str(path.resolve()) for path in leave_out}
     for given in paths:
-        path = Path(given)
+        path = location(given)
         if path.is_dir():
             for inside in files_inside(path, problems):
                 if str(inside.resolve()) not in own:
@@ -85,21 +98,27 @@ def find_pieces(paths: Iterable[str], *, leave_out: Sequence[Path] = ()) -> tupl
         elif path.exists():
             found.setdefault(str(path.resolve()), str(path))
         else:
-            raise FileNotFoundError(f"{given}: no such file or folder")
-    pieces: list[Piece] = []
+            raise FileNotFoundError(f"{given}: {why_missing(path)}")
+    pieces: list[FleetPart] = []
     for real, shown in sorted(found.items(), key=lambda item: (item[1], item[0])):
         try:
             pieces += pieces_of(real, shown)
         except OSError as error:
-            problems.append(Problem(shown, None, unreadable(error)))
+            problems.append(UnreadableCluster(shown, None, unreadable(error)))
     return pieces, problems
 
 
-def files_inside(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+def files_inside(folder: Location, problems: list[UnreadableCluster]) -> Iterator[Location]:
     """The files below a folder that have the name of a description; folders that cannot be listed are problems."""
+    if not isinstance(folder, Path):
+        for file in folder.files():
+            names = file.path.relative_to(folder).split("/")
+            if plain_name(names[-1]).endswith(SUFFIXES) and not any(name.startswith((".", "_")) for name in names):
+                yield file.path
+        return
 
     def shut(error: OSError) -> None:
-        problems.append(Problem(str(error.filename), None, f"cannot be listed: {error.strerror}"))
+        problems.append(UnreadableCluster(str(error.filename), None, f"cannot be listed: {error.strerror}"))
 
     for here, inner, names in os.walk(folder, onerror=shut):
         inner[:] = sorted(name for name in inner if not name.startswith((".", "_")))
@@ -113,23 +132,30 @@ def plain_name(name: str) -> str:
     return name.removesuffix(".gz")
 
 
-def pieces_of(path: str, shown: str) -> list[Piece]:
+def pieces_of(path: str, shown: str) -> list[FleetPart]:
     """A file whole, or line by line where lines can be found without reading what they say. Raises OSError."""
-    whole = Piece(path, shown, 0, None, 0)
-    with Path(path).open("rb") as file:
+    whole = FleetPart(path, shown, 0, None, 0)
+    with location(path).open("rb") as file:
         if not whole.in_lines or file.read(2) == GZIP_MAGIC:
             return [whole]
         file.seek(0)
         pieces = []
-        start = 0
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                pieces.append(Piece(path, shown, start, start + len(line), number))
-            start += len(line)
+        start, number, size, says = 0, 1, 0, False
+        while part := file.readline(CHUNK_BYTES):
+            size += len(part)
+            says = says or bool(part.strip())
+            if part.endswith(b"\n"):
+                if says:
+                    pieces.append(FleetPart(path, shown, start, start + size, number))
+                start, number, size, says = start + size, number + 1, 0, False
+        if says:
+            pieces.append(FleetPart(path, shown, start, start + size, number))
     return pieces
 
 
-def clusters_of(piece: Piece, brokers: Sequence[UsableBroker] | None = None) -> Iterator[Described | Problem]:
+def clusters_of(
+    piece: FleetPart, brokers: Sequence[UsableBroker] | None = None
+) -> Iterator[Described | UnreadableCluster]:
     """The clusters of a piece, in order; what cannot be read as problems.
 
     Args:
@@ -137,45 +163,51 @@ def clusters_of(piece: Piece, brokers: Sequence[UsableBroker] | None = None) -> 
     """
     number = max(piece.line, 1)
     try:
-        with Source(piece.path, piece.start) as source:
+        with DecompressedFile(piece.path, piece.start) as source:
             if not piece.in_lines:
-                content = b"".join(iter(lambda: source.read(CHUNK_BYTES), b""))
-                yield cluster_of(content, piece.shown, None, brokers)
+                content = source.read(MAX_DESCRIPTION_BYTES + 1)
+                if len(content) > MAX_DESCRIPTION_BYTES:
+                    yield UnreadableCluster(piece.shown, None, TOO_LARGE)
+                else:
+                    yield cluster_of(content, piece.shown, None, brokers)
                 return
             while piece.end is None or source.position < piece.end:
-                line = source.read_line()
+                line = source.read_line(MAX_DESCRIPTION_BYTES + 1)
                 if not line:
                     return
-                if line.strip():
+                if len(line) > MAX_DESCRIPTION_BYTES and not line.endswith(b"\n"):
+                    source.pass_line()
+                    yield UnreadableCluster(piece.shown, number, TOO_LARGE)
+                elif line.strip():
                     yield cluster_of(line.rstrip(b"\r\n"), piece.shown, number, brokers)
                 number += 1
-    except Damage as damage:
-        yield Problem(piece.shown, number if piece.in_lines else None, damage.reason)
+    except DamagedCapture as damage:
+        yield UnreadableCluster(piece.shown, number if piece.in_lines else None, damage.reason)
 
 
 def cluster_of(
     content: bytes, file: str, line: int | None, brokers: Sequence[UsableBroker] | None = None
-) -> Described | Problem:
+) -> Described | UnreadableCluster:
     """The cluster that a file's or a line's bytes describe, or why there is none."""
     try:
         said = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
-        return Problem(file, line, "is no UTF-8 text")
+        return UnreadableCluster(file, line, "is no UTF-8 text")
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}" if line is None else f"column {error.colno}"
-        return Problem(file, line, f"{place}: {error.msg}")
+        return UnreadableCluster(file, line, f"{place}: {error.msg}")
     except ValueError:
-        return Problem(file, line, "a number with more digits than any field has")
+        return UnreadableCluster(file, line, "a number with more digits than any field has")
     except RecursionError:
-        return Problem(file, line, TOO_DEEP)
+        return UnreadableCluster(file, line, TOO_DEEP)
     try:
         layout = layout_of_json(said, brokers if isinstance(said, dict) and not said.get("brokers") else None)
         name = name_of(said, file, line)
         check_values(layout, name)
     except InputError as error:
-        return Problem(file, line, shortened(printable(str(error))))
+        return UnreadableCluster(file, line, shortened(printable(str(error))))
     except RecursionError:
-        return Problem(file, line, TOO_DEEP)
+        return UnreadableCluster(file, line, TOO_DEEP)
     return Described(name, file, line, layout)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kafka_rack.audit import KINDS
 from kafka_rack.pipeline.audit.rows import SCHEMAS, Row, column_of, severity
 from kafka_rack.pipeline.output.staging import check_ours, staged, write_table
+from kafka_rack.pipeline.output.writing import write_parquet
+from kafka_rack.storage import Location
 
 JSON_NAME = "audit.json"
 FILES = (*SCHEMAS, JSON_NAME)
@@ -51,7 +51,7 @@ class Fleet(msgspec.Struct):
         return not self.bad_clusters and not self.problems
 
 
-def check(out: Path) -> None:
+def check(out: Location) -> None:
     """Refuse, before any work, a folder in which the output has no place.
 
     Raises: NotOurs, OSError.
@@ -61,14 +61,14 @@ def check(out: Path) -> None:
             check_ours(out / name)
 
 
-def write(fleet: Fleet, folder: Path) -> None:
+def write(fleet: Fleet, folder: Location) -> None:
     """Put what the tasks did not write beside their tables: small tables, and empty ones."""
     write_table(folder, "clusters", SCHEMAS["clusters"], fleet.clusters)
     write_table(folder, "problems", SCHEMAS["problems"], fleet.problems)
     for name, rows in fleet.tables.items():
         if not rows:
             empty = pa.Table.from_pylist([], schema=SCHEMAS[name])
-            pq.write_table(empty, folder / name / "part-00000.parquet", compression="lz4")
+            write_parquet(empty, folder / name / "part-00000.parquet")
     (folder / JSON_NAME).write_text(as_json(fleet), encoding="utf-8")
 
 

@@ -44,7 +44,7 @@ def what_ifs(layout: ClusterLayout, *, min_insync_replicas: int | None = None) -
     [('a', None, 0, 0, 2), ('b', None, 1, 1, 1), ('a', 0, 0, 0, 2), ('b', 1, 0, 0, 1), ('b', 2, 0, 0, 1)]
     """
     least = DEFAULT_MIN_INSYNC_REPLICAS if min_insync_replicas is None else min_insync_replicas
-    cluster = Holdings(layout, least)
+    cluster = ReplicasByBroker(layout, least)
     found = []
     for rack in layout.racks:
         gone = {broker.id for broker in layout.brokers if broker.rack == rack}
@@ -53,7 +53,7 @@ def what_ifs(layout: ClusterLayout, *, min_insync_replicas: int | None = None) -
     return found
 
 
-class Holdings:
+class ReplicasByBroker:
     """A layout by broker, so that a failure asks only the partitions that it touches."""
 
     def __init__(self, layout: ClusterLayout, least: int) -> None:

@@ -34,6 +34,7 @@ HIGHEST = {"brokers": 2_000, "racks": 2_000, "partitions": 100_000, "replication
 """More is refused: mostly a slip of the keyboard, and one point would take hours."""
 HIGHEST_OTHER = 2_000
 MOST_POINTS = 20_000
+SHOWN_CHARACTERS = 40
 RANGE = re.compile(r"(\d+)-(\d+)(?:/(\d+))?")
 KAFKA_1736_GRID: dict[str, tuple[Any, ...]] = {
     "brokers": tuple(range(6, 49, 3)),
@@ -79,7 +80,7 @@ class Skipped:
 def values_in_text(axis: str, text: str) -> tuple[Any, ...]:
     """An axis as people write it: values between commas, ranges as FROM-TO or FROM-TO/STEP, ``none`` where it may be.
 
-    Raises: InputError: says what is due.
+    Raises: InputError: says what was expected.
 
     >>> values_in_text("brokers", "3,6-12/3")
     (3, 6, 9, 12)
@@ -96,30 +97,30 @@ def values_in_text(axis: str, text: str) -> tuple[Any, ...]:
         elif span:
             first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
             if last < first or step < 1:
-                raise InputError(f"{axis}: {word!r} is no range: FROM-TO or FROM-TO/STEP is due")
+                raise InputError(f"{axis}: expected a range as FROM-TO or FROM-TO/STEP, got {word!r}")
             if (last - first) // step >= MOST_POINTS:
                 raise InputError(f"{axis}: {word!r} has more values than the {MOST_POINTS} points of a grid")
             values += range(first, last + 1, step)
         elif word.isdecimal() and len(word) < 10:
             values.append(int(word))
         else:
-            raise InputError(f"{axis}: {word!r}, but numbers between commas or FROM-TO/STEP are due")
+            raise InputError(f"{axis}: expected numbers between commas or FROM-TO/STEP, got {word!r}")
     return checked_values(axis, values)
 
 
 def checked_values(axis: str, values: Sequence[Any]) -> tuple[Any, ...]:
     """The values of an axis, each once, in their order."""
     if not values:
-        raise InputError(f"{axis}: at least one value is due")
+        raise InputError(f"{axis}: expected one value or more, got none")
     for value in values:
         if axis == "placer":
             if value not in PLACERS:
-                raise InputError(f"placer {value!r}, but it must be all or some of {', '.join(PLACERS)}")
+                raise InputError(f"placer: expected all or some of {', '.join(PLACERS)}, got {value!r}")
             continue
         if value is None and axis in MAY_BE_NONE:
             continue
         if type(value) is not int or value < 0:
-            raise InputError(f"{axis}: {json.dumps(value, default=str)}, but numbers from 0 are due")
+            raise InputError(f"{axis}: expected numbers from 0, got {json.dumps(value, default=str)}")
         highest = HIGHEST.get(axis, HIGHEST_OTHER)
         if value > highest:
             raise InputError(f"{axis}: {value}, but at most {highest} are taken")
@@ -138,7 +139,7 @@ def grids_of(said: Any) -> list[dict[str, tuple[Any, ...]]]:
         if strangers:
             raise InputError(f"{strangers[0]!r} beside grids, but axes belong inside of them")
         if not said["grids"]:
-            raise InputError("grids: at least one is due")
+            raise InputError("grids: expected one or more, got none")
         found = []
         for number, one in enumerate(said["grids"], 1):
             try:
@@ -152,7 +153,8 @@ def grids_of(said: Any) -> list[dict[str, tuple[Any, ...]]]:
 def grid_of(said: Any) -> dict[str, tuple[Any, ...]]:
     """The axes of one object."""
     if not isinstance(said, dict):
-        raise InputError("an object of axes is due, or one with a list of grids")
+        got = json.dumps(said, default=str)[:SHOWN_CHARACTERS]
+        raise InputError(f"expected an object of axes, or one with a list of grids, got {got}")
     strangers = sorted(set(said) - set(AXES))
     if strangers:
         raise InputError(f"no axis {strangers[0]!r}: there are {', '.join(AXES)}")

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from kafka_rack.availability import Judged, Piece, Row, answer, judge, pieces_of
+from kafka_rack.availability import Judged, Row, TrialChunk, answer, judge, pieces_of
 from kafka_rack.errors import KafkaRackError
 from kafka_rack.pipeline.availability.grid import Point, Skipped
+from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
+from kafka_rack.pipeline.spark.session import context_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,10 +31,10 @@ class Work(NamedTuple):
     """One piece of a point; no piece where a formula answers the point."""
 
     point: int
-    piece: Piece | None
+    piece: TrialChunk | None
 
 
-class Done(NamedTuple):
+class JudgedTask(NamedTuple):
     """What a piece gave: layouts judged, or why the placer refuses."""
 
     judged: tuple[Judged, ...] = ()
@@ -48,17 +50,25 @@ def work_of(number: int, point: Point, seed: int, trials: int) -> Iterator[Work]
         yield Work(number, piece)
 
 
-def do(work: Work) -> Done:
+def do(work: Work, counter: ProgressCounter = UNCOUNTED) -> JudgedTask:
     """Judge one piece."""
+    counter.add(pieces=1)
     if work.piece is None:
-        return Done()
+        return JudgedTask()
     try:
-        return Done(tuple(judge(work.piece)))
+        return JudgedTask(tuple(judge(work.piece)))
     except KafkaRackError as error:
-        return Done(refused=str(error))
+        return JudgedTask(refused=str(error))
 
 
-def put_together(point: Point, done: Iterable[Done], seed: int) -> Row | Skipped:
+def judged_by_task(works: Iterable[tuple[int, Work]], counter: ProgressCounter) -> Iterator[tuple[int, JudgedTask]]:
+    """What each piece of a task gave, with its point."""
+    for _, work in works:
+        yield work.point, do(work, counter)
+    counter.add(tasks=1)
+
+
+def put_together(point: Point, done: Iterable[JudgedTask], seed: int) -> Row | Skipped:
     """A point's row once all its pieces are done."""
     found = list(done)
     refused = sorted(one.refused for one in found if one.refused is not None)
@@ -85,14 +95,16 @@ def answer_points(
     """
     if not points:
         return []
-    context = spark.sparkContext
+    context = context_of(spark)
     tasks = tasks or TASKS_PER_CORE * context.defaultParallelism
     few = min(tasks, context.defaultParallelism)
     given = list(points)
-    pieces = context.parallelize(list(enumerate(given)), few).flatMap(
-        lambda one: ((place_of(work), work) for work in work_of(*one, seed, trials))
-    )
-    done = pieces.partitionBy(tasks, lambda place: place).map(lambda one: (one[1].point, do(one[1])))
-    whole = done.groupByKey(few)
-    rows = dict(whole.map(lambda one: (one[0], put_together(given[one[0]], one[1], seed))).collect())
+    with step(spark, "judging", tasks=tasks) as counter:
+        pieces = context.parallelize(list(enumerate(given)), few).flatMap(
+            lambda one: ((place_of(work), work) for work in work_of(*one, seed, trials))
+        )
+        dealt = pieces.partitionBy(tasks, lambda place: place)
+        done = dealt.mapPartitions(lambda works: judged_by_task(works, counter))
+        whole = done.groupByKey(few)
+        rows = dict(whole.map(lambda one: (one[0], put_together(given[one[0]], one[1], seed))).collect())
     return [rows[number] for number in range(len(given))]

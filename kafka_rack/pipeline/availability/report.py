@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from markupsafe import Markup
 
 from kafka_rack.availability import EXACT, Row
 from kafka_rack.availability.kafka_1736 import NOTE, ComparisonRow, compared
+from kafka_rack.charts.availability import sheets
+from kafka_rack.page_templates import render
 from kafka_rack.pipeline.availability.grid import Point, Skipped
-from kafka_rack.pipeline.availability.plots import sheets
 from kafka_rack.pipeline.output.staging import check_ours, staged, write_table
+from kafka_rack.storage import Location
 
 SCHEMA_VERSION = "1"
 POINT_FIELDS = [
@@ -106,7 +107,7 @@ def survey_of(
     return found
 
 
-def check(out: Path) -> None:
+def check(out: Location) -> None:
     """Refuse, before any work, a folder in which the output has no place.
 
     Raises: NotOurs, OSError.
@@ -116,7 +117,7 @@ def check(out: Path) -> None:
             check_ours(out / name)
 
 
-def write(found: Survey, out: Path) -> None:
+def write(found: Survey, out: Location) -> None:
     """Put a survey's tables, plots and page below a folder, in the place of an earlier one's.
 
     Raises: NotOurs, OSError.
@@ -126,12 +127,14 @@ def write(found: Survey, out: Path) -> None:
         write_table(folder, "skipped", SKIPPED, found.skipped)
         if found.kafka_1736:
             write_table(folder, "kafka_1736", COMPARISON, found.kafka_1736)
-        pictures = sheets(found.rows)
+        pictures, narrow = sheets(found.rows), sheets(found.rows, narrow=True)
         if pictures:
             (folder / "plots").mkdir()
         for name, picture in pictures.items():
             (folder / "plots" / f"{name}.svg").write_text(picture, encoding="utf-8")
-        (folder / "availability.html").write_text(page(found, list(pictures.values())), encoding="utf-8")
+        (folder / "availability.html").write_text(
+            page(found, *(list(some.values()) for some in (pictures, narrow))), encoding="utf-8"
+        )
         (folder / "availability.json").write_text(as_json(found), encoding="utf-8")
 
 
@@ -142,38 +145,26 @@ def as_json(found: Survey) -> str:
     return json.dumps(said, indent=1) + "\n"
 
 
-def page(found: Survey, pictures: Sequence[str]) -> str:
-    """A page that needs nothing beside it: curves, KAFKA-1736's table if the grid holds it, rows, what was skipped."""
-    told = f"{found.said}; {counted(len(found.skipped), 'combination')} skipped."
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Availability</title><style>',
-        "body{font-family:sans-serif;color:#333;margin:24px}table{border-collapse:collapse;margin:12px 0}",
-        "td,th{padding:2px 10px;border-bottom:1px solid #ddd;text-align:right;font-size:13px}",
-        "div{overflow-x:auto}svg{max-width:100%;height:auto}",
-        "@media(max-width:600px){body{margin:8px}svg{min-width:560px}}",
-        "</style></head><body><h1>Availability</h1>",
-        f"<p>{told}</p>",
-        *(f"<div>{picture}</div>" for picture in pictures),
-    ]
-    if found.kafka_1736:
-        parts += ["<h2>KAFKA-1736</h2>", html_table(found.kafka_1736), f"<p>{escape(NOTE)}</p>"]
-    for title, rows in (("Rows", found.rows), ("Skipped", found.skipped)):
-        if rows:
-            parts += [f"<h2>{title}</h2>", html_table(rows[:MOST_HTML_ROWS])]
-        if len(rows) > MOST_HTML_ROWS:
-            parts.append(f"<p>and {len(rows) - MOST_HTML_ROWS} more, in the tables</p>")
-    return "\n".join([*parts, "</body></html>", ""])
+def page(found: Survey, pictures: Sequence[str], narrow: Sequence[str] = ()) -> str:
+    """A page that needs nothing beside it: curves, KAFKA-1736's table if the grid holds it, rows, what was skipped.
 
-
-def html_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows under their columns' names."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
-    body = "\n".join("<tr>" + "".join(f"<td>{shown(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
-    return f"<div><table><tr>{head}</tr>\n{body}</table></div>"
+    Args:
+        narrow: the pictures for a phone, in their order.
+    """
+    return render(
+        "availability.html",
+        told=f"{found.said}; {counted(len(found.skipped), 'combination')} skipped.",
+        pictures=[Markup(picture) for picture in pictures],  # noqa: S704 - made by kafka_rack.charts, which escapes
+        narrow=[Markup(picture) for picture in narrow],  # noqa: S704 - the same
+        kafka_1736=found.kafka_1736,
+        note=NOTE,
+        lists={title: rows for title, rows in (("Rows", found.rows), ("Skipped", found.skipped)) if rows},
+        max_rows=MOST_HTML_ROWS,
+        shown=shown,
+    )
 
 
 def shown(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else escape(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

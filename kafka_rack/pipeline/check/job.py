@@ -13,6 +13,9 @@ import pyarrow as pa
 from kafka_rack.consistency.captures import CheckedCapture, check_capture, recordings
 from kafka_rack.consistency.topic_patterns import TopicPatterns
 from kafka_rack.pipeline.output.staging import staged, write_table
+from kafka_rack.pipeline.spark.progress import step
+from kafka_rack.pipeline.spark.storage_settings import reached
+from kafka_rack.storage import Location, RemotePath, StorageSettings, current_settings, use_settings
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import CaptureFile, find_files
 
@@ -60,7 +63,7 @@ class NothingToCheck(Exception):
 def check_captures(
     spark: SparkSession,
     paths: Sequence[str],
-    out: Path,
+    out: str | Path | RemotePath,
     patterns: TopicPatterns,
     options: Options | None = None,
     *,
@@ -80,14 +83,16 @@ def check_captures(
 
     Raises: FileNotFoundError: a path that is not there. NothingToCheck. NotOurs. OSError.
     """
+    target, storage = reached(spark, out), current_settings()
     files, refused = find_files(paths)
     if not files:
         raise NothingToCheck(f"expected captures, got none in {', '.join(paths)}")
     groups = [list(files)] if together else recordings(files)
-    with staged(out, FILES) as folder:
+    with staged(target, FILES) as folder:
         found = side_by_side(
             spark,
             groups,
+            storage,
             lambda recording: check_capture(
                 recording,
                 options or Options(),
@@ -102,24 +107,30 @@ def check_captures(
     return found
 
 
-def side_by_side(spark: SparkSession, groups: Sequence[list[CaptureFile]], check: Any) -> list[CheckedCapture]:
+def side_by_side(
+    spark: SparkSession, groups: Sequence[list[CaptureFile]], storage: StorageSettings, check: Any
+) -> list[CheckedCapture]:
     """Each recording checked in a task of its own; the largest begin first."""
-    order = sorted(range(len(groups)), key=lambda number: -sum(file.size for file in groups[number]))
+    sizes = [sum(file.size for file in group) for group in groups]
+    order = sorted(range(len(groups)), key=lambda number: -sizes[number])
+    with step(spark, "checking", recordings=len(groups), bytes=sum(sizes)) as counter:
 
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for place in batch.column("id").to_pylist():
-                number = order[place]
-                answer = pickle.dumps(check(groups[number]))
-                yield pa.RecordBatch.from_pydict({"number": pa.array([number], pa.int64()), "checked": [answer]})
+        def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            use_settings(storage)
+            for batch in batches:
+                for place in batch.column("id").to_pylist():
+                    number = order[place]
+                    answer = pickle.dumps(check(groups[number]))
+                    counter.add(recordings=1, bytes=sizes[number])
+                    yield pa.RecordBatch.from_pydict({"number": pa.array([number], pa.int64()), "checked": [answer]})
 
-    numbers = spark.range(0, len(order), 1, len(order))
-    rows = numbers.mapInArrow(task, "number long, checked binary").collect()
+        numbers = spark.range(0, len(order), 1, len(order))
+        rows = numbers.mapInArrow(task, "number long, checked binary").collect()
     answers = {row["number"]: pickle.loads(row["checked"]) for row in rows}  # noqa: S301 - our own
     return [answers[number] for number in range(len(groups))]
 
 
-def write(checked: Sequence[CheckedCapture], refused: Sequence[tuple[str, str]], folder: Path) -> None:
+def write(checked: Sequence[CheckedCapture], refused: Sequence[tuple[str, str]], folder: Location) -> None:
     """All tables, and the JSON last."""
     write_table(folder, "recordings", SCHEMAS["recordings"], [recording_row(one) for one in checked])
     anomalies = [

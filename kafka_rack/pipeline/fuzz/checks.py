@@ -29,7 +29,7 @@ LONGEST_ANSWER = 4_000  # characters kept of what each side said
 SET_ASIDE = {("kafka-python", "ApiVersionsResponse"): VersionRange(1, 4)}  # any answer with an error read as version 0
 
 
-class Fault(NamedTuple):
+class Disagreement(NamedTuple):
     """What is wrong; ``ours`` and ``theirs`` are the answers of both sides, or what was expected and what came."""
 
     kind: str
@@ -37,7 +37,7 @@ class Fault(NamedTuple):
     theirs: str
 
 
-class Check(Protocol):
+class FuzzCheck(Protocol):
     """One check. It may raise Unfit where the other side cannot hold the values."""
 
     name: str
@@ -47,7 +47,7 @@ class Check(Protocol):
     def supports(self, message: str, version: int) -> bool:
         """Whether it has something to say of this message version."""
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         """What is wrong with ``value``, a message of this class or bytes, in this version."""
 
 
@@ -66,22 +66,22 @@ class RoundTrip(OfAll):
     name = "round-trip"
     takes: tuple[str, ...] = (MESSAGE,)
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         ours = codec(message, version)
         try:
             data = ours.encode(value)
         except Exception as error:  # noqa: BLE001 - that nothing escapes is what is tried
-            return Fault(f"not written: {type(error).__name__}", shown(value), told(error))
+            return Disagreement(f"not written: {type(error).__name__}", shown(value), told(error))
         try:
             found, end = ours.decode(data)
         except Exception as error:  # noqa: BLE001
-            return Fault(f"not read: {type(error).__name__}", shown(value), told(error))
+            return Disagreement(f"not read: {type(error).__name__}", shown(value), told(error))
         if end != len(data):
-            return Fault("bytes left over", shown(value), f"{len(data) - end} bytes left over")
+            return Disagreement("bytes left over", shown(value), f"{len(data) - end} bytes left over")
         if found != value:
-            return Fault("another message read", shown(value), shown(found))
+            return Disagreement("another message read", shown(value), shown(found))
         again = ours.encode(found)
-        return None if again == data else Fault("other bytes written", data.hex(), again.hex())
+        return None if again == data else Disagreement("other bytes written", data.hex(), again.hex())
 
 
 class Versions(OfAll):
@@ -90,7 +90,7 @@ class Versions(OfAll):
     name = "versions"
     takes: tuple[str, ...] = (WILD,)
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         try:
             expected = cross(value, version)
         except Refusal as refusal:
@@ -98,19 +98,19 @@ class Versions(OfAll):
         try:
             found = decode_as(message, version, codec(message, version).encode(value))
         except Exception as error:  # noqa: BLE001
-            return Fault(f"does not cross: {type(error).__name__}", shown(expected), told(error))
-        return None if found == expected else Fault("crosses as another message", shown(expected), shown(found))
+            return Disagreement(f"does not cross: {type(error).__name__}", shown(expected), told(error))
+        return None if found == expected else Disagreement("crosses as another message", shown(expected), shown(found))
 
 
-def refused_at(message: Any, version: int, value: Any, path: str) -> Fault | None:
+def refused_at(message: Any, version: int, value: Any, path: str) -> Disagreement | None:
     """What is wrong unless the writer refuses the field at ``path``."""
     try:
         data = codec(message, version).encode(value)
     except protocol.EncodeError as error:
-        return None if error.path == path else Fault("another field refused", path, error.path)
+        return None if error.path == path else Disagreement("another field refused", path, error.path)
     except Exception as error:  # noqa: BLE001
-        return Fault(f"not refused: {type(error).__name__}", f"refuses {path}", told(error))
-    return Fault("not refused", f"refuses {path}", data.hex())
+        return Disagreement(f"not refused: {type(error).__name__}", f"refuses {path}", told(error))
+    return Disagreement("not refused", f"refuses {path}", data.hex())
 
 
 class Reference(OfAll):
@@ -119,18 +119,18 @@ class Reference(OfAll):
     name, damaged = "reference", 1
     takes: tuple[str, ...] = (MESSAGE, BYTES)
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         if isinstance(value, bytes):
             ours, theirs = (
                 outcome(lambda: decode_as(message, version, value)),
                 outcome(lambda: reference_decode(message, version, value)),
             )
-            return None if ours == theirs else Fault("readers disagree about damaged bytes", ours, theirs)
+            return None if ours == theirs else Disagreement("readers disagree about damaged bytes", ours, theirs)
         ours_written, theirs_written = codec(message, version).encode(value), reference.encode(value, version)
         if ours_written != theirs_written:
-            return Fault("constructs write other bytes", ours_written.hex(), theirs_written.hex())
+            return Disagreement("constructs write other bytes", ours_written.hex(), theirs_written.hex())
         found = reference_decode(message, version, ours_written)
-        return None if found == value else Fault("constructs read another message", shown(value), shown(found))
+        return None if found == value else Disagreement("constructs read another message", shown(value), shown(found))
 
 
 def reference_decode(message: Any, version: int, data: bytes) -> Any:
@@ -140,30 +140,32 @@ def reference_decode(message: Any, version: int, data: bytes) -> Any:
     return found
 
 
-class Damage(OfAll):
+class DamageCheck(OfAll):
     """Damaged bytes are a message or a DecodeError; a message that comes of them can be written and read again."""
 
     name, damaged = "damage", 4
     takes: tuple[str, ...] = (BYTES,)
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         try:
             found = decode_as(message, version, value)
         except protocol.DecodeError as error:
             if "though its construct reads it" not in error.reason:
                 return None
-            return Fault("refused, though its construct reads it", str(error), "")
+            return Disagreement("refused, though its construct reads it", str(error), "")
         except Exception as error:  # noqa: BLE001 - what escapes is what is looked for
-            return Fault(f"{type(error).__name__} escapes", "a message or DecodeError", told(error))
+            return Disagreement(f"{type(error).__name__} escapes", "a message or DecodeError", told(error))
         try:
             written = codec(message, version).encode(found)
             again = codec(message, version).encode(decode_as(message, version, written))
         except Exception as error:  # noqa: BLE001
-            return Fault(f"read, but not written and read again: {type(error).__name__}", shown(found), told(error))
-        return None if again == written else Fault("other bytes written", written.hex(), again.hex())
+            return Disagreement(
+                f"read, but not written and read again: {type(error).__name__}", shown(found), told(error)
+            )
+        return None if again == written else Disagreement("other bytes written", written.hex(), again.hex())
 
 
-class Judged:
+class OracleCheck:
     """Another codec reads our bytes and writes the same; it may refuse no values but those that mean nothing to it."""
 
     takes: tuple[str, ...] = (MESSAGE,)
@@ -176,7 +178,7 @@ class Judged:
         aside = SET_ASIDE.get((self.name, message))
         return (aside is None or version not in aside) and self.oracle.supports(message, version)
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         plain = without_tags(value)
         data = codec(message, version).encode(plain)
         try:
@@ -184,8 +186,8 @@ class Judged:
         except Unfit as reason:
             if not is_tame(plain, version):
                 raise
-            return Fault(f"our bytes refused: {str(reason).partition(':')[0]}", data.hex(), cut(str(reason)))
-        return None if theirs == data else Fault("other bytes written", data.hex(), theirs.hex())
+            return Disagreement(f"our bytes refused: {str(reason).partition(':')[0]}", data.hex(), cut(str(reason)))
+        return None if theirs == data else Disagreement("other bytes written", data.hex(), theirs.hex())
 
 
 class Users:
@@ -202,7 +204,7 @@ class Users:
     def supports(self, message: str, version: int) -> bool:
         return bool(self.theirs.supports(message, version))
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         if isinstance(value, bytes):
             return self._refusal(message, version, value)
         try:
@@ -218,7 +220,7 @@ class Users:
             or self._rewritten(message, version, plain_data)
         )
 
-    def _encoded(self, message: Any, version: int, tree: Any, data: bytes) -> Fault | None:
+    def _encoded(self, message: Any, version: int, tree: Any, data: bytes) -> Disagreement | None:
         if self.theirs.encode is None:
             return None
         try:
@@ -226,10 +228,10 @@ class Users:
         except Unfit:
             raise
         except Exception as error:  # noqa: BLE001 - a codec of any make
-            return Fault(f"encode raises {type(error).__name__}", data.hex(), told(error))
-        return None if theirs == data else Fault("encode gives other bytes", data.hex(), theirs.hex())
+            return Disagreement(f"encode raises {type(error).__name__}", data.hex(), told(error))
+        return None if theirs == data else Disagreement("encode gives other bytes", data.hex(), theirs.hex())
 
-    def _decoded(self, message: Any, version: int, data: bytes, tree: Any) -> Fault | None:
+    def _decoded(self, message: Any, version: int, data: bytes, tree: Any) -> Disagreement | None:
         if self.theirs.decode is None:
             return None
         try:
@@ -237,13 +239,13 @@ class Users:
         except Unfit:
             raise
         except Exception as error:  # noqa: BLE001
-            return Fault(f"decode raises {type(error).__name__}", as_text(tree), told(error))
+            return Disagreement(f"decode raises {type(error).__name__}", as_text(tree), told(error))
         where = first_difference(tree, theirs)
         if where is None or first_difference(tree, in_our_words(message, version, theirs)) is None:
             return None
-        return Fault(f"decode differs at {where}", as_text(tree), as_text(theirs))
+        return Disagreement(f"decode differs at {where}", as_text(tree), as_text(theirs))
 
-    def _rewritten(self, message: Any, version: int, data: bytes) -> Fault | None:
+    def _rewritten(self, message: Any, version: int, data: bytes) -> Disagreement | None:
         if self.theirs.rewritten is None:
             return None
         try:
@@ -251,10 +253,10 @@ class Users:
         except Unfit:
             raise
         except Exception as error:  # noqa: BLE001
-            return Fault(f"rewritten raises {type(error).__name__}", data.hex(), told(error))
-        return None if theirs == data else Fault("rewritten gives other bytes", data.hex(), theirs.hex())
+            return Disagreement(f"rewritten raises {type(error).__name__}", data.hex(), told(error))
+        return None if theirs == data else Disagreement("rewritten gives other bytes", data.hex(), theirs.hex())
 
-    def _refusal(self, message: Any, version: int, value: bytes) -> Fault | None:
+    def _refusal(self, message: Any, version: int, value: bytes) -> Disagreement | None:
         refusals: tuple[type[BaseException], ...] = (*self.theirs.refusals, Unfit)
         for read in (self.theirs.decode, self.theirs.rewritten):
             try:
@@ -264,19 +266,19 @@ class Users:
                 continue
             except Exception as error:  # noqa: BLE001
                 allowed = ", ".join(one.__name__ for one in self.theirs.refusals)
-                return Fault(f"{type(error).__name__} escapes", f"an answer, or {allowed}", told(error))
+                return Disagreement(f"{type(error).__name__} escapes", f"an answer, or {allowed}", told(error))
         return None
 
 
 # -- which there are ---------------------------------------------------------------------------------------------------
 
-MAKERS: dict[str, Callable[[], Check]] = {
+MAKERS: dict[str, Callable[[], FuzzCheck]] = {
     "round-trip": RoundTrip,
     "versions": Versions,
     "reference": Reference,
-    "damage": Damage,
-    "kio": lambda: Judged("kio", KioOracle()),
-    "kafka-python": lambda: Judged("kafka-python", KafkaPythonOracle()),
+    "damage": DamageCheck,
+    "kio": lambda: OracleCheck("kio", KioOracle()),
+    "kafka-python": lambda: OracleCheck("kafka-python", KafkaPythonOracle()),
 }
 CHECKS = (*MAKERS, "java", "codec")
 """All names. ``java`` runs in Spark's JVM, see the module of that name; ``codec`` is the user's."""
@@ -287,12 +289,12 @@ class CheckMissing(Exception):
     """A check needs a package that is not installed; the text says which."""
 
 
-def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[Check]:
+def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[FuzzCheck]:
     """The checks of these names that run in Python, in the order of :data:`CHECKS`.
 
     Raises: CheckMissing.
     """
-    found: list[Check] = []
+    found: list[FuzzCheck] = []
     for name, make in MAKERS.items():
         if name in names:
             try:

@@ -51,7 +51,7 @@ class CodecSource(msgspec.Struct, frozen=True):
         """
         home, _, name = spec.rpartition(":")
         if not home or not name:
-            raise CodecError(f"codec {spec!r}, but {WANTED} is wanted")
+            raise CodecError(f"codec: expected {WANTED}, got {spec!r}")
         if not home.endswith(".py"):
             return cls(spec, name, str(folder))
         path = Path(home) if Path(home).is_absolute() else folder / home

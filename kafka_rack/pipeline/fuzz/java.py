@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import MESSAGE, Fault, as_text, cut, first_difference, without_tags
+from kafka_rack.pipeline.fuzz.checks import MESSAGE, Disagreement, as_text, cut, first_difference, without_tags
 from protocol.codec import codec
 from protocol.versions import VersionRange
 
@@ -76,7 +76,7 @@ class JavaCheck:
     def supports(self, message: str, version: int) -> bool:
         return self.side.supports(message, version)
 
-    def fault(self, message: Any, version: int, value: Any) -> Fault | None:
+    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         data, tree = question(message, version, value)
         answer = self.side.instance.call(self.side.classes[message.name], version, data, tree)
         return judged(message, version, value, str(answer), names_of_today=self.side.names_of_today)
@@ -93,7 +93,7 @@ def question(message: Any, version: int, value: Any) -> tuple[bytes, str]:
         return data, ""
 
 
-def judged(message: Any, version: int, value: Any, answer: str, *, names_of_today: bool) -> Fault | None:
+def judged(message: Any, version: int, value: Any, answer: str, *, names_of_today: bool) -> Disagreement | None:
     """What is wrong with Kafka's answer.
 
     Args:
@@ -102,25 +102,25 @@ def judged(message: Any, version: int, value: Any, answer: str, *, names_of_toda
     again, printed, written = answer.split("\n")
     data = codec(message, version).encode(value)
     if again.startswith("!"):
-        return Fault(f"Kafka refuses: {again[1:].partition(':')[0]}", data.hex(), cut(again[1:]))
+        return Disagreement(f"Kafka refuses: {again[1:].partition(':')[0]}", data.hex(), cut(again[1:]))
     if again != data.hex():
-        return Fault("Kafka writes other bytes", data.hex(), again)
+        return Disagreement("Kafka writes other bytes", data.hex(), again)
     _, tree = question(message, version, value)
     if not names_of_today or (not tree and message.name not in WITH_RECORDS):
         return None
     ours = without_records(protocol.to_json(value, version))
     if printed.startswith("!"):
-        return Fault(f"Kafka prints no JSON: {printed[1:].partition(':')[0]}", as_text(ours), cut(printed[1:]))
+        return Disagreement(f"Kafka prints no JSON: {printed[1:].partition(':')[0]}", as_text(ours), cut(printed[1:]))
     theirs = without_records(json.loads(printed))
     where = first_difference(ours, theirs)
     if where is not None:
-        return Fault(f"Kafka's JSON differs at {where}", as_text(ours), as_text(theirs))
+        return Disagreement(f"Kafka's JSON differs at {where}", as_text(ours), as_text(theirs))
     if not tree:
         return None
     plain = codec(message, version).encode(without_tags(value)).hex()  # JSON holds no unknown tagged fields
     if written != plain:
         what = f"refuses: {written[1:].partition(':')[0]}" if written.startswith("!") else "gives other bytes"
-        return Fault(f"Kafka's reading of JSON {what}", plain, cut(written))
+        return Disagreement(f"Kafka's reading of JSON {what}", plain, cut(written))
     return None
 
 

@@ -16,12 +16,14 @@ import msgspec
 import pyarrow as pa
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import Check, Fault, checks_for
+from kafka_rack.pipeline.fuzz.checks import Disagreement, FuzzCheck, checks_for
 from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.java import FUNCTION, NAME, JavaCheck, KafkaSide, judged, kafka_side, question
-from kafka_rack.pipeline.fuzz.plan import Chunk, Plan
+from kafka_rack.pipeline.fuzz.plan import ExampleChunk, FuzzPlan
 from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from kafka_rack.pipeline.fuzz.work import Asker, messages_of, minimised, run_chunk
+from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
+from kafka_rack.pipeline.spark.session import context_of
 from protocol.codec import decode_as
 
 if TYPE_CHECKING:
@@ -48,10 +50,10 @@ Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
-class Run(msgspec.Struct):
+class FuzzRun(msgspec.Struct):
     """What a run was and what it found. ``kafka`` is the release of Kafka's classes, None where they were not asked."""
 
-    plan: Plan
+    plan: FuzzPlan
     checks: tuple[str, ...]
     results: Results
     kafka: str | None = None
@@ -59,13 +61,13 @@ class Run(msgspec.Struct):
 
 def fuzz(
     spark: SparkSession,
-    plan: Plan,
+    plan: FuzzPlan,
     checks: Sequence[str],
     *,
     codec: CodecSource | None = None,
     jars: Sequence[Path] = (),
     tasks: int | None = None,
-) -> Run:
+) -> FuzzRun:
     """Try a plan.
 
     Args:
@@ -77,18 +79,23 @@ def fuzz(
     Raises: CheckMissing, CodecError, KafkaMissing.
     """
     checks_for(checks, codec.load() if codec is not None else None)  # what is missing is told before any work
-    chunks = sum(1 for _ in plan.chunks())
-    tasks = min(tasks or TASKS_PER_CORE * spark.sparkContext.defaultParallelism, chunks)
+    chunks, examples = sum(1 for _ in plan.chunks()), sum(chunk.count for chunk in plan.chunks())
+    tasks = min(tasks or TASKS_PER_CORE * context_of(spark).defaultParallelism, chunks)
     with kafka_side(spark, jars) if NAME in checks else nullcontext() as side:
         in_python = tuple(name for name in checks if name != NAME)
-        results = added(spark.range(0, chunks, 1, tasks).mapInArrow(chunk_runner(plan, in_python, codec), FOUND_DDL))
+        with step(spark, "fuzzing", examples=examples) as counter:
+            run = chunk_runner(plan, in_python, codec, counter)
+            results = added(spark.range(0, chunks, 1, tasks).mapInArrow(run, FOUND_DDL))
         if side is not None:
-            asked = spark.range(0, chunks, 1, tasks).mapInArrow(asker(plan, side), ASKED_DDL)
-            answered = asked.selectExpr("chunk", "example", "data", f"{FUNCTION}(class, version, data, tree) AS answer")
-            judge = answer_judge(plan, names_of_today=side.names_of_today)
-            results.add(added(answered.mapInArrow(judge, FOUND_DDL)))
+            with step(spark, "asking Kafka's classes", examples=examples) as counter:
+                asked = spark.range(0, chunks, 1, tasks).mapInArrow(asker(plan, side), ASKED_DDL)
+                answered = asked.selectExpr(
+                    "chunk", "example", "data", f"{FUNCTION}(class, version, data, tree) AS answer"
+                )
+                judge = answer_judge(plan, counter, names_of_today=side.names_of_today)
+                results.add(added(answered.mapInArrow(judge, FOUND_DDL)))
         make_small(spark, results, in_python, codec, side, tasks)
-    return Run(plan, tuple(checks), results, side.release if side is not None else None)
+    return FuzzRun(plan, tuple(checks), results, side.release if side is not None else None)
 
 
 def added(found: DataFrame) -> Results:
@@ -105,12 +112,14 @@ def packed(found: Any) -> pa.RecordBatch:
 
 
 @cache
-def checks_here(names: tuple[str, ...], codec: CodecSource | None) -> list[Check]:
+def checks_here(names: tuple[str, ...], codec: CodecSource | None) -> list[FuzzCheck]:
     """The checks of a worker, made once."""
     return checks_for(names, codec.load() if codec is not None else None)
 
 
-def chunk_runner(plan: Plan, names: tuple[str, ...], codec: CodecSource | None) -> Task:
+def chunk_runner(
+    plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | None, counter: ProgressCounter = UNCOUNTED
+) -> Task:
     """A task: the chunks whose numbers it is given, through all checks that run in Python."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -118,12 +127,13 @@ def chunk_runner(plan: Plan, names: tuple[str, ...], codec: CodecSource | None) 
         for batch in batches:
             for at in batch.column("id").to_pylist():
                 run_chunk(chunks[at], plan.seed, checks_here(names, codec), results)
+                counter.add(examples=chunks[at].count)
         yield packed(results)
 
     return run
 
 
-def asker(plan: Plan, side: KafkaSide) -> Task:
+def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
     """A task: what Kafka's classes are to be asked about the messages of chunks."""
     seed, chunks = plan.seed, list(plan.chunks())
     names = [side.classes[one.message] if side.supports(one.message, one.version) else None for one in chunks]
@@ -138,7 +148,7 @@ def asker(plan: Plan, side: KafkaSide) -> Task:
     return ask
 
 
-def questions(at: int, chunk: Chunk, seed: int, java_class: str | None) -> Iterator[dict[str, Any]]:
+def questions(at: int, chunk: ExampleChunk, seed: int, java_class: str | None) -> Iterator[dict[str, Any]]:
     """A chunk's messages as rows for Kafka's classes; one that cannot be written is told by other checks."""
     message = protocol.named_class(chunk.message)
     for example, found in messages_of(chunk, seed, Coverage()):
@@ -156,7 +166,7 @@ def questions(at: int, chunk: Chunk, seed: int, java_class: str | None) -> Itera
         }
 
 
-def answer_judge(plan: Plan, *, names_of_today: bool) -> Task:
+def answer_judge(plan: FuzzPlan, counter: ProgressCounter = UNCOUNTED, *, names_of_today: bool) -> Task:
     """A task: what is wrong with the answers of Kafka's classes."""
     chunks = list(plan.chunks())
 
@@ -168,18 +178,21 @@ def answer_judge(plan: Plan, *, names_of_today: bool) -> Task:
                 value, fault = answer_fault(chunk, row["data"], row["answer"], names_of_today=names_of_today)
                 results.tally(NAME).asked += 1
                 Asker(chunk, results).tell(NAME, row["example"], value, fault)
+            counter.add(examples=batch.num_rows)
         yield packed(results)
 
     return judge
 
 
-def answer_fault(chunk: Chunk, data: bytes, answer: str, *, names_of_today: bool) -> tuple[Any, Fault | None]:
+def answer_fault(
+    chunk: ExampleChunk, data: bytes, answer: str, *, names_of_today: bool
+) -> tuple[Any, Disagreement | None]:
     """The message that was asked about, and what is wrong with Kafka's answer."""
     message = protocol.named_class(chunk.message)
     try:
         value = decode_as(message, chunk.version, data)
     except protocol.DecodeError as error:
-        return data, Fault("not read by ours", data.hex(), str(error))
+        return data, Disagreement("not read by ours", data.hex(), str(error))
     return value, judged(message, chunk.version, value, answer, names_of_today=names_of_today)
 
 
@@ -198,17 +211,23 @@ def make_small(
     failures = [one for _, one in sorted(results.failures.items())]
     mine = [one for one in failures if one.check != NAME]
     if mine:
-        work = minimiser([msgspec.msgpack.encode(one) for one in mine], names, codec)
-        for row in spark.range(0, len(mine), 1, min(len(mine), tasks)).mapInArrow(work, FOUND_DDL).collect():
-            small = msgspec.msgpack.decode(row.found, type=Failure)
-            results.failures[small.key] = small
+        with step(spark, "looking for smaller examples", failures=len(mine)) as counter:
+            work = minimiser([msgspec.msgpack.encode(one) for one in mine], names, codec, counter)
+            for row in spark.range(0, len(mine), 1, min(len(mine), tasks)).mapInArrow(work, FOUND_DDL).collect():
+                small = msgspec.msgpack.decode(row.found, type=Failure)
+                results.failures[small.key] = small
     if side is not None:
         check = JavaCheck(side)
-        for one in [one for one in failures if one.check == NAME][:MOST_MINIMISED_BY_JAVA]:
-            results.failures[one.key] = minimised(one, check)
+        of_java = [one for one in failures if one.check == NAME][:MOST_MINIMISED_BY_JAVA]
+        with step(spark, "looking for smaller examples by Kafka's classes", failures=len(of_java)) as counter:
+            for one in of_java:
+                results.failures[one.key] = minimised(one, check)
+                counter.add(failures=1)
 
 
-def minimiser(failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None) -> Task:
+def minimiser(
+    failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None, counter: ProgressCounter = UNCOUNTED
+) -> Task:
     """A task: the failures whose numbers it is given, each with a smaller example."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -217,5 +236,6 @@ def minimiser(failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSou
             for at in batch.column("id").to_pylist():
                 failure = msgspec.msgpack.decode(failures[at], type=Failure)
                 yield packed(minimised(failure, by_name[failure.check]))
+                counter.add(failures=1)
 
     return run

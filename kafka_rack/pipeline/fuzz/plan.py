@@ -21,7 +21,7 @@ CHUNK = 250
 """Examples in a chunk. A seed's examples change with it."""
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class ExampleChunk(msgspec.Struct, frozen=True):
     """``count`` examples of one message version; ``number`` counts its chunks."""
 
     message: str
@@ -30,7 +30,7 @@ class Chunk(msgspec.Struct, frozen=True):
     count: int
 
 
-class Plan(msgspec.Struct, frozen=True):
+class FuzzPlan(msgspec.Struct, frozen=True):
     """What a run tries. ``versions`` has each message's; ``examples`` are of each version."""
 
     versions: dict[str, list[int]]
@@ -41,19 +41,19 @@ class Plan(msgspec.Struct, frozen=True):
     def message_versions(self) -> int:
         return sum(len(versions) for versions in self.versions.values())
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[ExampleChunk]:
         """All chunks, the first of every message version before the second of any."""
         for number in range(-(-self.examples // CHUNK)):
             count = min(CHUNK, self.examples - number * CHUNK)
             for message, versions in self.versions.items():
                 for version in versions:
-                    yield Chunk(message, version, number, count)
+                    yield ExampleChunk(message, version, number, count)
 
 
-def chance_for(seed: int, chunk: Chunk, use: str) -> Random:
+def chance_for(seed: int, chunk: ExampleChunk, use: str) -> Random:
     """A chunk's random numbers for one use, so that what one check draws does not change what another gets.
 
-    >>> chunk = Chunk("MetadataRequest", 12, 0, 250)
+    >>> chunk = ExampleChunk("MetadataRequest", 12, 0, 250)
     >>> chance_for(1, chunk, "messages").random() == chance_for(1, chunk, "messages").random()
     True
     """
@@ -76,7 +76,7 @@ def chosen(patterns: Sequence[str], versions: str) -> dict[str, list[int]]:
         try:
             wanted = VersionRange.parse(versions)
         except ValueError:
-            raise ValueError(f"versions {versions!r}, but all, latest, 3, 0-14 or 9+ is wanted") from None
+            raise ValueError(f"versions: expected all, latest, 3, 0-14 or 9+, got {versions!r}") from None
     found: dict[str, list[int]] = {}
     for name in names_like(patterns):
         known = protocol.named_class(name).valid_versions
@@ -108,8 +108,8 @@ def names_like(patterns: Sequence[str]) -> list[str]:
         matches = [name for name in known if fnmatchcase(name.lower(), pattern.lower())]
         if not matches:
             near = near_names(pattern, known)
-            hint = f"near it are {', '.join(near)}" if near else "`kafka-rack messages` lists them"
-            raise ValueError(f"no message is called {pattern!r}; {hint}")
+            hint = f"did you mean {' or '.join(near)}?" if near else "`kafka-rack messages` lists them"
+            raise ValueError(f"expected the name of a message, got {pattern!r}; {hint}")
         found.update(matches)
     return sorted(found)
 

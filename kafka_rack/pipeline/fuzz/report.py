@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import protocol
 from kafka_rack.pipeline.fuzz.checks import CHECKS
 from kafka_rack.pipeline.fuzz.codecs import CodecSource
-from kafka_rack.pipeline.fuzz.job import Run
+from kafka_rack.pipeline.fuzz.job import FuzzRun
 from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
 from kafka_rack.pipeline.output.staging import NotOurs, staged
+from kafka_rack.pipeline.output.writing import write_parquet
+from kafka_rack.storage import Location, matching
 from protocol.fuzz.generation import MARKS
 
 FAILURES, COVERAGE, SUMMARY = "failures", "coverage.parquet", "summary.json"
@@ -43,7 +43,7 @@ class Replay(msgspec.Struct):
     kafka_clients: str | None = None
 
 
-def summary_of(run: Run) -> dict[str, Any]:
+def summary_of(run: FuzzRun) -> dict[str, Any]:
     """A run in values that JSON holds: what was tried, each check's answers, failures, fields never exercised."""
     results, plan = run.results, run.plan
     unexercised = never_exercised(coverage_rows(results, protocol.named_class))
@@ -82,20 +82,20 @@ def file_name(failure: Failure) -> str:
     return f"{failure.message}-v{failure.version}-{failure.check}-{crc32(failure.kind.encode()):08x}.json"
 
 
-def check(out: Path) -> None:
+def check(out: Location) -> None:
     """Refuse a place that cannot take the output. Raises: NotOurs, OSError."""
     folder = out / FAILURES
     if folder.exists():
         if not folder.is_dir():
             raise NotOurs(f"{folder} is a file, but a folder goes there: choose another place for the output")
-        for found in sorted(folder.iterdir()):
+        for found in matching(folder, "*"):
             if found.is_dir() or not is_replay(found):
                 raise NotOurs(f"{folder} holds {found.name}, which no job wrote: choose another place for the output")
     with staged(out, ()):
         pass
 
 
-def is_replay(path: Path) -> bool:
+def is_replay(path: Location) -> bool:
     try:
         read(path)
     except ValueError:
@@ -104,14 +104,14 @@ def is_replay(path: Path) -> bool:
 
 
 def write(
-    run: Run, summary: dict[str, Any], out: Path, *, codec: CodecSource | None, kafka_clients: str | None
+    run: FuzzRun, summary: dict[str, Any], out: Location, *, codec: CodecSource | None, kafka_clients: str | None
 ) -> None:
     """Write all of it below ``out``, in the place of an earlier run's.
 
     Raises: NotOurs, OSError: nothing changed.
     """
     check(out)
-    with staged(out, (COVERAGE, SUMMARY)) as folder:
+    with staged(out, (FAILURES, COVERAGE, SUMMARY), checked=(FAILURES,)) as folder:
         (folder / FAILURES).mkdir()
         for one in sorted_failures(run.results):
             needs_codec = codec.spec if codec is not None and one.check == "codec" else None
@@ -119,14 +119,11 @@ def write(
             path = out / FAILURES / file_name(one)
             (folder / FAILURES / path.name).write_text(as_json(replay, path), encoding="utf-8")
         rows = coverage_rows(run.results, protocol.named_class)
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / COVERAGE, compression="zstd")
+        write_parquet(pa.Table.from_pylist(rows, schema=SCHEMA), folder / COVERAGE)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        if (out / FAILURES).exists():
-            (out / FAILURES).replace(folder / f".old-{FAILURES}")
-        (folder / FAILURES).replace(out / FAILURES)
 
 
-def replay_command(path: Path, replay: Replay) -> str:
+def replay_command(path: Location, replay: Replay) -> str:
     parts = ["kafka-rack", "pipeline", "fuzz", "--replay", str(path)]
     if replay.codec:
         parts += ["--codec", replay.codec]
@@ -135,7 +132,7 @@ def replay_command(path: Path, replay: Replay) -> str:
     return shlex.join(parts)
 
 
-def as_json(replay: Replay, path: Path) -> str:
+def as_json(replay: Replay, path: Location) -> str:
     """The text of a failure's file; ``value`` has the fields that are not at their defaults, by Kafka's names."""
     one = replay.failure
     tree = {
@@ -159,7 +156,7 @@ def as_json(replay: Replay, path: Path) -> str:
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
 
-def read(path: Path) -> Replay:
+def read(path: Location) -> Replay:
     """A failure's file.
 
     Raises: ValueError: it is none, with the reason. OSError.
@@ -175,7 +172,7 @@ def read(path: Path) -> Replay:
     except (msgspec.ValidationError, KeyError, TypeError, ValueError, protocol.ProtocolError) as error:
         raise ValueError(f"{path} is no failure that a run of fuzz wrote: {error}") from None
     if failure.check not in CHECKS:
-        raise ValueError(f"{path}: check {failure.check!r}, but one of {', '.join(CHECKS)} is wanted")
+        raise ValueError(f"{path}: check: expected one of {', '.join(CHECKS)}, got {failure.check!r}")
     if failure.version not in message.valid_versions:
         raise ValueError(
             f"{path}: {failure.message} version {failure.version}, but it has versions {message.valid_versions}"

@@ -12,7 +12,7 @@ import msgspec
 from protocol.fuzz.generation import MARKS, maker
 
 
-class Tally(msgspec.Struct):
+class CheckTally(msgspec.Struct):
     """One check: how often it was asked, agreed, could not hold the values, and found a fault."""
 
     asked: int = 0
@@ -20,7 +20,7 @@ class Tally(msgspec.Struct):
     unfit: int = 0
     failed: int = 0
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: CheckTally) -> None:
         self.asked += other.asked
         self.agreed += other.agreed
         self.unfit += other.unfit
@@ -76,13 +76,13 @@ class Results(msgspec.Struct):
     """All that is known of a run so far."""
 
     examples: int = 0
-    tallies: dict[str, Tally] = msgspec.field(default_factory=dict)
+    tallies: dict[str, CheckTally] = msgspec.field(default_factory=dict)
     unfit: dict[str, int] = msgspec.field(default_factory=dict)  # check and reason -> how often
     coverage: dict[str, Coverage] = msgspec.field(default_factory=dict)  # "MetadataRequest 12"
     failures: dict[str, Failure] = msgspec.field(default_factory=dict)
 
-    def tally(self, check: str) -> Tally:
-        return self.tallies.setdefault(check, Tally())
+    def tally(self, check: str) -> CheckTally:
+        return self.tallies.setdefault(check, CheckTally())
 
     def add_failure(self, failure: Failure) -> None:
         """Keep the first example of each fault, and how many there were."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import BYTES, MESSAGE, WILD, Check, Fault, told
-from kafka_rack.pipeline.fuzz.plan import Chunk, chance_for
+from kafka_rack.pipeline.fuzz.checks import BYTES, MESSAGE, WILD, Disagreement, FuzzCheck, told
+from kafka_rack.pipeline.fuzz.plan import ExampleChunk, chance_for
 from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from protocol.fuzz.generation import maker, wild
 from protocol.fuzz.mutation import mutated
@@ -21,11 +21,11 @@ NEIGHBOURS = 8  # examples before this one whose bytes may be mixed into its dam
 class Asker:
     """Puts examples of one chunk to checks and keeps what comes of it."""
 
-    def __init__(self, chunk: Chunk, results: Results) -> None:
+    def __init__(self, chunk: ExampleChunk, results: Results) -> None:
         self.chunk, self.results = chunk, results
         self.message = protocol.named_class(chunk.message)
 
-    def ask(self, check: Check, example: int, value: Any, again: Any = None) -> None:
+    def ask(self, check: FuzzCheck, example: int, value: Any, again: Any = None) -> None:
         """One question; ``again`` gives another message for a check that cannot hold the values of this one."""
         tally = self.results.tally(check.name)
         tally.asked += 1
@@ -42,7 +42,7 @@ class Asker:
             return
         self.tell(check.name, example, value, fault)
 
-    def tell(self, check: str, example: int, value: Any, fault: Fault | None) -> None:
+    def tell(self, check: str, example: int, value: Any, fault: Disagreement | None) -> None:
         """Keep an answer."""
         tally = self.results.tally(check)
         if fault is None:
@@ -52,7 +52,7 @@ class Asker:
         self.results.add_failure(failure(self.chunk, check, example, value, fault))
 
 
-def fault_of(check: Check, message: Any, version: int, value: Any) -> Fault | None:
+def fault_of(check: FuzzCheck, message: Any, version: int, value: Any) -> Disagreement | None:
     """What a check finds; what it does not expect itself is a fault too.
 
     Raises: Unfit.
@@ -62,10 +62,10 @@ def fault_of(check: Check, message: Any, version: int, value: Any) -> Fault | No
     except Unfit:
         raise
     except Exception as error:  # noqa: BLE001 - one example must not end a run of millions
-        return Fault(f"{check.name} ends with {type(error).__name__}", "", told(error))
+        return Disagreement(f"{check.name} ends with {type(error).__name__}", "", told(error))
 
 
-def messages_of(chunk: Chunk, seed: int, coverage: Coverage) -> Iterator[tuple[int, Any]]:
+def messages_of(chunk: ExampleChunk, seed: int, coverage: Coverage) -> Iterator[tuple[int, Any]]:
     """The messages of a chunk, and what each covers."""
     make = maker(protocol.named_class(chunk.message), chunk.version)
     chance = chance_for(seed, chunk, "messages")
@@ -81,7 +81,7 @@ def messages_of(chunk: Chunk, seed: int, coverage: Coverage) -> Iterator[tuple[i
         yield example, found
 
 
-def run_chunk(chunk: Chunk, seed: int, checks: Sequence[Check], results: Results) -> None:
+def run_chunk(chunk: ExampleChunk, seed: int, checks: Sequence[FuzzCheck], results: Results) -> None:
     """All examples of a chunk through all checks that know its message version."""
     asker = Asker(chunk, results)
     version, message = chunk.version, asker.message
@@ -117,7 +117,7 @@ def run_chunk(chunk: Chunk, seed: int, checks: Sequence[Check], results: Results
                     asker.ask(check, example, one)
 
 
-def failure(chunk: Chunk, check: str, example: int, value: Any, fault: Fault) -> Failure:
+def failure(chunk: ExampleChunk, check: str, example: int, value: Any, fault: Disagreement) -> Failure:
     """A fault with what showed it."""
     data = value if isinstance(value, bytes) else written(value, chunk.version)
     return Failure(
@@ -152,11 +152,11 @@ def value_of(failure: Failure) -> Any:
     return from_sparse(protocol.named_class(failure.message), failure.value)
 
 
-def minimised(failure_: Failure, check: Check, most: int = MOST_TRIES) -> Failure:
+def minimised(failure_: Failure, check: FuzzCheck, most: int = MOST_TRIES) -> Failure:
     """The same failure with the smallest example that shows it."""
     message = protocol.named_class(failure_.message)
 
-    def fault(value: Any) -> Fault | None:
+    def fault(value: Any) -> Disagreement | None:
         try:
             return fault_of(check, message, failure_.version, value)
         except Unfit:
@@ -172,7 +172,7 @@ def minimised(failure_: Failure, check: Check, most: int = MOST_TRIES) -> Failur
     small = minimise_bytes(value, fails, most) if isinstance(value, bytes) else minimise(value, fails, most)
     found = fault(small)
     assert found is not None
-    chunk = Chunk(failure_.message, failure_.version, failure_.chunk, 0)
+    chunk = ExampleChunk(failure_.message, failure_.version, failure_.chunk, 0)
     again = failure(chunk, failure_.check, failure_.example, small, found)
     again.count, again.minimised = failure_.count, True
     return again

@@ -1,87 +1,73 @@
 """Which files of decoded tables belong together: those of one capture, and in it those of one block.
 
-A file's name says both, as ``part-CAPTURE-START.parquet`` (see ``writing``). Other names are a capture each.
+A file's name says both, as ``part-KEY-START.parquet`` (see ``wire_tables.stored``). Other names are a capture each.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_rack.locality.tables import TABLES
+from kafka_rack.storage import Location, RemotePath
+from kafka_rack.wire_tables.stored import StoredFile, read_file, stored_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-READ = ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers")
-"""The tables that locality reads."""
-PART = re.compile(r"part-(?P<capture>[0-9a-f]+)-(?P<start>[0-9]+)")
-API = "api="
 
-
-class Part(NamedTuple):
-    """One file of one table."""
-
-    api: str
-    path: str
-
-
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """The files of one block, by table; ``start`` is where it begins in its capture."""
 
     start: int
     size: int
-    parts: dict[str, list[Part]]
+    parts: dict[str, list[StoredFile]]
 
     def read(self, table: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of a table, and ``api``."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         from kafka_rack.wire_tables.arrow import arrow_schema
 
-        found = []
-        for part in self.parts.get(table, ()):
-            with pq.ParquetFile(part.path) as file:
-                rows = file.read(columns=[*columns], use_threads=False)
-            found.append(rows.append_column("api", pa.repeat(pa.scalar(part.api), len(rows))))
-        whole = arrow_schema(table)
-        wanted = pa.schema([*(whole.field(name) for name in columns), pa.field("api", pa.string())])
-        return pa.concat_tables([rows.select(wanted.names).cast(wanted) for rows in found] or [wanted.empty_table()])
+        found = [read_file(part, table, [*columns, "api"]) for part in self.parts.get(table, ())]
+        if found:
+            return pa.concat_tables(found)
+        whole = arrow_schema(table, with_api=True)
+        return pa.schema([whole.field(name) for name in (*columns, "api")]).empty_table()
 
 
-class Capture(NamedTuple):
+class DecodedCapture(NamedTuple):
     """One capture's blocks, in order."""
 
     folder: str
     key: str
-    blocks: list[Block]
+    blocks: list[TableBlock]
 
     @property
     def size(self) -> int:
         return sum(block.size for block in self.blocks)
 
 
-def captures_in(folders: Iterable[Path]) -> list[Capture]:
+def captures_in(folders: Iterable[Location]) -> list[DecodedCapture]:
     """The captures in folders of decoded tables, by folder and name of their files."""
     return [capture for folder in folders for capture in captures_of(folder)]
 
 
-def captures_of(folder: Path) -> list[Capture]:
-    found: dict[str, dict[int, dict[str, list[Part]]]] = {}
+def captures_of(folder: Location) -> list[DecodedCapture]:
+    found: dict[str, dict[int, dict[str, list[StoredFile]]]] = {}
     sizes: dict[tuple[str, int], int] = {}
-    for table in READ:
-        for path in sorted((folder / table).glob(f"{API}*/*.parquet")):
-            if path.name.startswith("."):
-                continue
-            match = PART.match(path.stem)
-            key, start = (match["capture"], int(match["start"])) if match else (path.stem, 0)
-            part = Part(path.parent.name.removeprefix(API), str(path))
-            found.setdefault(key, {}).setdefault(start, {}).setdefault(table, []).append(part)
-            sizes[key, start] = sizes.get((key, start), 0) + path.stat().st_size
+    for table in TABLES:
+        listed = {one.path: one.size for one in (folder / table).files()} if isinstance(folder, RemotePath) else {}
+        for file in stored_files(folder, table):
+            key, start = file.key, file.start
+            found.setdefault(key, {}).setdefault(start, {}).setdefault(table, []).append(file)
+            size = listed[file.path] if isinstance(file.path, RemotePath) else file.path.stat().st_size
+            sizes[key, start] = sizes.get((key, start), 0) + size
     return [
-        Capture(str(folder), key, [Block(start, sizes[key, start], parts) for start, parts in sorted(blocks.items())])
+        DecodedCapture(
+            str(folder), key, [TableBlock(start, sizes[key, start], parts) for start, parts in sorted(blocks.items())]
+        )
         for key, blocks in sorted(found.items())
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ class NotOurs(Exception):
 
 
 @contextmanager
-def staged(out: Location, names: Sequence[str]) -> Iterator[Any]:
+def staged(out: Location, names: Sequence[str], checked: Collection[str] = ()) -> Iterator[Any]:
     """A folder for output; what is in it takes the place of the same names below ``out`` when the block ends well.
 
     Else nothing changes: readers see what was there. A process that is killed among the last renames has decided what
@@ -32,13 +32,15 @@ def staged(out: Location, names: Sequence[str]) -> Iterator[Any]:
     Args:
         names: folders and files that the job writes, also as ``folder/inner``, in the order in which they take their
             places; one that the job did not make this time goes.
+        checked: those of them of which the caller knows that they may be replaced.
 
     Raises: NotOurs: one of them is there and holds what no job wrote. OSError.
     """
     out.mkdir(parents=True, exist_ok=True)
     settle(out)
     for name in names:
-        check_ours(out / name)
+        if name not in checked:
+            check_ours(out / name)
     folder = out / TEMPORARY / run_name()
     folder.mkdir(parents=True)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.accumulators import AccumulatorParam
 
 
-class Counts(AccumulatorParam[dict[str, int]]):
+class CountsAccumulator(AccumulatorParam[dict[str, int]]):
     """Adds dictionaries of numbers."""
 
     def zero(self, value: dict[str, int]) -> dict[str, int]:

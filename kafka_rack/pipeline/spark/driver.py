@@ -27,9 +27,12 @@ NOISE = re.compile(
     r"|Error: Could not create the Java Virtual Machine|Error: A fatal exception has occurred"
     r"|Error occurred during initialization of VM|Using |Ivy Default Cache|The jars for the packages|Setting "
     r"|\d\d(/\d\d/\d\d \d\d)?:\d\d:\d\d (INFO|WARN|DEBUG|TRACE) |OpenJDK |Java HotSpot|Run with --help|\s*[-|=]*\s*$"
-    r"|[\w./-]+/spark-class: line \d+: "
+    r"|[\w./-]+/spark-class: line \d+: |To adjust logging level "
 )
 EXCEPTION = re.compile(r'(?:Exception in thread "[^"]*" |Caused by: )([\w.$]+)(?:: (.*))?')
+LOGGED_EXCEPTION = re.compile(r"(?:java|org)\.[\w.$]+: .+")
+WITHOUT_MEMORY = re.compile(r"\bheap\b|System memory|JNI error")
+"""In what a JVM says when it has too little or cannot have all that it was promised."""
 
 
 class StandardError:
@@ -111,7 +114,8 @@ def start_driver(settings: Mapping[str, str], *, shown: bool) -> None:
     try:
         try:
             launch: Any = launch_gateway  # without types
-            gateway = launch(configured, {"stderr": driver.said.writing_end})
+            # What a JVM says about its own start it says on standard output, where our results go.
+            gateway = launch(configured, dict.fromkeys(("stdout", "stderr"), driver.said.writing_end))
         finally:
             driver.said.handed_over()
     except PySparkRuntimeError:
@@ -175,4 +179,6 @@ def reason_of(lines: Iterable[str]) -> str:
     if exceptions:
         last = exceptions[-1]
         return (last[2] or last[1]).strip()
+    if logged := [line for line in told if LOGGED_EXCEPTION.match(line)]:
+        return logged[-1].strip()
     return "; ".join(line.strip() for line in told[-MOST_SAID:]) or "it did not say why"

@@ -1,7 +1,7 @@
 """How far a job is: the names that Spark's pages show, and counts for whoever looks on.
 
     with step(spark, "decoding", blocks=80, bytes=10_000_000_000) as counter:
-        rdd.mapPartitions(counted(function, counter, lambda row: {"frames": row.frames})).collect()
+        rdd.mapPartitions(function_that_calls(counter.add)).collect()
 
 Workers' counts come back with their tasks, those of a task that is tried again once.
 """
@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
-Given = TypeVar("Given")
-Row = TypeVar("Row")
+from kafka_rack.pipeline.spark.session import context_of
 
 
 class Step(msgspec.Struct):
@@ -62,19 +61,38 @@ def watched_by(progress: Progress) -> Iterator[None]:
         looked_at.reset(before)
 
 
+class ProgressCounter(NamedTuple):
+    """What workers count with; pickles. Without an accumulator nothing is counted."""
+
+    accumulator: Any = None
+
+    def add(self, **counts: int) -> None:
+        """More of what is done, by name."""
+        if self.accumulator is not None:
+            self.accumulator.add(counts)
+
+    def counts(self) -> dict[str, int]:
+        """All that is done; the driver alone knows."""
+        return {} if self.accumulator is None else dict(self.accumulator.value)
+
+
+UNCOUNTED = ProgressCounter()
+
+
 @contextmanager
-def step(spark: Any, what: str, **totals: int) -> Iterator[Any]:
-    """A part of a job by its name; gives what workers count with, None where there is no such thing."""
-    context = None
-    with suppress(Exception):  # a client of Spark Connect has none
-        context = spark.sparkContext
-    counter = None if context is None else context.accumulator({}, adding())
+def step(spark: Any, what: str, **totals: int) -> Iterator[ProgressCounter]:
+    """A part of a job by its name; gives what its workers count with.
+
+    Args:
+        totals: how much of what there is to do; without any, Spark's tasks are counted.
+
+    Raises SparkMissing: a session of Spark Connect.
+    """
+    context: Any = context_of(spark)  # its types know no property without a value
+    counter = ProgressCounter(context.accumulator({}, adding()))
     progress = looked_at.get()
     if progress is not None:
-        progress.begin(what, totals, dict if counter is None else lambda: counter.value)
-    if context is None:
-        yield None
-        return
+        progress.begin(what, totals, counter.counts)
     before = context.getLocalProperty("spark.job.description")
     context.setJobDescription(described(what, totals))
     try:
@@ -86,28 +104,9 @@ def step(spark: Any, what: str, **totals: int) -> Iterator[Any]:
 
 def adding() -> Any:
     """How Spark adds counts; a class of its own package."""
-    from kafka_rack.pipeline.spark.counts import Counts
+    from kafka_rack.pipeline.spark.counts import CountsAccumulator
 
-    return Counts()
-
-
-def counted(
-    function: Callable[[Iterable[Given]], Iterator[Row]], counter: Any, counts: Callable[[Row], Mapping[str, int]]
-) -> Callable[[Iterable[Given]], Iterator[Row]]:
-    """A function over a partition that also counts by what it gives.
-
-    >>> list(counted(iter, None, lambda row: {"rows": 1})([1, 2]))
-    [1, 2]
-    """
-    if counter is None:
-        return function
-
-    def both(given: Iterable[Given]) -> Iterator[Row]:
-        for row in function(given):
-            counter.add(counts(row))
-            yield row
-
-    return both
+    return CountsAccumulator()
 
 
 def described(what: str, totals: Mapping[str, int]) -> str:
@@ -135,14 +134,15 @@ def scaled(number: int, largest: int) -> str:
 
 
 LEAST_PASSED_S = 1.0
-"""Before, nobody can say how long the rest will take."""
+"""Before, nobody can say how fast it goes and how long the rest will take."""
 
 
 def as_line(step: Step, now_s: float) -> str:
-    """What is done of how much, and how long the rest will take.
+    """What is done of how much, how fast, and how long the rest will take.
 
-    >>> as_line(Step("decoding", {"blocks": 2, "bytes": 25, "frames": 1234}, {"blocks": 8, "bytes": 100}, 0.0), 60.0)
-    'decoding: 2 of 8 blocks, 25 of 100 bytes, 1,234 frames, 3 min left'
+    >>> done = {"blocks": 2, "bytes": 25_000_000, "frames": 1234}
+    >>> as_line(Step("decoding", done, {"blocks": 8, "bytes": 100_000_000}, 0.0), 60.0)
+    'decoding: 2 of 8 blocks, 25.0 of 100.0 MB, 1,234 frames, 416.7 kB/s, 3 min left'
     """
     told = []
     for name in dict.fromkeys([*step.totals, *step.done]):
@@ -153,22 +153,36 @@ def as_line(step: Step, now_s: float) -> str:
             told.append(f"{scaled(done, total).split()[0]} of {scaled(total, total)}")
         else:
             told.append(f"{done:,} of {total:,} {name}")
-    left = seconds_left(step, now_s)
-    if left is not None:
-        told.append(f"{duration(left)} left")
+    told += pace(step, now_s)
     return f"{step.what}: {', '.join(told)}" if told else step.what
 
 
-def seconds_left(step: Step, now_s: float) -> float | None:
-    """By what is done of the bytes, or of what else is counted; None where too little is, or it has hardly begun."""
+def pace(step: Step, now_s: float) -> list[str]:
+    """How fast it goes and how long the rest will take, by the bytes that are done or else by what is counted first.
+
+    Nothing where too little is done, or it has hardly begun.
+    """
     passed = now_s - step.since_s
-    if passed < LEAST_PASSED_S:
-        return None
-    for name in dict.fromkeys(["bytes", *step.totals]):
-        done, total = step.done.get(name, 0), step.totals.get(name, 0)
-        if 0 < done < total:
-            return passed * (total - done) / done
-    return None
+    name = next((name for name in ("bytes", *step.totals, *step.done) if step.done.get(name, 0) > 0), None)
+    if name is None or passed < LEAST_PASSED_S:
+        return []
+    done, total = step.done[name], step.totals.get(name, 0)
+    told = [rate(name, done / passed)]
+    if done < total:
+        told.append(f"{duration(passed * (total - done) / done)} left")
+    return told
+
+
+def rate(name: str, each_second: float) -> str:
+    """
+    >>> rate("bytes", 12_300_000), rate("frames", 1234.5), rate("recordings", 0.05)
+    ('12.3 MB/s', '1,234 frames/s', '3.0 recordings/min')
+    """
+    if name == "bytes":
+        return f"{scaled(round(each_second), round(each_second))}/s"
+    if each_second < 1:
+        return f"{each_second * 60:,.1f} {name}/min"
+    return f"{each_second:,.0f} {name}/s"
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafka_rack.pipeline.spark.source import KafkaWire, WireReader, kafka_wire
-from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import name_of_api
 from kafka_rack.wire_tables.tables import ANSWERED_TS, TABLES
 
@@ -59,7 +59,7 @@ def source_for(spark: Any) -> type[KafkaWire]:
     return kafka_wire(spark, FilteringKafkaWire if on else KafkaWire)
 
 
-def narrowed(filters: Filters, table: str, pushed: Sequence[Any]) -> Filters:
+def narrowed(filters: FrameFilters, table: str, pushed: Sequence[Any]) -> FrameFilters:
     """Filters that also leave out what Spark's own do, as far as frames tell it.
 
     Args:
@@ -102,7 +102,7 @@ def both(first: frozenset[Any] | None, second: frozenset[Any]) -> frozenset[Any]
     return second if first is None else first & second
 
 
-def in_time(filters: Filters, kind: str, value: Any, *, by_request: bool) -> Filters:
+def in_time(filters: FrameFilters, kind: str, value: Any, *, by_request: bool) -> FrameFilters:
     """Filters with a limit of time; what is no time with a zone says nothing."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         return filters

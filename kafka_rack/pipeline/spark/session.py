@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.extras import pip_install
-from kafka_rack.pipeline.spark.driver import DriverNotStarted, environment, reason_of, start_driver
+from kafka_rack.pipeline.spark.driver import WITHOUT_MEMORY, DriverNotStarted, environment, reason_of, start_driver
 from kafka_rack.pipeline.spark.settings import (
     LOOPBACK,
     administrators_settings,
@@ -22,9 +24,11 @@ from kafka_rack.pipeline.spark.settings import (
     has_logging_of_its_own,
     on_this_machine,
     sets_its_own_environment,
+    spark_home,
 )
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 LOWEST_JAVA = 17
@@ -33,8 +37,42 @@ INSTALL_JAVA = (
     "install openjdk@17) or set JAVA_HOME"
 )
 INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
-KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
-"""Spark's own source and sink for Kafka, of the one version of Spark that this package takes; kafka-clients 3.9."""
+OLDEST_SPARK, SCALA = "4.0.0", "2.13"
+SPARK_CORE = re.compile(r"spark-core_(?P<scala>\d+\.\d+)-(?P<spark>\d.*)\.jar")
+
+
+def spark_release() -> tuple[str, str]:
+    """The versions of Spark and of Scala that a session here runs: those of SPARK_HOME, or of the pyspark installed.
+
+    Without either they are the oldest that this package takes.
+    """
+    home = spark_home()
+    for jar in sorted(home.glob("jars/spark-core_*.jar")) if home is not None else ():
+        if found := SPARK_CORE.fullmatch(jar.name):
+            return found["spark"], found["scala"]
+    try:
+        return version("pyspark"), SCALA
+    except PackageNotFoundError:
+        return OLDEST_SPARK, SCALA
+
+
+def spark_version() -> str:
+    return spark_release()[0]
+
+
+def kafka_connector() -> str:
+    """Spark's own source and sink for Kafka, as Maven calls those of the Spark that runs here."""
+    spark, scala = spark_release()
+    return f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{spark}"
+
+
+KAFKA_CONNECTOR = kafka_connector()
+LEAST_MEMORY = "450m"
+"""Spark's own limit: 1.5 times what it keeps for itself."""
+STANDALONE = "spark://"
+STOPPED = "stopped SparkContext"
+"""In what Spark says when its master has not answered for a minute, or a try's worth, and it has given up by itself."""
+MASTER_ANSWERS_S = 10.0
 QUIET = "ERROR"
 QUIET_LEVELS = (QUIET, "FATAL", "OFF")
 """Of the driver's log; what Java says about its own start is kept off the terminal then."""
@@ -47,6 +85,12 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 """
+
+
+CONNECT_HAS_NO_TASKS = (
+    "a session of Spark Connect has no SparkContext, by which jobs share out their work: run them with --master or by "
+    "spark-submit; what works over Connect is to read captures, as spark.read.format('kafka-wire')"
+)
 
 
 class SparkMissing(Exception):
@@ -98,6 +142,7 @@ def spark_session(
     log_level: str | None = None,
     packages: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
+    with_source: bool = True,
 ) -> SparkSession:
     """Start a session, or give the one that runs; it knows the format ``kafka-wire``.
 
@@ -112,6 +157,7 @@ def spark_session(
         driver_memory: 2g on this machine if nobody says it, else Spark's own default.
         log_level: ERROR if not given, unless the administrator has a log4j2 file.
         packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
+        with_source: without, ``kafka-wire`` is unknown, which spares who does not read it seconds at the start.
 
     Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed, with Java's own reason.
     """
@@ -138,7 +184,8 @@ def spark_session(
         log_level = QUIET
     if log_level is not None and not is_remote(spark):
         spark.sparkContext.setLogLevel(log_level)
-    register(spark)
+    if with_source:
+        register(spark)
     return spark
 
 
@@ -172,6 +219,13 @@ def is_remote(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def context_of(spark: SparkSession) -> SparkContext:
+    """The SparkContext of a session. Raises SparkMissing: one of Spark Connect has none."""
+    if is_remote(spark):
+        raise SparkMissing(CONNECT_HAS_NO_TASKS)
+    return spark.sparkContext
+
+
 def started_elsewhere() -> bool:
     """Whether the driver's JVM is there before this program, as below ``spark-submit``."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
@@ -190,6 +244,8 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
+    if "SPARK_REMOTE" in os.environ or "spark.remote" in asked:
+        raise SparkMissing(CONNECT_HAS_NO_TASKS)
     if started_elsewhere():
         SparkContext._ensure_initialized()
         already = dict(SparkConf().getAll())
@@ -201,6 +257,7 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
         already = administrators_settings()
     chosen = fitted({**({} if "spark.app.name" in already else {"spark.app.name": app_name}), **asked}, already)
     effective = {**already, **chosen}
+    check_master(effective["spark.master"])
     python = workers_python(effective["spark.master"], effective)
     with (
         tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder,
@@ -215,7 +272,10 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
         try:
             return builder.getOrCreate()
         except Py4JJavaError as error:
-            raise SparkMissing(f"Spark did not start: {innermost(error.java_exception)}") from None
+            reason = innermost(error.java_exception)
+            if STOPPED in reason and effective["spark.master"].startswith(STANDALONE):
+                reason = f"who listens there did not answer as a master of Spark {spark_version()}"
+            raise SparkMissing(f"Spark did not start{hint_of(reason, effective)}: {reason}") from None
 
 
 def innermost(error: Any) -> str:
@@ -242,7 +302,34 @@ def start(chosen: Mapping[str, str], log_level: str | None, folder: Path, *, her
     except DriverNotStarted as error:
         wanted = chosen.get("spark.jars.packages")
         hint = f" ({wanted} is fetched from Maven Central)" if wanted else ""
-        raise SparkMissing(f"Spark did not start{hint}: {error}") from None
+        raise SparkMissing(f"Spark did not start{hint or hint_of(str(error), chosen)}: {error}") from None
+
+
+def hint_of(reason: str, settings: Mapping[str, str]) -> str:
+    """What of the settings a failed start is about."""
+    memory, master = settings.get("spark.driver.memory"), settings.get("spark.master", "")
+    if memory and WITHOUT_MEMORY.search(reason):
+        return f" with spark.driver.memory={memory} (expected {LEAST_MEMORY} or more, and no more than there is here)"
+    return "" if on_this_machine(master) else f" on {master}"
+
+
+def check_master(master: str) -> None:
+    """Raises SparkMissing where no standalone master listens: Spark itself would ask for a minute."""
+    if not master.startswith(STANDALONE):
+        return
+    reasons = []
+    for address in master.removeprefix(STANDALONE).split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_ANSWERS_S).close()
+        except (OSError, ValueError, OverflowError) as error:
+            reasons.append(f"{address}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return
+    raise SparkMissing(
+        f"{master}: no master of Spark there ({'; '.join(reasons)}); expected the address that its page and log say, "
+        "as spark://HOST:7077"
+    )
 
 
 def workers_python(master: str, settings: Mapping[str, str]) -> str:

@@ -77,13 +77,19 @@ def configuration_folder() -> Path | None:
     folder = os.environ.get("SPARK_CONF_DIR")
     if folder:
         return Path(folder)
+    home = spark_home()
+    return None if home is None else home / "conf"
+
+
+def spark_home() -> Path | None:
+    """Where the Spark that a session here runs is: SPARK_HOME, or the pyspark that is installed."""
     home = os.environ.get("SPARK_HOME")
     if home:
-        return Path(home) / "conf"
+        return Path(home)
     from importlib.util import find_spec
 
     found = find_spec("pyspark")
-    return None if found is None or found.origin is None else Path(found.origin).parent / "conf"
+    return None if found is None or found.origin is None else Path(found.origin).parent
 
 
 def administrators_settings() -> dict[str, str]:

@@ -16,7 +16,10 @@ PACKAGES = ("protocol", "kafka_rack", "mockbroker")
 NEEDED = ("construct", "cramjam", "google-crc32c", "lz4", "msgspec", "numpy", "pyarrow", "zstandard")
 """What workers import, of what this package requires. Neither pandas, which Spark's driver alone asks for, nor rich,
 and what the mock cluster alone needs: cryptography, google-re2, pyjwt, starlette, uvicorn and uvloop."""
+IF_INSTALLED = ("hdfs-native",)
+"""What workers import where it is, for what else they can do."""
 PACKAGE_ZIP = "kafka_rack.zip"
+PROGRAM = "kafka_rack_job.py"
 DEPENDENCIES = "kafka_rack_needs"
 LEFT_OUT = frozenset({"__pycache__", "tests", "include"})
 """Folders that nothing imports: compiled again, tests, headers of C."""
@@ -48,6 +51,23 @@ def shipped(folder: str | Path, settings: Mapping[str, str] | None = None) -> di
     return {name: between.join(filter(None, [given.get(name), value])) for name, (value, between) in ours.items()}
 
 
+def packed_for_submit(folder: str | Path, source: Path) -> tuple[list[str], str]:
+    """Make both archives and a program in a folder; gives the options of ``spark-submit``, and where the program is.
+
+    Args:
+        source: the program, of which a copy goes beside the archives.
+
+    Raises: NotInstalled; OSError.
+    """
+    into = Path(folder)
+    package = package_zip(into / PACKAGE_ZIP)
+    needs = dependencies_zip(into / f"{DEPENDENCIES}.zip")
+    program = into / PROGRAM
+    program.write_bytes(source.read_bytes())
+    options = ["--py-files", package, "--archives", f"{needs}#{DEPENDENCIES}"]
+    return [*options, "--conf", f"spark.executorEnv.PYTHONPATH={DEPENDENCIES}"], str(program)
+
+
 def package_zip(target: str | Path) -> str:
     """Write the packages' sources into a zip; gives its path."""
     root = Path(__file__).resolve().parents[3]
@@ -68,16 +88,16 @@ def dependencies_zip(target: str | Path) -> str:
     path = Path(target)
     path.parent.mkdir(parents=True, exist_ok=True)
     with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=QUICK) as packed:
-        for found in with_requirements(NEEDED):
+        for found in with_requirements(NEEDED, IF_INSTALLED):
             for name, source in files_of(found):
                 packed.write(source, name)
     return str(path)
 
 
-def with_requirements(names: Iterable[str]) -> list[Distribution]:
+def with_requirements(names: Iterable[str], if_installed: Iterable[str] = ()) -> list[Distribution]:
     """Installed distributions and all that they require here, by name; what only extras ask for is left out."""
     found: dict[str, Distribution] = {}
-    wanted = [(name, False) for name in names]
+    wanted = [*((name, False) for name in names), *((name, True) for name in if_installed)]
     for name, may_lack in wanted:
         key = re.sub(r"[-_.]+", "-", name).lower()
         if key in found:

@@ -22,15 +22,16 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 from kafka_rack.pipeline.spark.storage_settings import storage_settings
 from kafka_rack.storage import StorageSettings, location, use_settings
-from kafka_rack.wire_capture.captures import Options, Place, beginning
+from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning
 from kafka_rack.wire_capture.checkpoints import has_checkpoints
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, look_at, unreadable
-from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import name_of_api
 from kafka_rack.wire_capture.splits import (
     DEFAULT_CORES,
     SMALLEST_BLOCK_BYTES,
-    Block,
+    CaptureBlock,
+    PlanLarge,
     block_bytes_for,
     cut_by_checkpoints,
     cut_from,
@@ -60,6 +61,7 @@ OPTIONS = (
     "numPartitions",
     "path",
     "paths",
+    "plan",
     "ports",
     "since",
     "table",
@@ -70,16 +72,17 @@ REFUSED = "cannot be read as a capture: "
 
 
 class Request(msgspec.Struct):
-    """The options of one load, understood."""
+    """The options of one load, understood. ``plan``: where somebody has written down the blocks to read."""
 
     paths: tuple[str, ...]
     table: str = "frames"
     options: Options = msgspec.field(default_factory=Options)
-    filters: Filters = msgspec.field(default_factory=Filters)
+    filters: FrameFilters = msgspec.field(default_factory=FrameFilters)
     partitions: int | None = None
     block_bytes: int | None = None
     cores: int = DEFAULT_CORES
     storage: StorageSettings = StorageSettings()
+    plan: str | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Request:
@@ -97,7 +100,7 @@ class Request(msgspec.Struct):
             paths,
             table,
             Options.parse(given.get("ports"), given.get("brokers")),
-            Filters(
+            FrameFilters(
                 apis_of(given.get("api")),
                 names(given.get("client")),
                 time_of(given.get("since"), "since"),
@@ -105,6 +108,7 @@ class Request(msgspec.Struct):
             ),
             number(given, "numPartitions", 1),
             number(given, "blockBytes", SMALLEST_BLOCK_BYTES),
+            plan=given.get("plan") or None,
         )
 
 
@@ -142,7 +146,7 @@ def number(given: Mapping[str, str], name: str, least: int) -> int | None:
     if text is None:
         return None
     if not text.strip().isdecimal() or int(text) < least:
-        raise ValueError(f"{name} {text!r}, but a number from {least} is wanted")
+        raise ValueError(f"{name}: expected a number from {least}, got {text!r}")
     return int(text)
 
 
@@ -159,8 +163,8 @@ def time_of(text: str | None, name: str = "time") -> int | None:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        wanted = "ISO 8601, as 2026-11-21T08:00:00Z, or microseconds since 1970 is wanted"
-        raise ValueError(f"{name} {text!r}, but {wanted}") from None
+        forms = "ISO 8601, as 2026-11-21T08:00:00Z, or microseconds since 1970"
+        raise ValueError(f"{name}: expected {forms}, got {text!r}") from None
     since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * US + since.microseconds
 
@@ -168,7 +172,7 @@ def time_of(text: str | None, name: str = "time") -> int | None:
 class BlockPartition(InputPartition):
     """Blocks that one task reads; pickles."""
 
-    def __init__(self, blocks: list[Block]) -> None:
+    def __init__(self, blocks: list[CaptureBlock]) -> None:
         super().__init__(0)
         self.blocks = blocks
 
@@ -190,12 +194,15 @@ class KafkaWire(DataSource):
         return WireReader(self.request())
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return WireStreamReader(self.request())
+        request = self.request()
+        if request.plan is not None:
+            raise ValueError("plan is of the captures that were there when it was made: expected none for a stream")
+        return WireStreamReader(request)
 
     def request(self) -> Request:
         """Raises ValueError: an option that cannot be; no path."""
         request = Request.parse(self.options)
-        if not request.paths:
+        if not request.paths and request.plan is None:
             raise ValueError("no path: load() takes files and folders, with commas between")
         request.storage = self.storage
         return request
@@ -249,7 +256,7 @@ class WireStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         request = self.request
         use_settings(request.storage)
-        blocks: list[Block] = []
+        blocks: list[CaptureBlock] = []
         for path, (until, mark) in sorted(end.items()):
             begin, mark_before = start.get(path, (0, mark))
             if mark.startswith(REFUSED):
@@ -262,7 +269,7 @@ class WireStreamReader(DataSourceStreamReader):
                 blocks += self._blocks(path, begin, until, mark)
         return [BlockPartition(group) for group in packed(blocks, request.partitions or len(blocks), 0)]
 
-    def _blocks(self, path: str, begin: int, until: int, mark: str) -> list[Block]:
+    def _blocks(self, path: str, begin: int, until: int, mark: str) -> list[CaptureBlock]:
         try:
             found = look_at(location(path))
             now = None if found is None else readable(found)
@@ -272,17 +279,17 @@ class WireStreamReader(DataSourceStreamReader):
         else:
             reason = "it is no capture any more"
         if found is None or now is None:
-            return [Block(CaptureFile(path, "lines", False, until), begin, until, refused=reason)]
+            return [CaptureBlock(CaptureFile(path, "lines", False, until), begin, until, refused=reason)]
         if now[1] != mark:
             return []  # another file by now: the next batch reads it from its beginning
         file = found._replace(size=until)
         if not can_grow(file):
-            return [Block(file, 0, until)]
+            return [CaptureBlock(file, 0, until)]
         block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
         if has_checkpoints(file.path):
             return list(cut_by_checkpoints(file, begin, block_bytes, self.request.filters))
         remembered = self._places.get(path)
-        place: Place | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
+        place: ResumePoint | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
         if place is None or begin == 0 or place.start != begin:
             place = beginning(file, self.request.options)
             if begin:
@@ -329,9 +336,16 @@ def readable(file: CaptureFile) -> tuple[int, str] | None:
     return 0, mark
 
 
-def planned(request: Request) -> list[list[Block]]:
-    """The blocks of a load, by task; a file that was named and is no capture gives a problem."""
+def planned(request: Request, plan_large: PlanLarge | None = None) -> list[list[CaptureBlock]]:
+    """The blocks of a load, by task; a file that was named and is no capture gives a problem.
+
+    Args:
+        plan_large: as of :func:`kafka_rack.wire_capture.splits.plan`.
+    """
     use_settings(request.storage)
+    if request.plan is not None:
+        written: list[list[CaptureBlock]] = pickle.loads(location(request.plan).read_bytes())  # noqa: S301 - our own
+        return written
     files, refused = find_files(request.paths)
     groups = plan(
         files,
@@ -340,17 +354,18 @@ def planned(request: Request) -> list[list[Block]]:
         block_bytes=request.block_bytes,
         cores=request.cores,
         filters=None if request.table == BLOCKS else request.filters,
+        plan_large=plan_large,
     )
     if refused:
         groups.append([refusal(path, reason) for path, reason in refused])
     return groups
 
 
-def refusal(path: str, reason: str) -> Block:
-    return Block(CaptureFile(path, "lines", False, 0), 0, 0, refused=reason)
+def refusal(path: str, reason: str) -> CaptureBlock:
+    return CaptureBlock(CaptureFile(path, "lines", False, 0), 0, 0, refused=reason)
 
 
-def block_batches(request: Request, blocks: list[Block]) -> Iterator[pa.RecordBatch]:
+def block_batches(request: Request, blocks: list[CaptureBlock]) -> Iterator[pa.RecordBatch]:
     """What a task gives Spark."""
     use_settings(request.storage)
     if request.table == BLOCKS:

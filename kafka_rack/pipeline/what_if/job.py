@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 from kafka_rack.locality.prices import Prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.pipeline.decode import job as decode_job
-from kafka_rack.pipeline.locality.job import is_decoded
+from kafka_rack.pipeline.output import formats
+from kafka_rack.pipeline.output.formats import check_format
 from kafka_rack.pipeline.output.staging import staged
-from kafka_rack.what_if import Change, Comparison, Workload, compare
+from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
+from kafka_rack.pipeline.spark.storage_settings import reached
+from kafka_rack.storage import Location, RemotePath, location
+from kafka_rack.what_if import Comparison, WhatIfChange, Workload, compare
 from kafka_rack.what_if.gathering import BROKERS, FETCHED, MEMBERSHIPS, PARTITIONS, PRODUCED, SUMS, Gathering
 from kafka_rack.what_if.reading import PORT, Nothing
+from kafka_rack.wire_tables.stored import format_of, is_stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,13 +28,17 @@ if TYPE_CHECKING:
 JSON_NAME = "what-if.json"
 FILES = (JSON_NAME,)
 DECODED = "decoded"
+READ = ("produces", "fetches", "partitions", "memberships", "brokers")
+"""Tables that are read."""
+TIMED = READ[:-1]
+"""Those whose rows tell when traffic began and ended."""
 
 
 def what_if(
     spark: SparkSession,
     inputs: Sequence[str],
-    out: Path,
-    change: Change,
+    out: str | Path | RemotePath,
+    change: WhatIfChange,
     prices: Prices | None = None,
     rules: RackRules | None = None,
     *,
@@ -38,60 +47,83 @@ def what_if(
 ) -> Comparison:
     """Before and after, of captures or of folders of decoded tables; ``what-if.json`` below ``out`` has all of it.
 
-    Raises: FileNotFoundError: an input that is not there. SchemaMismatch: tables of another version. Nothing. NotOurs.
+    Raises: FileNotFoundError: an input that is not there. SchemaMismatch: tables of a later version.
+        FormatMissing. Nothing. NotOurs.
     """
-    folders = [Path(given).resolve() for given in inputs if is_decoded(Path(given))]
-    captures = [given for given in inputs if not is_decoded(Path(given))]
-    with staged(out, FILES) as folder:
+    target = reached(spark, out)
+    folders = [location(given).resolve() for given in inputs if is_stored(location(given))]
+    captures = [given for given in inputs if not is_stored(location(given))]
+    for one in folders:
+        check_format(spark, format_of(one), reads=True)
+    with staged(target, FILES) as folder:
         if captures:
             decoded = folder.resolve() / DECODED
             decode_job.decode(spark, captures, decoded, partitions=tasks, source_options=source_options)
             folders.append(decoded)
-        compared = compare(workload_of(spark, folders, rules), change, prices)
+        with step(spark, "adding up", tables=len(READ)) as counter:
+            workload = workload_of(spark, folders, rules, counter)
+        with step(spark, "working out before and after"):
+            compared = compare(workload, change, prices)
         (folder / JSON_NAME).write_text(
             json.dumps(compared.as_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
     return compared
 
 
-def workload_of(spark: SparkSession, folders: Sequence[Path], rules: RackRules | None = None) -> Workload:
+def workload_of(
+    spark: SparkSession,
+    folders: Sequence[Location],
+    rules: RackRules | None = None,
+    counter: ProgressCounter = UNCOUNTED,
+) -> Workload:
     """What decoded tables come to. Raises Nothing."""
     from pyspark.sql import functions as f
 
     gathering = Gathering(rules)
-    tables = {
-        name: table_of(spark, folders, name) for name in ("produces", "fetches", "partitions", "memberships", "brokers")
-    }
-    for name in ("produces", "fetches", "partitions", "memberships"):
-        rows = tables[name]
-        if rows is not None:
-            ((first, last),) = rows.agg(f.min(micros()), f.max(micros())).collect()
-            if first is not None:
-                gathering.span(first, last)
+    tables = {name: table_of(spark, folders, name) for name in READ}
+    times = [rows.select(micros().alias("ts")) for name in TIMED if (rows := tables[name]) is not None]
+    if times:
+        all_times = reduce(lambda one, other: one.union(other), times)
+        ((first, last),) = all_times.agg(f.min("ts"), f.max("ts")).collect()
+        if first is not None:
+            gathering.span(first, last)
     if (produces := tables["produces"]) is not None:
         gathering.produced(listed(alike(produces, PRODUCED)))
+    counter.add(tables=1)
     if (fetches := tables["fetches"]) is not None:
         gathering.fetched(listed(alike(fetches, FETCHED)))
+    counter.add(tables=1)
     if (brokers := tables["brokers"]) is not None:
         gathering.brokers(listed(brokers.select(*BROKERS).distinct()))
+    counter.add(tables=1)
     if (partitions := tables["partitions"]) is not None:
         right = partitions.where("error_code = 0 and partition is not null")
         gathering.partitions(listed(right.groupBy(*PARTITIONS).agg(f.max(micros()).alias("ts"))))
+    counter.add(tables=1)
     if (memberships := tables["memberships"]) is not None:
         old = "(event = 'heartbeat' and topics is null) or (event = 'answered' and assignment is null)"
         telling = with_host(memberships.where(f"not ({old})")).withColumn("ts", micros())
         gathering.memberships(listed(telling.select(*MEMBERSHIPS)))
+    counter.add(tables=1)
     workload = gathering.finish()
     if not (workload.produced or workload.consumed or workload.topics):
         raise Nothing("no frame of clients that write or read")
     return workload
 
 
-def table_of(spark: SparkSession, folders: Sequence[Path], name: str) -> DataFrame | None:
+def table_of(spark: SparkSession, folders: Sequence[Location], name: str) -> DataFrame | None:
     """A table of all folders; None where none has rows of it."""
-    found = [folder / name for folder in folders if any((folder / name).rglob("*.parquet"))]
-    frames = [spark.read.parquet(str(path)) for path in found]
+    found = [folder for folder in folders if has_rows(folder / name)]
+    tables = [formats.table_of(spark, folder, format_of(folder), name) for folder in found]
+    frames = [rows for rows in tables if rows is not None]
     return reduce(lambda one, other: one.unionByName(other), frames) if frames else None
+
+
+def has_rows(table: Location) -> bool:
+    """Whether a table has any file, at whatever depth."""
+    if isinstance(table, RemotePath):
+        return any(file.path.suffix == ".parquet" for file in table.files())
+    return any(table.rglob("*.parquet"))
 
 
 def micros() -> Any:

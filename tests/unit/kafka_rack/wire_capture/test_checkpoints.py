@@ -16,9 +16,9 @@ from kafka_rack.wire_capture import captures, checkpoints, splits
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.checkpoints import START
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.lines import DECODER
-from kafka_rack.wire_capture.splits import Block, cut_by_checkpoints, plan
+from kafka_rack.wire_capture.splits import CaptureBlock, cut_by_checkpoints, plan
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
@@ -88,7 +88,9 @@ def test_a_file_may_be_cut_anywhere(tmp_path_factory, cuts, every):
     path.write_bytes(with_checkpoints(lines_of("java41-produce"), every))
     (file,), _ = find_files([str(path)])
     edges = [0, *sorted(cut for cut in cuts if cut < file.size), file.size]
-    blocks = [Block(file, start, end, by_checkpoints=True, from_checkpoint=start > 0) for start, end in pairwise(edges)]
+    blocks = [
+        CaptureBlock(file, start, end, by_checkpoints=True, from_checkpoint=start > 0) for start, end in pairwise(edges)
+    ]
     assert tables(decoded(blocks)) == tables(decode_paths([str(path)]))
 
 
@@ -152,7 +154,7 @@ def test_to_plan_a_file_its_frames_are_not_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(splits, "walk", walk)
     monkeypatch.setattr(splits, "beginning", walk)
-    assert len(planned(path, 16, Filters(since=1))) > 8
+    assert len(planned(path, 16, FrameFilters(since=1))) > 8
 
 
 @pytest.mark.parametrize(("since", "until"), [(0.3, 0.35), (0.5, None), (None, 0.1), (0.9, 0.2), (2, None)])
@@ -161,7 +163,7 @@ def test_what_is_outside_the_wanted_time_is_passed_over_where_checkpoints_tell(t
     path.write_bytes(checkpointed("kafka-python", 3_000))
     frames = sorted(decode_paths([str(path)]).as_dicts("frames"), key=lambda row: row["frame"])
     first, span = frames[0]["ts"], frames[-1]["ts"] - frames[0]["ts"]
-    filters = Filters(*(None, None), *(None if at is None else first + int(at * span) for at in (since, until)))
+    filters = FrameFilters(*(None, None), *(None if at is None else first + int(at * span) for at in (since, until)))
     started = []
     read_lines = captures.read_lines
     monkeypatch.setattr(captures, "read_lines", lambda *given, **more: started.append(1) or read_lines(*given, **more))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import Source, find_files
+from kafka_rack.wire_capture.files import DecompressedFile, find_files
 from kafka_rack.wire_capture.packets import read_format, read_packets
 from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.reading import decode_into
@@ -40,7 +40,7 @@ class Whole(dict):
 def packets(path):
     """Packets by their data, what was told, and where packets begin."""
     damaged = []
-    with Source(str(path)) as source:
+    with DecompressedFile(str(path)) as source:
         found = list(read_packets(source, read_format(source), None, damaged))
     return Counter(packet.data for packet in found), damaged, [packet.offset for packet in found]
 

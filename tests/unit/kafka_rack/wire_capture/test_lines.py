@@ -11,13 +11,13 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kafka_rack.wire_capture import files
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import Damage, Source, capture_name, find_files
-from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, capture_name, find_files
+from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
@@ -76,7 +76,7 @@ def test_cuts_never_show_in_packets(tmp_path, name):
 def test_a_time_filter_leaves_out_whole_blocks(capture):
     frames = sorted(decode_paths([str(capture)]).as_dicts("frames"), key=lambda row: row["frame"])
     middle = frames[len(frames) // 2]["ts"]
-    filters = Filters(since=middle)
+    filters = FrameFilters(since=middle)
     rows, groups = in_blocks(capture, 16, filters)
     assert len(groups) < 16
     kept = sorted(rows.as_dicts("frames"), key=lambda row: row["frame"])
@@ -84,7 +84,7 @@ def test_a_time_filter_leaves_out_whole_blocks(capture):
 
 
 def test_filters_take_an_api_and_a_client(capture):
-    rows, _ = in_blocks(capture, 4, Filters(apis=frozenset({"Fetch"}), clients=frozenset({"kp-cons-0"})))
+    rows, _ = in_blocks(capture, 4, FrameFilters(apis=frozenset({"Fetch"}), clients=frozenset({"kp-cons-0"})))
     kept = {(row["api_name"], row["client_id"]) for row in rows.as_dicts("frames")}
     assert kept == {("Fetch", "kp-cons-0")}
     everything = decode_paths([str(capture)]).as_dicts("fetches")
@@ -228,13 +228,21 @@ def test_a_truncated_gzip_gives_what_it_holds_and_says_where_it_ends(tmp_path_fa
     assert rows.as_dicts("problems")[-1]["offset"] == len(held)
 
 
+def is_unharmed(zipped: bytes) -> bool:
+    try:
+        return gzip.decompress(zipped) == LINES
+    except (EOFError, OSError, zlib.error):
+        return False
+
+
 @given(at=st.integers(10, len(GZIPPED) - 1), bit=st.integers(0, 7))
 def test_a_corrupted_gzip_gives_all_before_the_damage(tmp_path_factory, at, bit):
     path = tmp_path_factory.mktemp("gzip") / "bad.jsonl.gz"
     damaged = bytearray(GZIPPED)
     damaged[at] ^= 1 << bit
+    assume(not is_unharmed(bytes(damaged)))  # one bit in some thousands does not count, as bit 5 of byte 459
     path.write_bytes(damaged)
-    with Source(str(path)) as source, pytest.raises(Damage) as caught:
+    with DecompressedFile(str(path)) as source, pytest.raises(DamagedCapture) as caught:
         source.read(2 * len(LINES))
     assert caught.value.offset <= len(LINES) + 1000
     assert decode_paths([str(path)]).as_dicts("problems")
@@ -320,7 +328,7 @@ def test_a_long_line_is_put_together_once(tmp_path, compressed, monkeypatch):
     path = tmp_path / "long.jsonl"
     text = b"first\n" + b"x" * 500_000 + b"\nlast"
     path.write_bytes(gzip.compress(text) if compressed else text)
-    with files.Source(str(path)) as source:
+    with files.DecompressedFile(str(path)) as source:
         joined = []
         more = source._more
 
@@ -336,5 +344,5 @@ def test_a_long_line_is_put_together_once(tmp_path, compressed, monkeypatch):
         assert b"\n".join(lines) == text
         assert sum(joined) < 3 * len(text)
         assert source.position == len(text)
-    with files.Source(str(path)) as source:
-        assert [source.read_line() for _ in range(4)] == [*text.splitlines(keepends=True), b""]
+    with files.DecompressedFile(str(path)) as source:
+        assert [source.read_line(1 << 20) for _ in range(4)] == [*text.splitlines(keepends=True), b""]

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kafka_rack.pipeline.audit.reading import Described, Problem, cluster_of, clusters_of, find_pieces
+from kafka_rack.pipeline.audit.reading import Described, UnreadableCluster, cluster_of, clusters_of, find_pieces
 from kafka_rack.placement import UsableBroker
 
 GOOD = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1]]}}
@@ -54,7 +54,7 @@ def test_lines_are_clusters_with_their_numbers_and_a_bad_one_harms_no_other(tmp_
     path.write_bytes(gzip.compress(content) if packed else content)
     one, bad, other = found_in(path)
     assert (one.cluster, one.line) == ("one", 1)
-    assert bad == Problem(str(path), 3, "column 2: Expecting property name enclosed in double quotes")
+    assert bad == UnreadableCluster(str(path), 3, "column 2: Expecting property name enclosed in double quotes")
     assert (other.cluster, other.line) == ("fleet:4", 4)
 
 
@@ -67,7 +67,7 @@ def test_a_gzip_file_cut_off_gives_its_good_lines_and_a_problem(tmp_path):
     *good, bad = found_in(path)
     assert good
     assert all(isinstance(one, Described) for one in good)
-    assert bad == Problem(str(path), len(good) + 1, "gzip: the file ends before its data do")
+    assert bad == UnreadableCluster(str(path), len(good) + 1, "gzip: the file ends before its data do")
 
 
 def test_a_folder_by_the_name_of_a_file_is_looked_into(tmp_path):
@@ -81,7 +81,7 @@ def test_a_folder_by_the_name_of_a_file_is_looked_into(tmp_path):
         (b"", "line 1 column 1: Expecting value"),
         (b'{"brokers": [[0, "a"]]\n "topics"}', "line 2 column 2: Expecting ',' delimiter"),
         (b'"\xff"', "is no UTF-8 text"),
-        (b"[]", "an object with brokers and topics is due"),
+        (b"[]", "expected an object with brokers and topics, got a list"),
         (b"[" * 200_000, "lists or objects nested far deeper than any description"),
         (b'{"brokers": [[' + b"9" * 5000 + b"]]}", "a number with more digits than any field has"),
         (b'{"topics": {"orders": [[0]]}}', "it names no brokers: add them, or give them beside it"),
@@ -91,13 +91,13 @@ def test_a_folder_by_the_name_of_a_file_is_looked_into(tmp_path):
     ],
 )
 def test_what_is_no_description_says_why(content, reason):
-    assert cluster_of(content, "x.json", None) == Problem("x.json", None, reason)
+    assert cluster_of(content, "x.json", None) == UnreadableCluster("x.json", None, reason)
 
 
 def test_a_long_reason_is_cut():
     bad = json.dumps({"brokers": ["x" * 10_000], "topics": {}}).encode()
     found = cluster_of(bad, "x.json", None)
-    assert isinstance(found, Problem)
+    assert isinstance(found, UnreadableCluster)
     assert len(found.reason) < 500
 
 

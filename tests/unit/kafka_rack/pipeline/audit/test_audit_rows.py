@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.audit import KINDS, audit
-from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic, layout_of_json
+from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, layout_of_json
 from kafka_rack.pipeline.audit.reading import Described
 from kafka_rack.pipeline.audit.rows import SCHEMAS, SEVERITY, AuditQuestion, rows_of, severity
 from kafka_rack.pipeline.audit.what_if import what_ifs
@@ -137,8 +137,8 @@ def layouts(draw: st.DrawFn) -> ClusterLayout:
         for _ in range(draw(st.integers(1, 5))):
             replicas = tuple(rng.sample(range(len(brokers)), rng.randint(1, len(brokers))))
             isr = tuple(sorted(rng.sample(replicas, rng.randint(0, len(replicas)))))
-            partitions.append(Partition(replicas, rng.choice([None, -1, *replicas]), rng.choice([None, isr])))
-        topics[name] = Topic(tuple(partitions), rng.choice([None, 1, 2, 3]))
+            partitions.append(LayoutPartition(replicas, rng.choice([None, -1, *replicas]), rng.choice([None, isr])))
+        topics[name] = LayoutTopic(tuple(partitions), rng.choice([None, 1, 2, 3]))
     return ClusterLayout(tuple(brokers), topics)
 
 

@@ -40,14 +40,14 @@ def test_an_axis_is_values_and_ranges_each_once(axis, text, values):
 @pytest.mark.parametrize(
     ("axis", "text", "reason"),
     [
-        ("brokers", "six", "brokers: 'six', but numbers between commas or FROM-TO/STEP are due"),
-        ("brokers", "", "brokers: '', but numbers between commas or FROM-TO/STEP are due"),
-        ("brokers", "6,", "brokers: '', but numbers between commas or FROM-TO/STEP are due"),
-        ("brokers", "-3", "brokers: '-3', but numbers between commas or FROM-TO/STEP are due"),
-        ("brokers", "1" * 10, f"brokers: '{'1' * 10}', but numbers between commas or FROM-TO/STEP are due"),
-        ("brokers", "none", "brokers: 'none', but numbers between commas or FROM-TO/STEP are due"),
-        ("brokers", "9-6", "brokers: '9-6' is no range: FROM-TO or FROM-TO/STEP is due"),
-        ("brokers", "6-9/0", "brokers: '6-9/0' is no range: FROM-TO or FROM-TO/STEP is due"),
+        ("brokers", "six", "brokers: expected numbers between commas or FROM-TO/STEP, got 'six'"),
+        ("brokers", "", "brokers: expected numbers between commas or FROM-TO/STEP, got ''"),
+        ("brokers", "6,", "brokers: expected numbers between commas or FROM-TO/STEP, got ''"),
+        ("brokers", "-3", "brokers: expected numbers between commas or FROM-TO/STEP, got '-3'"),
+        ("brokers", "1" * 10, f"brokers: expected numbers between commas or FROM-TO/STEP, got '{'1' * 10}'"),
+        ("brokers", "none", "brokers: expected numbers between commas or FROM-TO/STEP, got 'none'"),
+        ("brokers", "9-6", "brokers: expected a range as FROM-TO or FROM-TO/STEP, got '9-6'"),
+        ("brokers", "6-9/0", "brokers: expected a range as FROM-TO or FROM-TO/STEP, got '6-9/0'"),
         (
             "brokers",
             "1-" + "9" * 30,
@@ -56,7 +56,7 @@ def test_an_axis_is_values_and_ranges_each_once(axis, text, values):
         ("brokers", "2001", "brokers: 2001, but at most 2000 are taken"),
         ("partitions", "100001", "partitions: 100001, but at most 100000 are taken"),
         ("failures", "2001", "failures: 2001, but at most 2000 are taken"),
-        ("placer", "best", f"placer 'best', but it must be all or some of {', '.join(PLACERS)}"),
+        ("placer", "best", f"placer: expected all or some of {', '.join(PLACERS)}, got 'best'"),
     ],
 )
 def test_an_axis_that_cannot_be_says_what_is_due(axis, text, reason):
@@ -76,22 +76,22 @@ def test_a_files_axis_is_a_value_a_list_or_a_text():
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ([], "an object of axes is due, or one with a list of grids"),
-        ("brokers", "an object of axes is due, or one with a list of grids"),
+        ([], "expected an object of axes, or one with a list of grids"),
+        ("brokers", "expected an object of axes, or one with a list of grids"),
         ({"broker": 3}, "no axis 'broker': there are brokers, racks, partitions"),
-        ({"grids": []}, "grids: at least one is due"),
+        ({"grids": []}, "grids: expected one or more"),
         ({"grids": [{}], "brokers": 3}, "'brokers' beside grids, but axes belong inside of them"),
-        ({"grids": [{}, 3]}, "grid 2: an object of axes is due"),
-        ({"grids": [{}, {"racks": -1}]}, "grid 2: racks: -1, but numbers from 0 are due"),
-        ({"brokers": []}, "brokers: at least one value is due"),
-        ({"brokers": None}, "brokers: null, but numbers from 0 are due"),
-        ({"brokers": 6.5}, "brokers: 6.5, but numbers from 0 are due"),
-        ({"brokers": True}, "brokers: true, but numbers from 0 are due"),
-        ({"brokers": {"from": 3}}, 'brokers: {"from": 3}, but numbers from 0 are due'),
-        ({"brokers": [[3]]}, "brokers: [3], but numbers from 0 are due"),
+        ({"grids": [{}, 3]}, "grid 2: expected an object of axes"),
+        ({"grids": [{}, {"racks": -1}]}, "grid 2: racks: expected numbers from 0, got -1"),
+        ({"brokers": []}, "brokers: expected one value or more"),
+        ({"brokers": None}, "brokers: expected numbers from 0, got null"),
+        ({"brokers": 6.5}, "brokers: expected numbers from 0, got 6.5"),
+        ({"brokers": True}, "brokers: expected numbers from 0, got true"),
+        ({"brokers": {"from": 3}}, 'brokers: expected numbers from 0, got {"from": 3}'),
+        ({"brokers": [[3]]}, "brokers: expected numbers from 0, got [3]"),
         ({"brokers": 10**30}, f"brokers: {10**30}, but at most 2000 are taken"),
-        ({"placer": 3}, "placer 3, but it must be all or some of"),
-        ({"placer": [["copyset"]]}, "placer ['copyset'], but it must be all or some of"),
+        ({"placer": 3}, "placer: expected all or some of"),
+        ({"placer": [["copyset"]]}, "placer: expected all or some of"),
     ],
 )
 def test_a_file_that_is_no_grid_says_where_and_what_is_due(said, reason):
@@ -127,9 +127,9 @@ def test_points_of_several_grids_stand_once():
 def test_combinations_that_cannot_be_have_the_reason():
     _, skipped = points_of([{**SMALL, "brokers": (2,)}, {**SMALL, "racks": (None, 7), "rack_failures": (1,)}])
     assert [one.reason for one in skipped] == [
-        "replication factor 3, but it must be from 1 to the 2 brokers",
+        "replication factor: expected 1 to the 2 brokers, got 3",
         "1 failed racks, but there are 0",
-        "7 racks, but there must be from 1 to the 6 brokers",
+        "racks: expected 1 to the 6 brokers, got 7",
     ]
 
 

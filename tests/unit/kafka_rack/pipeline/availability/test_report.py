@@ -11,19 +11,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_rack.availability import availability_row
-from kafka_rack.pipeline.availability import report
-from kafka_rack.pipeline.availability.grid import Skipped, points_of
-from kafka_rack.pipeline.availability.plots import (
+from kafka_rack.charts.availability import (
     HEIGHT,
     LEFT,
     MOST_PANELS,
     WIDTH,
-    Line,
     Panel,
+    PlacerCurve,
     scale_end,
     sheet,
     sheets,
 )
+from kafka_rack.pipeline.availability import report
+from kafka_rack.pipeline.availability.grid import Skipped, points_of
 from kafka_rack.pipeline.output.staging import NotOurs
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -112,6 +112,23 @@ def test_every_sheet_is_svg_with_a_curve_for_each_placer_in_each_case(found):
         cases = 2 if name.endswith("brokers") else 3
         assert len(root.findall(f".//{SVG}polyline")) == cases * 3
         assert len(root.findall(f".//{SVG}circle")) == len(found.rows)
+
+
+def test_a_phone_gets_the_same_curves_below_each_other_and_nothing_is_wider_than_it(found):
+    wide, narrow = sheets(found.rows), sheets(found.rows, narrow=True)
+    assert list(narrow) == list(wide)
+    for name, svg in narrow.items():
+        root = ET.fromstring(svg)
+        assert int(root.get("width")) <= 390
+        assert {group.get("transform").split()[0] for group in root.iter(f"{SVG}g")} == {"translate(0"}
+        assert len(root.findall(f".//{SVG}circle")) == len(ET.fromstring(wide[name]).findall(f".//{SVG}circle"))
+        for text in root.iter(f"{SVG}text"):
+            if text.get("text-anchor") is None:
+                assert int(text.get("x")) + 5.5 * len(text.text) <= 390
+    page = report.page(found, list(wide.values()), list(narrow.values()))
+    assert page.count('<div class="wide">') == page.count('<div class="narrow">') == len(wide)
+    assert ".wide{display:none}" in page
+    assert ".wide{display:none}" not in report.page(found, list(wide.values()))
 
 
 def test_curves_stand_at_the_chances_found(found):
@@ -226,7 +243,7 @@ def test_tried_chances_have_bars_of_two_errors_and_exact_ones_none(found):
 
 
 def test_more_cases_than_anyone_looks_at_are_counted():
-    line = Line("random", "random", "", ((3, 0.5, 0.0), (6, 0.25, 0.0)))
+    line = PlacerCurve("random", "random", "", ((3, 0.5, 0.0), (6, 0.25, 0.0)))
     svg = sheet([Panel(f"case {number} <&", (line,)) for number in range(MOST_PANELS + 7)], "brokers", "p_any_lost")
     said = [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
     assert "case 0 <&" in said

@@ -9,8 +9,8 @@ import pytest
 
 import protocol
 from kafka_rack.pipeline.fuzz import report
-from kafka_rack.pipeline.fuzz.plan import Plan
-from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results, Tally
+from kafka_rack.pipeline.fuzz.plan import FuzzPlan
+from kafka_rack.pipeline.fuzz.results import CheckTally, Coverage, Failure, Results
 from kafka_rack.pipeline.fuzz.work import value_of
 from protocol.fuzz.sparse import sparse
 
@@ -59,10 +59,12 @@ def test_faults_of_one_kind_keep_the_first_example_and_their_number():
 
 
 def test_a_summary_names_the_fields_that_no_example_reached():
-    plan = Plan({"HeartbeatRequest": [0]}, 2, 1)
+    plan = FuzzPlan({"HeartbeatRequest": [0]}, 2, 1)
     default, other = [0] * 32, [0] * 32
     default[1], other[2] = 2, 2
-    results = Results(2, {"round-trip": Tally(2, 2)}, {}, {"HeartbeatRequest 0": Coverage(2, other + default + other)})
-    summary = report.summary_of(report.Run(plan, ("round-trip",), results))
+    results = Results(
+        2, {"round-trip": CheckTally(2, 2)}, {}, {"HeartbeatRequest 0": Coverage(2, other + default + other)}
+    )
+    summary = report.summary_of(report.FuzzRun(plan, ("round-trip",), results))
     assert summary["never_exercised"] == ["HeartbeatRequest v0 generation_id"]
     assert (summary["fields"], summary["message_versions"], summary["failures"]) == (3, 1, [])

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import Judged, Users, checks_for
+from kafka_rack.pipeline.fuzz.checks import OracleCheck, Users, checks_for
 from kafka_rack.pipeline.fuzz.codecs import CodecError, CodecSource
-from kafka_rack.pipeline.fuzz.plan import CHUNK, Plan, chosen
+from kafka_rack.pipeline.fuzz.plan import CHUNK, FuzzPlan, chosen
 from kafka_rack.pipeline.fuzz.results import Coverage, Results, coverage_rows, never_exercised
 from kafka_rack.pipeline.fuzz.work import messages_of, minimised, run_chunk, value_of
 from protocol.fuzz.generation import is_tame, maker
@@ -37,7 +37,7 @@ def run(chunks, seed, checks):
 
 
 def test_every_message_version_passes_the_checks_of_our_own():
-    plan = Plan(chosen([], "all"), 2, 5)
+    plan = FuzzPlan(chosen([], "all"), 2, 5)
     found = run(plan.chunks(), plan.seed, checks_for(["round-trip", "versions", "reference", "damage"]))
     assert found.failures == {}
     assert found.examples == 2 * sum(len(one.valid_versions) for one in protocol.messages())
@@ -45,7 +45,7 @@ def test_every_message_version_passes_the_checks_of_our_own():
 
 
 def test_results_do_not_depend_on_who_does_which_chunk():
-    plan = Plan(chosen(["Metadata*"], "9+"), CHUNK + 20, 3)
+    plan = FuzzPlan(chosen(["Metadata*"], "9+"), CHUNK + 20, 3)
     chunks = list(plan.chunks())
     checks = checks_for(["round-trip"])
     whole = run(chunks, plan.seed, checks)
@@ -65,7 +65,7 @@ def values_at(record, path):
 
 
 def test_coverage_counts_what_the_messages_hold():
-    plan = Plan(chosen(["MetadataResponse"], "12"), CHUNK, 11)
+    plan = FuzzPlan(chosen(["MetadataResponse"], "12"), CHUNK, 11)
     (chunk,) = plan.chunks()
     results = run([chunk], plan.seed, checks_for(["round-trip"]))
     made = [found for _, found in messages_of(chunk, plan.seed, Coverage())]
@@ -84,7 +84,7 @@ def test_a_planted_bug_is_found_and_shrinks_to_one_broker_without_a_rack(tmp_pat
     file = tmp_path / "mine.py"
     file.write_text(PLANTED)
     check = Users(CodecSource.parse("mine.py:Codec", tmp_path).load())
-    plan = Plan(chosen(["MetadataResponse"], "12"), 100, 1)
+    plan = FuzzPlan(chosen(["MetadataResponse"], "12"), 100, 1)
     (found,) = run(plan.chunks(), plan.seed, [check]).failures.values()
     small = minimised(found, check)
     assert small.value == {"brokers": [{}]}
@@ -95,7 +95,7 @@ def test_a_planted_bug_is_found_and_shrinks_to_one_broker_without_a_rack(tmp_pat
 
 
 def test_a_message_that_is_not_known_is_answered_with_names_near_it():
-    with pytest.raises(ValueError, match="near it are MetadataRequest"):
+    with pytest.raises(ValueError, match="did you mean MetadataRequest"):
         chosen(["metadatarequst"], "all")
     with pytest.raises(ValueError, match="MetadataRequest has versions 0-14"):
         chosen(["MetadataRequest"], "20-22")
@@ -134,8 +134,8 @@ class Strict:
 
 
 def test_another_codec_that_refuses_what_everyone_should_hold_has_found_something():
-    plan = Plan(chosen(["HeartbeatResponse"], "3"), 20, 1)
-    check = Judged("strict", Strict())
+    plan = FuzzPlan(chosen(["HeartbeatResponse"], "3"), 20, 1)
+    check = OracleCheck("strict", Strict())
     (found,) = run(plan.chunks(), plan.seed, [check]).failures.values()
     assert (found.kind, found.count) == ("our bytes refused: TooShort", 20)
     small = minimised(found, check)

@@ -9,7 +9,7 @@ from pathlib import Path
 from kafka_rack.pipeline.output import commits, writing
 from kafka_rack.pipeline.output.commits import TEMPORARY, run_name, settle
 from kafka_rack.pipeline.output.staging import staged
-from kafka_rack.pipeline.output.writing import Written, file_key, put_in_place
+from kafka_rack.pipeline.output.writing import WrittenFile, file_key, put_in_place
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_capture.splits import plan
@@ -48,7 +48,7 @@ def counted(change, left):
 
 
 def part(start):
-    return f"frames/api=Fetch/part-{file_key(CAPTURE)}-{start:015d}.parquet"
+    return f"frames/capture=a/day=2026-11-23/part-{file_key(CAPTURE)}-{start:015d}.parquet"
 
 
 def decode_again(out, starts, text):
@@ -59,12 +59,12 @@ def decode_again(out, starts, text):
         staged_as = f"{part(start)}.one"
         (out / TEMPORARY / run / staged_as).parent.mkdir(parents=True, exist_ok=True)
         (out / TEMPORARY / run / staged_as).write_text(text)
-        written.append(Written("frames", "Fetch", part(start), 1, 1, 0, 0, staged_as))
+        written.append(WrittenFile("frames", "Fetch", part(start), 1, 1, 0, 0, staged_as))
     put_in_place(out, run, [(CAPTURE, start, start + 1) for start in starts], written, whole=True)
 
 
 def parts(out):
-    return {path.name[-23:-8]: path.read_text() for path in (out / "frames").glob("api=Fetch/part-*")}
+    return {path.name[-23:-8]: path.read_text() for path in (out / "frames").glob("capture=a/day=*/part-*")}
 
 
 OLD = {f"{start:015d}": "old" for start in (0, 10, 20)}

@@ -49,6 +49,15 @@ from kafka_rack.pipeline.spark.driver import Driver, StandardError, how_the_driv
             ],
             "nowhere: Name or service not known",
         ),
+        (
+            [
+                "To adjust logging level use sc.setLogLevel(newLevel). For SparkR, use setLogLevel(newLevel).",
+                "13:33:52 ERROR SparkUI: Failed to bind SparkUI",
+                "java.net.BindException: Failed to bind to /127.0.0.1:4040: Service 'SparkUI' failed after 0 retries!",
+                "\tat org.apache.spark.util.Utils$.$anonfun$startServiceOnPort$2(Utils.scala:2422)",
+            ],
+            "java.net.BindException: Failed to bind to /127.0.0.1:4040: Service 'SparkUI' failed after 0 retries!",
+        ),
         (["/opt/spark/bin/spark-class: line 71: /nowhere/bin/java: No such file or directory"], "it did not say why"),
         ([], "it did not say why"),
     ],

@@ -12,13 +12,13 @@ import pytest
 from kafka_rack.pipeline.spark.pushdown import EPOCH, narrowed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.filters import Filters
+from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 
-NOTHING = Filters()
+NOTHING = FrameFilters()
 
 
 class EqualTo(NamedTuple):
@@ -130,9 +130,9 @@ def test_frames_that_nobody_asks_for_are_not_decoded(capture):
 
 
 def test_what_an_option_leaves_out_stays_out():
-    filters = Filters(apis=frozenset({"Fetch", "Produce"}), since=5_000_000)
+    filters = FrameFilters(apis=frozenset({"Fetch", "Produce"}), since=5_000_000)
     pushed = [In(("api",), ["Fetch", "Metadata"]), GreaterThan(("ts",), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))]
-    assert narrowed(filters, "frames", pushed) == Filters(apis=frozenset({"Fetch"}), since=5_000_000)
+    assert narrowed(filters, "frames", pushed) == FrameFilters(apis=frozenset({"Fetch"}), since=5_000_000)
     later = [GreaterThan(("ts",), datetime(1970, 1, 1, 0, 0, 9, tzinfo=UTC))]
     assert narrowed(filters, "frames", later).since == 9_000_001
     assert narrowed(filters, "calls", later).since == 5_000_000  # the option counts by the answer's time

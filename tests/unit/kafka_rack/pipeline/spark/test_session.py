@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.pipeline.spark import session
-from kafka_rack.pipeline.spark.session import INSTALL_JAVA, SparkMissing, find_java, workers_python
+from kafka_rack.pipeline.spark.session import (
+    INSTALL_JAVA,
+    SparkMissing,
+    check_master,
+    context_of,
+    find_java,
+    hint_of,
+    workers_python,
+)
 from tests.fixture_data import CAPTURES, FIXTURES
 
 
@@ -48,21 +58,21 @@ def test_without_java_the_command_fails_with_one_line(tmp_path, monkeypatch, cap
     monkeypatch.setattr(session, "running_session", lambda: None)  # another test's, in this process
     capture = str(CAPTURES / "kcat.jsonl.gz")
     assert main(["pipeline", "decode", capture, "--out", str(tmp_path / "out")]) == 1
-    assert capsys.readouterr().err == f"kafka-rack pipeline: {INSTALL_JAVA}\n"
+    assert capsys.readouterr().err == f"kafka-rack pipeline decode: {INSTALL_JAVA}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["missing.jsonl"], "missing.jsonl: no such file or folder"),
-        ([str(CAPTURES), "--ports", "many"], "ports 'many': numbers with commas between are wanted"),
-        ([str(CAPTURES), "--brokers", "1"], "broker '1': ID[@RACK]=[HOST]:PORT is wanted"),
+        ([str(CAPTURES), "--ports", "many"], "ports: expected numbers between commas, as 9092,9093, got 'many'"),
+        ([str(CAPTURES), "--brokers", "1"], "brokers: expected ID[@RACK]=[HOST]:PORT, got '1'"),
         ([str(CAPTURES), "--tasks", "0"], "--tasks: expected 1 or more, got 0"),
     ],
 )
 def test_wrong_usage_is_one_line_before_spark_starts(tmp_path, capsys, arguments, reason):
     assert main(["pipeline", "decode", *arguments, "--out", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"kafka-rack pipeline: {reason}\n"
+    assert capsys.readouterr().err == f"kafka-rack pipeline decode: {reason}\n"
 
 
 def test_neither_the_package_nor_the_steps_load_spark():
@@ -84,3 +94,58 @@ def test_workers_run_this_python_here_and_the_users_choice_on_a_cluster(monkeypa
     assert workers_python("spark://host:7077", {"spark.pyspark.python": "/usr/bin/python3"}) == "/usr/bin/python3"
     monkeypatch.delenv("PYSPARK_PYTHON")
     assert workers_python("spark://host:7077", {}) == sys.executable
+
+
+def test_of_several_masters_one_has_to_listen():
+    free = ("127.0.0.1", 0)
+    with socket.create_server(free) as listening, socket.socket() as deaf:
+        deaf.bind(free)
+        there, nowhere = (f"127.0.0.1:{one.getsockname()[1]}" for one in (listening, deaf))
+        check_master(f"spark://{nowhere},{there}")
+        with pytest.raises(
+            SparkMissing, match=f"^spark://{nowhere}: no master of Spark there .*refused.*spark://HOST:"
+        ):
+            check_master(f"spark://{nowhere}")
+    with pytest.raises(SparkMissing, match="no master of Spark there"):
+        check_master("spark://127.0.0.1")
+
+
+@pytest.mark.parametrize("master", ["yarn", "local[2]", "k8s://https://127.0.0.1:1"])
+def test_other_managers_are_sparks_own_to_ask(master):
+    check_master(master)
+
+
+@pytest.mark.parametrize(
+    ("reason", "settings", "said"),
+    [
+        (
+            "Could not reserve enough space for 9437184KB object heap",
+            {"spark.driver.memory": "9g", "spark.master": "local[2]"},
+            " with spark.driver.memory=9g (expected 450m or more, and no more than there is here)",
+        ),
+        ("Executor memory must be a positive number", {"spark.driver.memory": "2g", "spark.master": "local[2]"}, ""),
+        ("Connection refused", {"spark.master": "k8s://https://a:1"}, " on k8s://https://a:1"),
+    ],
+)
+def test_a_failed_start_names_the_settings_that_it_is_about(reason, settings, said):
+    assert hint_of(reason, settings) == said
+
+
+def test_a_session_of_spark_connect_has_no_tasks():
+    session_of_connect = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(SparkMissing, match="run them with --master or by spark-submit"):
+        context_of(session_of_connect)
+
+
+@pytest.mark.parametrize("release", ["4.0.2", "4.3.0"])
+def test_kafkas_connector_is_that_of_the_spark_that_runs(tmp_path, monkeypatch, release):
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / f"spark-core_2.13-{release}.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert session.kafka_connector() == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{release}"
+    assert session.spark_version() == release
+
+
+def test_without_jars_the_connector_is_that_of_the_pyspark_installed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert session.kafka_connector() == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"

@@ -13,7 +13,7 @@ from kafka_rack.pipeline.spark import shipping
 
 ROOT = Path(__file__).resolve().parents[5]
 OF_THE_CLUSTER = {"cryptography", "google-re2", "pyjwt", "starlette", "uvicorn", "uvloop"}
-NOT_ON_WORKERS = OF_THE_CLUSTER | {"pandas", "pyspark", "rich", "shtab"}
+NOT_ON_WORKERS = OF_THE_CLUSTER | {"jinja2", "pandas", "pyspark", "rich", "shtab"}
 
 
 def required(names):
@@ -53,3 +53,12 @@ def test_what_a_distribution_requires_goes_along_once():
 def test_what_is_not_installed_is_named():
     with pytest.raises(shipping.NotInstalled, match="no-such-package is not installed here"):
         shipping.with_requirements(["no-such-package"])
+
+
+def test_what_spark_submit_takes_is_written_and_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(shipping, "NEEDED", ("construct",))  # all of them are a hundred megabytes
+    options, program = shipping.packed_for_submit(tmp_path, ROOT / "kafka_rack/cli/pipeline/submitted.py")
+    named = {path.name for path in tmp_path.iterdir()}
+    assert named == {"kafka_rack.zip", "kafka_rack_needs.zip", "kafka_rack_job.py"}
+    assert {Path(word.partition("#")[0]).name for word in [*options, program]} > named
+    compile(Path(program).read_text(encoding="utf-8"), program, "exec")

@@ -11,7 +11,7 @@ import pytest
 from kafka_rack.pipeline.spark.source import KafkaWire, Request, WireStreamReader
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import Block
+from kafka_rack.wire_capture.splits import CaptureBlock
 from tests.fixture_data import CAPTURES
 
 LINES = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
@@ -50,15 +50,15 @@ def test_options_are_understood_whatever_their_case():
         ("table", "frame", "table 'frame', but there are frames, calls"),
         ("api", "fetch", "api 'fetch', but Kafka has none of this name: did you mean Fetch?"),
         ("api", "Produce,42", "api '42', but Kafka has none of this name"),
-        ("since", "yesterday", "since 'yesterday', but ISO 8601"),
-        ("until", "2026-13-01", "until '2026-13-01', but ISO 8601"),
-        ("numPartitions", "0", "numPartitions '0', but a number from 1 is wanted"),
-        ("blockBytes", "32m", "blockBytes '32m', but a number from 4096 is wanted"),
-        ("ports", "9092;9093", "ports '9092;9093': numbers with commas between are wanted"),
-        ("ports", "70000", "ports '70000'"),
-        ("brokers", "az-a=:9092", r"broker 'az-a=:9092': ID\[@RACK\]=\[HOST\]:PORT is wanted"),
-        ("brokers", "9999999999=:9092", "broker '9999999999=:9092'"),
-        ("brokers", "0=:99999", "broker '0=:99999'"),
+        ("since", "yesterday", "since: expected ISO 8601, .*, got 'yesterday'"),
+        ("until", "2026-13-01", "until: expected ISO 8601, .*, got '2026-13-01'"),
+        ("numPartitions", "0", "numPartitions: expected a number from 1, got '0'"),
+        ("blockBytes", "32m", "blockBytes: expected a number from 4096, got '32m'"),
+        ("ports", "9092;9093", "ports: expected numbers between commas, as 9092,9093, got '9092;9093'"),
+        ("ports", "70000", "ports: expected .*, got '70000'"),
+        ("brokers", "az-a=:9092", r"brokers: expected ID\[@RACK\]=\[HOST\]:PORT, got 'az-a=:9092'"),
+        ("brokers", "9999999999=:9092", "brokers: expected .*, got '9999999999=:9092'"),
+        ("brokers", "0=:99999", "brokers: expected .*, got '0=:99999'"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_would_be_right(option, value, said):
@@ -118,7 +118,7 @@ class Stream:
         self.reader = WireStreamReader(Request.parse({"path": str(folder)}))
         self.at: dict[str, object] = {}
 
-    def batch(self) -> list[Block]:
+    def batch(self) -> list[CaptureBlock]:
         end = json.loads(json.dumps(self.reader.latestOffset()))
         groups = self.reader.partitions(self.at, end)
         self.at = end
