@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kafka_rack.cluster_layout import ClusterLayout, Topic
+from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 from kafka_rack.placement import missing_racks
 from kafka_rack.rack_names import rack_hints
 from kafka_rack.rack_spread import brokers_by_rack, spread_of, usable_racks
@@ -176,7 +176,7 @@ def shared_racks(layout: ClusterLayout) -> Iterator[Finding]:
                 rack, brokers = next(iter(spread.shared.items()))
                 together = " and ".join(map(str, brokers))
                 free = f"rack {spread.free[0]} has" if len(spread.free) == 1 else f"racks {', '.join(spread.free)} have"
-                example = f"in {number} brokers {together} share rack {rack}, while {free} no copy"
+                example = f"in partition {number} brokers {together} share rack {rack}, while {free} no copy"
             found.append((name, number))
         if found:
             yield Finding(SHARED_RACK, name, f"{numbers_named(found, topic)}; {example}", tuple(found))
@@ -300,7 +300,7 @@ def named(brokers: Sequence[int]) -> str:
     return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}"
 
 
-def numbers_named(partitions: Sequence[tuple[str, int]], topic: Topic) -> str:
+def numbers_named(partitions: Sequence[tuple[str, int]], topic: LayoutTopic) -> str:
     """Partitions of one topic in words: how many of how many, and the first of them."""
     shown = ", ".join(str(number) for _, number in partitions[:SHOWN])
     more = ", ..." if len(partitions) > SHOWN else ""

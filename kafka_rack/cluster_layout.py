@@ -19,9 +19,12 @@ from typing import Any
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 
+SHOWN_KEYS = 6
+"""Of an object that is another than was expected."""
+
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class LayoutPartition:
     """The brokers of one partition, preferred leader first; leader and in-sync replicas where they are known."""
 
     replicas: tuple[int, ...]
@@ -37,13 +40,13 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class LayoutTopic:
     """A topic's partitions, from 0 up; min.insync.replicas where it is known.
 
     A diskless topic has no replicas: those that a cluster tells stand for whoever serves the client that asked.
     """
 
-    partitions: tuple[Partition, ...]
+    partitions: tuple[LayoutPartition, ...]
     min_insync_replicas: int | None = None
     internal: bool = False
     diskless: bool = False
@@ -59,7 +62,7 @@ class ClusterLayout:
     """Brokers sorted by id, and topics sorted by name. A fenced broker is known but not up."""
 
     brokers: tuple[UsableBroker, ...]
-    topics: Mapping[str, Topic] = field(default_factory=dict)
+    topics: Mapping[str, LayoutTopic] = field(default_factory=dict)
 
     @property
     def rack_of(self) -> dict[int, str | None]:
@@ -76,7 +79,7 @@ class ClusterLayout:
             name: [list(partition.replicas) for partition in topic.partitions] for name, topic in self.topics.items()
         }
 
-    def each_partition(self) -> Iterator[tuple[str, int, Partition]]:
+    def each_partition(self) -> Iterator[tuple[str, int, LayoutPartition]]:
         """Every partition with its topic and number, in order."""
         for name, topic in self.topics.items():
             for number, partition in enumerate(topic.partitions):
@@ -118,9 +121,9 @@ def after_plan(layout: ClusterLayout, entries: Iterable[tuple[str, int, tuple[in
     >>> after_plan(layout_of_json(said), [("orders", 0, (1,))]).replicas_by_topic()
     {'orders': [[1]]}
     """
-    changed: dict[str, dict[int, Partition]] = {}
+    changed: dict[str, dict[int, LayoutPartition]] = {}
     for name, number, replicas in entries:
-        changed.setdefault(name, {})[number] = Partition(replicas)
+        changed.setdefault(name, {})[number] = LayoutPartition(replicas)
     topics = {
         name: replace(
             topic,
@@ -131,7 +134,7 @@ def after_plan(layout: ClusterLayout, entries: Iterable[tuple[str, int, tuple[in
     return ClusterLayout(layout.brokers, topics)
 
 
-def make_layout(brokers: Iterable[UsableBroker], topics: Mapping[str, Topic]) -> ClusterLayout:
+def make_layout(brokers: Iterable[UsableBroker], topics: Mapping[str, LayoutTopic]) -> ClusterLayout:
     """A layout in order, its brokers checked.
 
     Raises: InputError: a broker that is given twice.
@@ -155,10 +158,10 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
     Raises: InputError: says what is wrong, and in which topic, partition or broker.
 
     >>> layout_of_json({"brokers": [[0, "a"]], "topics": {"orders": [[0]]}}).topics["orders"].partitions
-    (Partition(replicas=(0,), leader=None, isr=None),)
+    (LayoutPartition(replicas=(0,), leader=None, isr=None),)
     """
     if not isinstance(said, dict):
-        raise InputError("an object with brokers and topics is due")
+        raise InputError(f"expected an object with brokers and topics, got {kind_of(said)}")
     forms = [key for key in ("topics", "current", "partitions") if key in said]
     if len(forms) > 1:
         raise InputError(f"{' and '.join(forms)} are both there: give the topics once")
@@ -168,10 +171,10 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
     elif isinstance(by_name, dict):
         topics = {name: topic_of_json(name, topic) for name, topic in by_name.items()}
     else:
-        raise InputError("topics are due, as an object of topics or as a list of partitions")
+        raise InputError("expected topics, as an object of them or as a list of partitions, got neither")
     listed = said.get("brokers") or []
     if not isinstance(listed, list):
-        raise InputError(f"brokers are {json.dumps(listed)}, but a list is due")
+        raise InputError(f"brokers: expected a list, got {json.dumps(listed)}")
     inside = [broker_of_json(at, entry) for at, entry in enumerate(listed)]
     if inside and brokers is not None:
         raise InputError("it names brokers, and they are given beside it as well: give them once")
@@ -186,23 +189,35 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
     return layout
 
 
+def kind_of(said: Any) -> str:
+    """What a value of JSON is, in JSON's words; of an object its keys, as it is these that are wrong.
+
+    >>> kind_of([1]), kind_of({"a": 1, "b": 2}), kind_of("text")
+    ('a list', 'an object with a, b', '"text"')
+    """
+    if isinstance(said, dict):
+        keys = ", ".join(map(str, list(said)[:SHOWN_KEYS]))
+        return f"an object with {keys}" if keys else "an empty object"
+    return "a list" if isinstance(said, list) else json.dumps(said)
+
+
 def broker_of_json(at: int, entry: Any) -> UsableBroker:
     """A broker as {"id", "rack", "fenced"}, as [id, rack] or [id, rack, fenced]."""
     if isinstance(entry, dict):
         entry = [entry.get("id"), entry.get("rack"), entry.get("fenced", False)]
     if not isinstance(entry, list) or not 1 <= len(entry) <= 3:
-        raise InputError(f"broker at place {at}: {json.dumps(entry)}, but an object with id and rack is due")
+        raise InputError(f"broker at place {at}: expected an object with id and rack, got {json.dumps(entry)}")
     number, rack, fenced = [*entry, None, False][:3] if len(entry) == 1 else [*entry, False][:3]
     if not is_number(number) or number < 0:
-        raise InputError(f"broker at place {at}: id is {json.dumps(number)}, but a number from 0 is due")
+        raise InputError(f"broker at place {at}: id: expected a number from 0, got {json.dumps(number)}")
     if rack is not None and not isinstance(rack, str):
-        raise InputError(f"broker {number}: rack is {json.dumps(rack)}, but a text or null is due")
+        raise InputError(f"broker {number}: rack: expected a text or null, got {json.dumps(rack)}")
     if not isinstance(fenced, bool):
-        raise InputError(f"broker {number}: fenced is {json.dumps(fenced)}, but true or false is due")
+        raise InputError(f"broker {number}: fenced: expected true or false, got {json.dumps(fenced)}")
     return UsableBroker(number, rack or None, fenced)
 
 
-def topic_of_json(name: str, said: Any) -> Topic:
+def topic_of_json(name: str, said: Any) -> LayoutTopic:
     """A topic as a list of partitions, or as an object that holds it."""
     least: Any = None
     internal = diskless = False
@@ -210,23 +225,23 @@ def topic_of_json(name: str, said: Any) -> Topic:
         least = said.get("min_insync_replicas")
         internal, diskless = bool(said.get("internal")), bool(said.get("diskless"))
         if least is not None and (not is_number(least) or least < 1):
-            raise InputError(f"{name}: min_insync_replicas is {json.dumps(least)}, but a number from 1 is due")
+            raise InputError(f"{name}: min_insync_replicas: expected a number from 1, got {json.dumps(least)}")
         said = said.get("partitions")
     if not isinstance(said, list) or not said:
-        raise InputError(f"{name}: partitions are {json.dumps(said)}, but a list of at least one is due")
-    found: dict[int, Partition] = {}
+        raise InputError(f"{name}: partitions: expected a list of at least one, got {json.dumps(said)}")
+    found: dict[int, LayoutPartition] = {}
     for at, entry in enumerate(said):
         number = entry.get("partition", at) if isinstance(entry, dict) else at
         add_partition(found, name, number, partition_of_json(f"{name}-{number}", entry, diskless=diskless))
-    return Topic(in_order(name, found), least, internal, diskless)
+    return LayoutTopic(in_order(name, found), least, internal, diskless)
 
 
-def topics_of_reassignment(said: Mapping[str, Any]) -> dict[str, Topic]:
+def topics_of_reassignment(said: Mapping[str, Any]) -> dict[str, LayoutTopic]:
     """The topics of a plan in the form of Kafka's reassignment tool, all partitions of each."""
-    found: dict[str, dict[int, Partition]] = {}
+    found: dict[str, dict[int, LayoutPartition]] = {}
     for name, number, replicas in reassignment_entries(said):
-        add_partition(found.setdefault(name, {}), name, number, Partition(replicas))
-    return {name: Topic(in_order(name, partitions)) for name, partitions in found.items()}
+        add_partition(found.setdefault(name, {}), name, number, LayoutPartition(replicas))
+    return {name: LayoutTopic(in_order(name, partitions)) for name, partitions in found.items()}
 
 
 def reassignment_entries(said: Any) -> list[tuple[str, int, tuple[int, ...]]]:
@@ -235,16 +250,18 @@ def reassignment_entries(said: Any) -> list[tuple[str, int, tuple[int, ...]]]:
     Raises: InputError: another form, or a partition that comes twice.
     """
     if not isinstance(said, dict) or not isinstance(said.get("partitions"), list):
-        raise InputError("a reassignment is due: an object with version and partitions")
+        raise InputError(f"expected a reassignment, an object with version and partitions, got {kind_of(said)}")
     if said.get("version", 1) != 1:
-        raise InputError(f"version is {json.dumps(said['version'])}, but 1 is due")
+        raise InputError(f"version: expected 1, got {json.dumps(said['version'])}")
     entries = []
     seen = set()
     for at, entry in enumerate(said["partitions"]):
         name: Any = entry.get("topic") if isinstance(entry, dict) else None
         number: Any = entry.get("partition") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not name or not is_number(number) or number < 0:
-            raise InputError(f"partition at place {at}: topic, partition and replicas are due")
+            raise InputError(
+                f"partition at place {at}: expected topic, partition and replicas, got {json.dumps(entry)}"
+            )
         if (name, number) in seen:
             raise InputError(f"{name}-{number} is given twice")
         seen.add((name, number))
@@ -252,7 +269,7 @@ def reassignment_entries(said: Any) -> list[tuple[str, int, tuple[int, ...]]]:
     return entries
 
 
-def partition_of_json(where: str, entry: Any, *, diskless: bool = False) -> Partition:
+def partition_of_json(where: str, entry: Any, *, diskless: bool = False) -> LayoutPartition:
     """A partition as a list of replicas, or as {"replicas", "leader", "isr"}."""
     leader, isr = None, None
     if isinstance(entry, dict):
@@ -260,38 +277,38 @@ def partition_of_json(where: str, entry: Any, *, diskless: bool = False) -> Part
         entry = entry.get("replicas")
     replicas = brokers_of_json(where, "replicas", entry)
     if not replicas and not diskless:
-        raise InputError(f"{where}: no replicas, but at least one is due")
+        raise InputError(f"{where}: replicas: expected one or more, got none")
     if leader is not None and not is_number(leader):
-        raise InputError(f"{where}: leader is {json.dumps(leader)}, but a broker id or null is due")
+        raise InputError(f"{where}: leader: expected a broker id or null, got {json.dumps(leader)}")
     if leader is not None and leader not in (*replicas, -1):
         raise InputError(f"{where}: leader is {leader}, which is not among its replicas {list(replicas)}")
     in_sync = None if isr is None else brokers_of_json(where, "isr", isr)
     if in_sync is not None and not set(in_sync) <= set(replicas):
         stranger = min(set(in_sync) - set(replicas))
         raise InputError(f"{where}: {stranger} is in its isr, but not among its replicas {list(replicas)}")
-    return Partition(replicas, leader, in_sync)
+    return LayoutPartition(replicas, leader, in_sync)
 
 
 def brokers_of_json(where: str, what: str, said: Any) -> tuple[int, ...]:
     """Broker ids, each once."""
     if not isinstance(said, list) or not all(is_number(broker) for broker in said):
-        raise InputError(f"{where}: {what} are {json.dumps(said)}, but a list of broker ids is due")
+        raise InputError(f"{where}: {what}: expected a list of broker ids, got {json.dumps(said)}")
     twice = [broker for at, broker in enumerate(said) if broker in said[:at]]
     if twice:
         raise InputError(f"{where}: broker {twice[0]} is given twice in {what} {said}")
     return tuple(said)
 
 
-def add_partition(found: dict[int, Partition], name: str, number: Any, partition: Partition) -> None:
+def add_partition(found: dict[int, LayoutPartition], name: str, number: Any, partition: LayoutPartition) -> None:
     """File a partition under its number; one that comes twice contradicts itself."""
     if not is_number(number) or number < 0:
-        raise InputError(f"{name}: partition is {json.dumps(number)}, but a number from 0 is due")
+        raise InputError(f"{name}: partition: expected a number from 0, got {json.dumps(number)}")
     if number in found:
         raise InputError(f"{name}-{number} is given twice")
     found[number] = partition
 
 
-def in_order(name: str, found: Mapping[int, Partition]) -> tuple[Partition, ...]:
+def in_order(name: str, found: Mapping[int, LayoutPartition]) -> tuple[LayoutPartition, ...]:
     """Partitions from 0 up; a gap would shift all behind it."""
     missing = [number for number in range(len(found)) if number not in found]
     if missing:

@@ -47,6 +47,11 @@ class PrintableOutput:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
+    @property
+    def beneath(self) -> TextIO:
+        """The stream itself, for what writes a terminal's codes and escapes the texts between them."""
+        return self._stream
+
     def write(self, text: str) -> int:
         self._stream.write(printable_lines(text))
         return len(text)

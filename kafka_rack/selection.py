@@ -89,7 +89,7 @@ def find_selector(name: str | None) -> ReplicaSelector:
         return built_in()
     module_name, colon, class_name = wanted.partition(":")
     if not colon:
-        raise SelectionError(f"{SELECTOR_SETTING}={wanted}: unknown; it must be module:Class or one of {known_names()}")
+        raise SelectionError(f"{SELECTOR_SETTING}: expected module:Class or one of {known_names()}, got {wanted!r}")
     try:
         made: ReplicaSelector = getattr(import_module(module_name), class_name)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
@@ -155,7 +155,7 @@ class LeaderPreference:
             return cls()
         kind, colon, names = said.partition(":")
         if not colon or kind.strip() not in ("racks", "ordered_racks"):
-            raise SelectionError(f"leader preference {said!r}, but it must be none, racks:a,b or ordered_racks:a,b")
+            raise SelectionError(f"leader preference: expected none, racks:a,b or ordered_racks:a,b, got {said!r}")
         racks = tuple(name.strip() for name in names.split(","))
         if "" in racks:
             raise SelectionError(f"leader preference {said!r} has an empty rack name")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka_rack.assignment.explanation import Explanation, explain_members
+from kafka_rack.assignment.explanation import AssignmentExplanation, explain_members
 from kafka_rack.assignment.faultless import assign_range_with_racks, assign_uniform_with_racks
 from kafka_rack.assignment.leader import LeaderWatch
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, in_hash_order, members_from_plain
@@ -37,7 +37,7 @@ __all__ = [
     "RACK_AWARE_BY_US",
     "SERVER_ASSIGNORS",
     "Assignment",
-    "Explanation",
+    "AssignmentExplanation",
     "LeaderWatch",
     "Member",
     "PartitionAssignorError",
@@ -112,7 +112,7 @@ def assign_members(
 ) -> Assignment:
     """As ``assign``, over typed values; ``members`` in Java's map order (``in_hash_order``)."""
     if assignor not in ASSIGNORS:
-        raise InputError(f"assignor {assignor!r}, but one of {', '.join(ASSIGNORS)} is needed")
+        raise InputError(f"assignor: expected one of {', '.join(ASSIGNORS)}, got {assignor!r}")
     if our_rack_awareness and assignor not in RACK_AWARE_BY_US:
         raise InputError(f"rack awareness of ours for {assignor}, but only {', '.join(RACK_AWARE_BY_US)} have it")
     chosen = RACK_AWARE_BY_US[assignor] if our_rack_awareness else ASSIGNORS[assignor]
@@ -122,7 +122,7 @@ def assign_members(
 
 def explain(
     assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any], *, our_rack_awareness: bool = False
-) -> Explanation:
+) -> AssignmentExplanation:
     """Forecast what each member reads inside its rack now and with rack awareness on, and what each broker serves.
 
     Args:

@@ -15,14 +15,14 @@ UNLIMITED = 1 << 60
 """Room of an arc that nothing limits."""
 
 
-class Network:
+class FlowNetwork:
     """Nodes are numbers from 0 on; an arc is an even number, and the next one up is its way back.
 
     Attributes:
         arcs: the arcs that leave each node, ways back among them.
         heads: where an arc leads. room: what it can still take. costs: of one unit over it.
 
-    >>> network = Network(4)
+    >>> network = FlowNetwork(4)
     >>> ways = [network.arc(0, 1, 2), network.arc(1, 3, 1, cost=1), network.arc(1, 2, 5), network.arc(2, 3, 1)]
     >>> network.send(0, 3), [network.flow(way) for way in ways]
     (2, [2, 1, 1, 1])

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_rack.assignment.faults import RACK_AWARE, Finding, find_faults
-from kafka_rack.assignment.forecast import Forecast, forecast
+from kafka_rack.assignment.faults import RACK_AWARE, AssignmentFinding, find_faults
+from kafka_rack.assignment.forecast import GroupForecast, forecast
 from kafka_rack.assignment.members import Assignment, Member
 from kafka_rack.assignment.topology import Topology
 from kafka_rack.assignment.user_data import read_sticky
@@ -25,16 +25,16 @@ class View:
 
     name: str
     assignment: Assignment
-    forecast: Forecast
+    forecast: GroupForecast
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class AssignmentExplanation:
     """The views, from what is to what could be, and what to know about the last of them."""
 
     assignor: str
     views: tuple[View, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AssignmentFinding, ...]
 
     @property
     def now(self) -> View:
@@ -54,7 +54,7 @@ def explain_members(
     members: Sequence[Member],
     *,
     our_rack_awareness: bool = False,
-) -> Explanation:
+) -> AssignmentExplanation:
     """As ``kafka_rack.assignment.explain``, over typed values; ``members`` in Java's map order."""
     from kafka_rack.assignment import assign_members
 
@@ -69,7 +69,7 @@ def explain_members(
         name = OURS if our_rack_awareness else RACK_AWARE_NAME
         views.append(View(name, aware, forecast(cluster, members, aware)))
     findings = find_faults(assignor, topology, members, views[-1].assignment, ours=our_rack_awareness)
-    return Explanation(assignor, tuple(views), tuple(findings))
+    return AssignmentExplanation(assignor, tuple(views), tuple(findings))
 
 
 def present_assignment(assignor: str, members: Sequence[Member]) -> Assignment:

@@ -43,7 +43,7 @@ def assign_faultless(assignor: str, topology: Topology, members: Sequence[Member
         for partition, member in changing_hands(group, shares).items():
             shares.owned[member].remove(partition)
         return group.to_assignment(shares.owned)
-    raise InputError(f"assignor {assignor!r}, but one of range, roundrobin, sticky, cooperative-sticky is needed")
+    raise InputError(f"assignor: expected one of range, roundrobin, sticky, cooperative-sticky, got {assignor!r}")
 
 
 def assign_uniform_with_racks(topology: Topology, members: Sequence[Member]) -> Assignment:

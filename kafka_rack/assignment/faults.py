@@ -22,7 +22,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AssignmentFinding:
     """One thing to know.
 
     Attributes:
@@ -41,7 +41,7 @@ class Finding:
 
 def find_faults(
     assignor: str, topology: Topology, members: Sequence[Member], assignment: Assignment, *, ours: bool = False
-) -> list[Finding]:
+) -> list[AssignmentFinding]:
     """All findings about an assignment, those about racks first.
 
     Args:
@@ -60,17 +60,21 @@ def find_faults(
     ]
 
 
-def _about_racks(assignor: str, topology: Topology, members: Sequence[Member], *, ours: bool) -> Iterator[Finding]:
+def _about_racks(
+    assignor: str, topology: Topology, members: Sequence[Member], *, ours: bool
+) -> Iterator[AssignmentFinding]:
     named = {member.rack for member in members if member.rack}
     without = tuple(sorted(member.member_id for member in members if not member.rack))
     brokers = topology.broker_racks
     if assignor not in RACK_AWARE and not ours:
-        yield Finding("no-rack-awareness", "kafka", f"{assignor} never looks at racks")
+        yield AssignmentFinding("no-rack-awareness", "kafka", f"{assignor} never looks at racks")
     if not named:
-        yield Finding("no-member-rack", "group", "no consumer names its rack (client.rack), so racks decide nothing")
+        yield AssignmentFinding(
+            "no-member-rack", "group", "no consumer names its rack (client.rack), so racks decide nothing"
+        )
         return
     if without:
-        yield Finding(
+        yield AssignmentFinding(
             "members-without-rack",
             "group",
             f"{_counted(without, 'consumer')} without a rack (client.rack) take partitions of any rack",
@@ -79,12 +83,12 @@ def _about_racks(assignor: str, topology: Topology, members: Sequence[Member], *
     rackless = sorted(broker for broker, rack in brokers.items() if not rack)
     if rackless:
         text = f"brokers without a rack: {_listed(map(str, rackless))}; their replicas are in nobody's rack"
-        yield Finding("brokers-without-rack", "cluster", text)
+        yield AssignmentFinding("brokers-without-rack", "cluster", text)
     elsewhere = sorted(named - {rack for rack in brokers.values() if rack})
     if elsewhere:
         hints = rack_hints([*elsewhere, *brokers.values()])
         text = f"no broker is in {_listed(elsewhere)}; consumers there read everything across racks"
-        yield Finding("unknown-rack", "group", "; ".join([text, *hints]))
+        yield AssignmentFinding("unknown-rack", "group", "; ".join([text, *hints]))
     if assignor not in RACK_AWARE and not ours:
         return
     everywhere = 0
@@ -95,12 +99,12 @@ def _about_racks(assignor: str, topology: Topology, members: Sequence[Member], *
     masks = {mask for topic in subscribed for mask in topology.racks_of(topic)}
     if masks == {everywhere} and everywhere:
         text = "every partition has a replica in every rack: racks need not decide, and do not"
-        yield Finding("racks-everywhere", "cluster", text)
+        yield AssignmentFinding("racks-everywhere", "cluster", text)
     if assignor == "range":
         yield from _about_co_partitioning(topology, members)
 
 
-def _about_co_partitioning(topology: Topology, members: Sequence[Member]) -> Iterator[Finding]:
+def _about_co_partitioning(topology: Topology, members: Sequence[Member]) -> Iterator[AssignmentFinding]:
     """Topics that range handles together although no rack holds all of their equally numbered partitions."""
     groups: dict[tuple[frozenset[str], int], list[str]] = {}
     for topic in sorted({topic for member in members for topic in member.topic_set}):
@@ -112,7 +116,7 @@ def _about_co_partitioning(topology: Topology, members: Sequence[Member]) -> Ite
             continue
         apart = [number for number in range(count) if not _common_racks(topology, topics, number)]
         if apart:
-            yield Finding(
+            yield AssignmentFinding(
                 "co-partitioned-apart",
                 "kafka",
                 f"range keeps equal numbers of {_listed(topics)} together, but {len(apart)} of {count} numbers"
@@ -128,17 +132,19 @@ def _common_racks(topology: Topology, topics: Sequence[str], number: int) -> int
     return common
 
 
-def _about_java(assignor: str, topology: Topology, members: Sequence[Member], *, ours: bool) -> Iterator[Finding]:
+def _about_java(
+    assignor: str, topology: Topology, members: Sequence[Member], *, ours: bool
+) -> Iterator[AssignmentFinding]:
     if assignor not in ("sticky", "cooperative-sticky") or ours or not members:
         return
     member_data = sticky_data if assignor == "sticky" else cooperative_data
     _, claims, shares = solve(topology, members, member_data)
     if isinstance(shares, EvenShares):
         text = "Kafka's own code fails or never ends on these claims; what is shown is ours"
-        yield Finding("kafka-fails", "kafka", text)
+        yield AssignmentFinding("kafka-fails", "kafka", text)
     idle = tuple(sorted(member.member_id for member in members if not member.topics))
     if claims.equal and idle and len(idle) < len(members):
-        yield Finding(
+        yield AssignmentFinding(
             "taken-for-equal",
             "kafka",
             f"{_counted(idle, 'consumer')} without topics, met first: Kafka takes all subscriptions for equal and"
@@ -147,7 +153,7 @@ def _about_java(assignor: str, topology: Topology, members: Sequence[Member], *,
         )
 
 
-def _about_owners(topology: Topology, members: Sequence[Member], assignment: Assignment) -> Iterator[Finding]:
+def _about_owners(topology: Topology, members: Sequence[Member], assignment: Assignment) -> Iterator[AssignmentFinding]:
     topics_of = {member.member_id: member.topic_set for member in members}
     strange, takers, missing = set(), set(), set()
     counts: Counter[tuple[str, int]] = Counter()
@@ -162,17 +168,19 @@ def _about_owners(topology: Topology, members: Sequence[Member], assignment: Ass
     doubled = sorted(pair for pair, count in counts.items() if count > 1)
     if strange:
         text = f"{_pairs(sorted(strange))} went to consumers that do not subscribe to the topic; nobody reads them"
-        yield Finding("unsubscribed-owner", "kafka", text, tuple(sorted(strange)), tuple(sorted(takers)))
+        yield AssignmentFinding("unsubscribed-owner", "kafka", text, tuple(sorted(strange)), tuple(sorted(takers)))
     if doubled:
-        yield Finding("two-owners", "kafka", f"{_pairs(doubled)} have two owners and are read twice", tuple(doubled))
+        yield AssignmentFinding(
+            "two-owners", "kafka", f"{_pairs(doubled)} have two owners and are read twice", tuple(doubled)
+        )
     if missing:
         text = f"{_pairs(sorted(missing))} were claimed and stay assigned, but do not exist"
-        yield Finding("missing-partition", "kafka", text, tuple(sorted(missing)))
+        yield AssignmentFinding("missing-partition", "kafka", text, tuple(sorted(missing)))
 
 
 def _about_waiting(
     assignor: str, topology: Topology, members: Sequence[Member], assignment: Assignment
-) -> Iterator[Finding]:
+) -> Iterator[AssignmentFinding]:
     assigned = {pair for pairs in assignment.values() for pair in pairs}
     subscribed = sorted({topic for member in members for topic in member.topic_set})
     waiting = [
@@ -183,13 +191,15 @@ def _about_waiting(
     ]
     if waiting and assignor == "cooperative-sticky":
         text = f"{_pairs(waiting)} must first be given up by their owners; the next rebalance hands them over"
-        yield Finding("handed-over-later", "group", text, tuple(waiting))
+        yield AssignmentFinding("handed-over-later", "group", text, tuple(waiting))
     unknown = [topic for topic in subscribed if not topology.partition_count(topic)]
     if unknown:
-        yield Finding("topic-without-partitions", "group", f"no partitions of {_listed(unknown)}: nothing to assign")
+        yield AssignmentFinding(
+            "topic-without-partitions", "group", f"no partitions of {_listed(unknown)}: nothing to assign"
+        )
 
 
-def _about_balance(members: Sequence[Member], assignment: Assignment) -> Iterator[Finding]:
+def _about_balance(members: Sequence[Member], assignment: Assignment) -> Iterator[AssignmentFinding]:
     """A member with two partitions more than another that could have taken one."""
     loads = {member.member_id: len(assignment.get(member.member_id, ())) for member in members}
     lightest: dict[str, tuple[int, str]] = {}
@@ -209,7 +219,7 @@ def _about_balance(members: Sequence[Member], assignment: Assignment) -> Iterato
             worst = max(worst or (0, "", ""), (gap, member.member_id, other))
     if worst is not None:
         gap, heavy, light = worst
-        yield Finding(
+        yield AssignmentFinding(
             "uneven",
             "kafka",
             f"{heavy} has {loads[heavy]} partitions, {light} only {loads[light]}, though it could take some",

@@ -48,7 +48,7 @@ class BrokerForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class GroupForecast:
     """The reads of a whole group; members sorted by id, brokers too.
 
     Attributes:
@@ -114,7 +114,7 @@ class ReplicaMap:
         return max(near)
 
 
-def forecast(cluster: Mapping[str, Any], members: Sequence[Member], assignment: Assignment) -> Forecast:
+def forecast(cluster: Mapping[str, Any], members: Sequence[Member], assignment: Assignment) -> GroupForecast:
     """Say who reads what from where.
 
     Args:
@@ -155,7 +155,7 @@ def forecast(cluster: Mapping[str, Any], members: Sequence[Member], assignment: 
         BrokerForecast(broker, replicas.racks[broker], reads[broker], reads_as_leader[broker])
         for broker in sorted(replicas.racks)
     )
-    return Forecast(tuple(rows), brokers, tuple(sorted(out_of_rack)), tuple(sorted(unread)))
+    return GroupForecast(tuple(rows), brokers, tuple(sorted(out_of_rack)), tuple(sorted(unread)))
 
 
 def crossings(

@@ -19,7 +19,7 @@ Replicas = Mapping[int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionView:
+class PartitionRacks:
     """One partition as the metadata shows it.
 
     Attributes:
@@ -34,7 +34,7 @@ class PartitionView:
         return {rack for rack in self.racks.values() if rack is not None}
 
 
-Snapshot = Mapping[str, Sequence[PartitionView]]
+Snapshot = Mapping[str, Sequence[PartitionRacks]]
 """Topic -> its partitions in order; topics that do not exist are left out."""
 
 
@@ -94,7 +94,7 @@ def snapshot(cluster: Mapping[str, Any], topics: Iterable[str]) -> Snapshot:
     racks = dict(map(tuple, cluster["nodes"]))
     return {
         topic: [
-            PartitionView(
+            PartitionRacks(
                 {replica: racks[replica] for replica in replicas if replica in racks},
                 frozenset(replica for replica in replicas if replica not in racks),
             )
@@ -105,25 +105,25 @@ def snapshot(cluster: Mapping[str, Any], topics: Iterable[str]) -> Snapshot:
     }
 
 
-def _same_racks(old: PartitionView, new: PartitionView) -> bool:
+def _same_racks(old: PartitionRacks, new: PartitionRacks) -> bool:
     """Equal, save for racks that only a replica knows whose broker is down in the other view."""
     return _only_hidden(old, new) and _only_hidden(new, old)
 
 
-def _only_hidden(view: PartitionView, other: PartitionView) -> bool:
+def _only_hidden(view: PartitionRacks, other: PartitionRacks) -> bool:
     hidden = {view.racks[replica] for replica in other.unlisted if replica in view.racks}
     return view.known_racks() - other.known_racks() <= hidden
 
 
-def _same_racks_strictly(old: PartitionView, new: PartitionView) -> bool:
+def _same_racks_strictly(old: PartitionRacks, new: PartitionRacks) -> bool:
     """Equal sets, where a broker that is down counts as one without a rack."""
     return _with_none(old) == _with_none(new)
 
 
-def _with_none(view: PartitionView) -> set[str | None]:
+def _with_none(view: PartitionRacks) -> set[str | None]:
     return {*view.racks.values(), *([None] if view.unlisted else [])}
 
 
-def _names(view: PartitionView) -> str:
+def _names(view: PartitionRacks) -> str:
     down = [f"broker {replica} (down)" for replica in sorted(view.unlisted)]
     return ", ".join([*sorted(view.known_racks()), *down]) or "no rack"

@@ -54,11 +54,11 @@ class Member:
         """
         where = f"members.{member_id}"
         if not isinstance(plain, Mapping):
-            raise InputError(f"{where}: {plain!r}, but an object with topics is needed")
+            raise InputError(f"{where}: expected an object with topics, got {plain!r}")
         read = plain.get
         topics = read("topics")
         if not isinstance(topics, (list, tuple)) or not _all_strings(topics):
-            raise InputError(f"{where}.topics: {topics!r}, but a list of topic names is needed")
+            raise InputError(f"{where}.topics: expected a list of topic names, got {topics!r}")
         for name in ("rack", "instance_id"):
             value = read(name)
             if value is not None and not isinstance(value, str):
@@ -70,7 +70,7 @@ class Member:
         if owned is None:
             owned = ()
         if not isinstance(owned, (list, tuple)):
-            raise InputError(f"{where}.owned: {owned!r}, but a list of [topic, [partition, ...]] is needed")
+            raise InputError(f"{where}.owned: expected a list of [topic, [partition, ...]], got {owned!r}")
         for entry in owned:
             _check_owned(entry, f"{where}.owned")
         user_data = read("user_data")
@@ -92,7 +92,7 @@ class Member:
 def members_from_plain(members: Any) -> list[Member]:
     """The members of the plain form, in the order in which a Java HashMap filled in the listed order gives them."""
     if not isinstance(members, Mapping):
-        raise InputError(f"members: {members!r}, but an object of member ids is needed")
+        raise InputError(f"members: expected an object of member ids, got {members!r}")
     return in_hash_order([Member.from_plain(member_id, plain) for member_id, plain in members.items()])
 
 
@@ -153,7 +153,7 @@ def _check_owned(entry: object, where: str) -> None:
         and isinstance(entry[1], list | tuple)
         and all(type(partition) is int for partition in entry[1])
     ):
-        raise InputError(f"{where}: {entry!r}, but [topic, [partition, ...]] is needed")
+        raise InputError(f"{where}: expected [topic, [partition, ...]], got {entry!r}")
 
 
 def _user_data(value: object, where: str) -> bytes:
@@ -164,4 +164,4 @@ def _user_data(value: object, where: str) -> bytes:
             return bytes.fromhex(value)
     except ValueError:
         pass
-    raise InputError(f"{where}.user_data: {value!r}, but bytes in hex are needed")
+    raise InputError(f"{where}.user_data: expected bytes in hex, got {value!r}")

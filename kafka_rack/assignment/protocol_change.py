@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from kafka_rack.assignment.explanation import present_assignment
-from kafka_rack.assignment.forecast import Forecast, crossings, forecast
+from kafka_rack.assignment.forecast import GroupForecast, crossings, forecast
 from kafka_rack.assignment.members import Assignment, Member
 from kafka_rack.assignment.server_assignors import SERVER_ASSIGNORS
 from kafka_rack.assignment.topology import Topology
@@ -38,8 +38,8 @@ class ProtocolView:
     assignor: str
     protocol: str
     assignment: Assignment
-    forecast: Forecast
-    at_first: Forecast | None
+    forecast: GroupForecast
+    at_first: GroupForecast | None
     moved: int | None
     crossings: Counter[tuple[str, str]]
 

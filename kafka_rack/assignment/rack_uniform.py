@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kafka_rack.assignment.cheapest_flow import UNLIMITED, Network
+from kafka_rack.assignment.cheapest_flow import UNLIMITED, FlowNetwork
 from kafka_rack.assignment.even_loads import even_bases
 from kafka_rack.assignment.members import Assignment, Member, TopicPartition, by_member_id, subscribed_topics
 from kafka_rack.assignment.topology import Topology
@@ -185,9 +185,9 @@ class _Deal:
                 self.fixed[one] += 1
         self._by_member(assigned)
 
-    def _frame(self) -> tuple[Network, list[int], list[int], dict[int, int]]:
+    def _frame(self) -> tuple[FlowNetwork, list[int], list[int], dict[int, int]]:
         """A network with the kinds, the classes and, for each pool, where partitions go that are out of rack."""
-        network = Network(3)
+        network = FlowNetwork(3)
         kinds = [network.node() for _ in self.kinds]
         classes = [network.node() for _ in self.classes]
         hubs = {pool: network.node() for pool in self.takers}
@@ -197,7 +197,7 @@ class _Deal:
 
     def _by_class(
         self,
-    ) -> tuple[Network, dict[tuple[int, int], int], dict[int, int], dict[tuple[int, int], int], dict[int, int]]:
+    ) -> tuple[FlowNetwork, dict[tuple[int, int], int], dict[int, int], dict[tuple[int, int], int], dict[int, int]]:
         """Kinds to classes: what is out of rack costs."""
         network, kinds, classes, hubs = self._frame()
         near: dict[tuple[int, int], int] = {}
@@ -263,7 +263,7 @@ class _Deal:
 
     def _hand_out(
         self,
-        network: Network,
+        network: FlowNetwork,
         assigned: list[list[TopicPartition]],
         keeping: Iterable[tuple[int, int, int]],
         moving: Iterable[tuple[int, int, int]],

@@ -8,7 +8,7 @@ MAX_STEPS = 2_000_000
 """Members and topics looked at before the rest is left as it is; bounds the time at ten thousands of partitions."""
 
 
-class Holdings:
+class MemberHoldings:
     """What each member holds, by topic and by the racks of the replicas."""
 
     def __init__(self, owner: list[int], topic_of: Sequence[str], masks: Sequence[int], members: int) -> None:
@@ -48,7 +48,7 @@ def swap_into_racks(
         topic_of, masks: partition -> its topic, and the racks of its replicas.
         topics, bits: member -> what it subscribes to, and its rack, 0 for none.
     """
-    holdings = Holdings(owner, topic_of, masks, len(topics))
+    holdings = MemberHoldings(owner, topic_of, masks, len(topics))
     subscribers: dict[str, list[int]] = {}
     for member, subscribed in enumerate(topics):
         for topic in subscribed:

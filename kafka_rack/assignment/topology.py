@@ -18,6 +18,9 @@ from typing import Any
 
 from kafka_rack.errors import InputError
 
+IN_JSON: Mapping[type, str] = {dict: "an object", list: "a list"}
+"""What a Python type is called in the files that people write."""
+
 
 class Topology:
     """Which racks hold a replica of each partition.
@@ -55,11 +58,11 @@ class Topology:
         Raises: InputError, naming the place.
         """
         if not isinstance(cluster, Mapping):
-            raise InputError(f"cluster: {cluster!r}, but an object with nodes and topics is needed")
+            raise InputError(f"cluster: expected an object with nodes and topics, got {cluster!r}")
         racks: dict[int, str | None] = {}
         for index, node in enumerate(_field(cluster, "nodes", list, "cluster")):
             if not isinstance(node, list | tuple) or len(node) != 2 or not _is_broker_id(node[0]):
-                raise InputError(f"cluster.nodes[{index}]: {node!r}, but [broker id, rack] is needed")
+                raise InputError(f"cluster.nodes[{index}]: expected [broker id, rack], got {node!r}")
             broker, rack = node
             if rack is not None and not isinstance(rack, str):
                 raise InputError(f"cluster.nodes[{index}]: rack {rack!r} is no string")
@@ -141,7 +144,7 @@ def _rack_masks(partitions: Sequence[Sequence[int]], bits: Mapping[int, int]) ->
 def _field(source: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
     value = source.get(name)
     if not isinstance(value, Mapping if kind is dict else kind):
-        raise InputError(f"{where}.{name}: {value!r}, but a {kind.__name__} is needed")
+        raise InputError(f"{where}.{name}: expected {IN_JSON[kind]}, got {value!r}")
     return value
 
 
@@ -153,7 +156,7 @@ def _check_partitions(topic: object, partitions: object) -> None:
     if not isinstance(topic, str) or not topic:
         raise InputError(f"cluster.topics: {topic!r} is no topic name")
     if not isinstance(partitions, list | tuple):
-        raise InputError(f"cluster.topics.{topic}: {partitions!r}, but a list of replica lists is needed")
+        raise InputError(f"cluster.topics.{topic}: expected a list of replica lists, got {partitions!r}")
     if set(map(type, partitions)) <= {list, tuple}:
         return
     for index, replicas in enumerate(partitions):
@@ -167,5 +170,5 @@ def _uuid_from_text(text: object, where: str) -> bytes:
     except (binascii.Error, ValueError):
         value = b""
     if len(value) != 16:
-        raise InputError(f"{where}: {text!r}, but a topic id of 22 base64 characters is needed")
+        raise InputError(f"{where}: expected a topic id of 22 base64 characters, got {text!r}")
     return value

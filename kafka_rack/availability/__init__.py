@@ -15,7 +15,7 @@ from kafka_rack.availability.layout import (
     scatter_width,
     worst_leader_load,
 )
-from kafka_rack.availability.pieces import Judged, Piece, judge
+from kafka_rack.availability.pieces import Judged, TrialChunk, judge
 from kafka_rack.availability.question import PLACERS, RANDOM, Question, check_question
 from kafka_rack.availability.survey import Row, answer, availability_row, pieces_of, steps_of
 
@@ -30,9 +30,9 @@ __all__ = [
     "Judged",
     "LayoutAvailability",
     "Outage",
-    "Piece",
     "Question",
     "Row",
+    "TrialChunk",
     "answer",
     "availability_row",
     "chance_of_any",

@@ -98,11 +98,11 @@ def check(
         if unknown:
             raise InputError(f"partition {number} is on broker {unknown[0]}, which is not in the cluster")
         if not row or len(set(row)) != len(row):
-            raise InputError(f"partition {number} has replicas {list(row)}, but distinct brokers are due")
+            raise InputError(f"replicas of partition {number}: expected different brokers, got {list(row)}")
         if not 1 <= min_insync_replicas <= len(row):
             raise InputError(
-                f"min.insync.replicas {min_insync_replicas}, but it must be from 1 to the {len(row)} replicas "
-                f"of partition {number}"
+                f"min.insync.replicas: expected 1 to the {len(row)} replicas of partition {number}, "
+                f"got {min_insync_replicas}"
             )
     check_outage(racks, outage)
 

@@ -38,7 +38,7 @@ class PlannedLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TrialChunk:
     """Part of a question's work. Chunk 0 judges its layouts whole; every chunk draws ``trials`` of each, if need be.
 
     ``most_steps`` is what counting one layout's exact chance may take.
@@ -76,7 +76,7 @@ class Judged:
 
 def cut(
     question: Question, settings: Mapping[str, str], seed: int, layouts: Sequence[PlannedLayout], trials: int
-) -> Iterator[Piece]:
+) -> Iterator[TrialChunk]:
     """The pieces of a question whose layouts are known, ``trials`` being those of all layouts together."""
     each = trials_each(len(layouts), trials)
     steps = min(chances.MOST_STEPS, MOST_STEPS_OF_ALL // len(layouts))
@@ -85,7 +85,7 @@ def cut(
         some = tuple(layouts[begin : begin + LAYOUTS_EACH])
         for chunk in range(chunks):
             share = each * (chunk + 1) // chunks - each * chunk // chunks
-            yield Piece(question, settings, seed, some, chunk, share, steps)
+            yield TrialChunk(question, settings, seed, some, chunk, share, steps)
 
 
 def trials_each(layouts: int, trials: int) -> int:
@@ -99,7 +99,7 @@ def layouts_with_leaders(question: Question) -> int:
     return max(1, min(LAYOUTS_WITH_LEADERS, MOST_LEADERS_FOLLOWED // each))
 
 
-def judge(piece: Piece) -> list[Judged]:
+def judge(piece: TrialChunk) -> list[Judged]:
     """Do a piece's work; of chunks after the first only layouts that have to be tried out come back.
 
     Raises: KafkaRackError: the placer cannot place this.
@@ -124,7 +124,7 @@ def judge(piece: Piece) -> list[Judged]:
 
 
 def judge_layout(
-    piece: Piece, planned: PlannedLayout, rows: Sequence[Sequence[int]], racks: Mapping[int, str | None]
+    piece: TrialChunk, planned: PlannedLayout, rows: Sequence[Sequence[int]], racks: Mapping[int, str | None]
 ) -> Judged | None:
     """One layout of a piece; None where this chunk has nothing to add."""
     outage = piece.question.outage
@@ -157,7 +157,7 @@ def judge_layout(
     return replace(judged, trials=piece.trials, hit_unwritable=hit_unwritable, hit_lost=hit_lost)
 
 
-def seeded(piece: Piece, planned: PlannedLayout, what: str) -> Random:
+def seeded(piece: TrialChunk, planned: PlannedLayout, what: str) -> Random:
     """Chance for one purpose of one layout."""
     return question_random(piece.question, piece.settings, piece.seed, f"{planned.number}/{what}")
 

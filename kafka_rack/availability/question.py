@@ -46,17 +46,17 @@ class Question:
 def check_question(question: Question) -> None:
     """Refuse what no placer could answer, in the words of a user."""
     if question.placer not in PLACERS:
-        raise InputError(f"placer {question.placer!r}, but it must be one of {', '.join(PLACERS)}")
+        raise InputError(f"placer: expected one of {', '.join(PLACERS)}, got {question.placer!r}")
     if question.partitions < 1:
-        raise InputError(f"{question.partitions} partitions, but there must be at least 1")
+        raise InputError(f"partitions: expected 1 or more, got {question.partitions}")
     if not 1 <= question.replication_factor <= question.brokers:
         raise InvalidReplicationFactorError(
-            f"replication factor {question.replication_factor}, but it must be from 1 to the {question.brokers} brokers"
+            f"replication factor: expected 1 to the {question.brokers} brokers, got {question.replication_factor}"
         )
     if not 1 <= question.min_insync_replicas <= question.replication_factor:
         raise InputError(
-            f"min.insync.replicas {question.min_insync_replicas}, but it must be from 1 to replication factor "
-            f"{question.replication_factor}"
+            f"min.insync.replicas: expected 1 to replication factor {question.replication_factor}, "
+            f"got {question.min_insync_replicas}"
         )
     if question.racks is not None and not 1 <= question.racks <= question.brokers:
-        raise InputError(f"{question.racks} racks, but there must be from 1 to the {question.brokers} brokers")
+        raise InputError(f"racks: expected 1 to the {question.brokers} brokers, got {question.racks}")

@@ -24,8 +24,8 @@ from kafka_rack.availability.chances import (
 from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage
 from kafka_rack.availability.pieces import (
     Judged,
-    Piece,
     PlannedLayout,
+    TrialChunk,
     cut,
     judge,
     question_random,
@@ -102,7 +102,7 @@ def availability_row(
     return answer(question, [one for piece in pieces for one in judge(piece)], settings=given, seed=seed)
 
 
-def pieces_of(question: Question, *, settings: Mapping[str, str], seed: int, trials: int) -> list[Piece]:
+def pieces_of(question: Question, *, settings: Mapping[str, str], seed: int, trials: int) -> list[TrialChunk]:
     """The work that a question makes, to be judged in any order; none where a formula answers it.
 
     Raises: as ``availability_row``, except for what only the placer can refuse, which ``judge`` does.

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
-from kafka_rack.cli.parser import WRONG_USAGE, HelpFormatter, Parser, did_you_mean
+from kafka_rack.cli.parser import WRONG_USAGE, HelpFormatter, Parser, did_you_mean, with_suggestion
 from kafka_rack.printable import PrintableOutput, printable
 
 DONE, FAILED, FINDINGS, INTERRUPTED = 0, 1, 3, 130
@@ -90,7 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"kafka-rack: there is no command {name!r}{did_you_mean(name, COMMANDS)} (see kafka-rack --help)\n"
         )
         return WRONG_USAGE
-    top = Parser(prog="kafka-rack", description="A laboratory for Kafka's rack awareness.", epilog=EXIT_CODES)
+    top = Parser(
+        prog="kafka-rack",
+        description="A laboratory for Kafka's rack awareness.",
+        epilog=epilog(),
+        formatter_class=HelpFormatter,
+    )
     top.add_argument("--version", action="version", version=version())
     commands = top.add_subparsers(metavar="COMMAND", title="commands")
     for command, meaning in COMMANDS.items():
@@ -106,21 +111,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(name: str, given: Sequence[str]) -> int:
     """Run one subcommand."""
     printed: Any = sys.stdout if sys.stdout is not None else NoOutput()
+    command = name
     try:
         module = import_module(module_name(name))
         arguments = parser_for(name, module).parse_args(given)
+        command = f"{name} {arguments.job}" if name == "pipeline" else name
         sys.stdout = printed if name in PAINTING else PrintableOutput(printed)
         return int(module.run(arguments))
     except UsageError as error:
-        sys.stderr.write(f"kafka-rack {name}: {printable(str(error))}\n")
+        sys.stderr.write(f"kafka-rack {command}: {printable(with_suggestion(str(error)))}\n")
         return WRONG_USAGE
     except CommandError as error:
-        sys.stderr.write(f"kafka-rack {name}: {printable(str(error))}\n")
+        sys.stderr.write(f"kafka-rack {command}: {printable(with_suggestion(str(error)))}\n")
         return error.exit_code
     except BrokenPipeError:
         return FAILED
     except KeyboardInterrupt:
-        sys.stderr.write(f"kafka-rack {name}: interrupted\n")
+        sys.stderr.write(f"kafka-rack {command}: interrupted\n")
         return INTERRUPTED
     finally:
         sys.stdout = printed
@@ -132,11 +139,19 @@ def parser_for(name: str, module: Any) -> Parser:
     parser = Parser(
         prog=f"kafka-rack {name}",
         description=module.__doc__,
-        epilog=None if says_exit_codes else EXIT_CODES,
+        epilog=epilog(None if says_exit_codes else EXIT_CODES),
         formatter_class=HelpFormatter,
     )
     module.add_arguments(parser)
     return parser
+
+
+def epilog(text: str | None = EXIT_CODES) -> str:
+    """What stands below a command's help: exit codes, and where the pages are that it names."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib loads too much
+    folders = (f"{here}{os.sep}docs", f"{os.path.dirname(here)}{os.sep}docs")  # noqa: PTH120
+    pages = next((f"docs/ is\n  {folder}" for folder in folders if os.path.isdir(folder)), None)  # noqa: PTH112
+    return "\n\n".join(part for part in (text, pages) if part)
 
 
 def open_standard_streams() -> None:

@@ -42,7 +42,7 @@ class ChecksumIdentity(NamedTuple):
         return f"a batch of checksum {self.crc:08x}"
 
 
-class Batch(NamedTuple):
+class HistoryBatch(NamedTuple):
     """What a history needs of a batch. ``offset`` is the producer's own count until it is stored."""
 
     offset: int
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
     lacks_records: bool = False
 
 
-def read_batches(records: bytes | None, position: int = 0) -> Iterator[Batch]:
+def read_batches(records: bytes | None, position: int = 0) -> Iterator[HistoryBatch]:
     """The whole batches of a records field, up to where it is damaged or cut off.
 
     A compressed message of magic 0 or 1 does not say how many offsets it has: it is taken to reach from ``position``,
@@ -74,18 +74,20 @@ def read_batches(records: bytes | None, position: int = 0) -> Iterator[Batch]:
         return
 
 
-def batch_of(header: BatchHeader, records: Any, position: int) -> Batch:
+def batch_of(header: BatchHeader, records: Any, position: int) -> HistoryBatch:
     if header.magic < MAGIC_WITH_PRODUCERS:
         if header.is_compressed:
             start = min(position, header.base_offset)
-            return Batch(start, header.base_offset - start + 1, None, None, NO_PRODUCER_ID, -1, False, False, False)
+            return HistoryBatch(
+                start, header.base_offset - start + 1, None, None, NO_PRODUCER_ID, -1, False, False, False
+            )
         value: Hashable = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
         form: Hashable = (header.magic, header.attributes)
-        return Batch(header.base_offset, 1, value, form, NO_PRODUCER_ID, -1, False, False, False)
+        return HistoryBatch(header.base_offset, 1, value, form, NO_PRODUCER_ID, -1, False, False, False)
     num_offsets = max(header.last_offset_delta, 0) + 1
     is_abort = False
     if header.is_control:
-        return Batch(
+        return HistoryBatch(
             header.base_offset,
             num_offsets,
             None,
@@ -102,7 +104,7 @@ def batch_of(header: BatchHeader, records: Any, position: int) -> Batch:
     else:
         value = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
         form = (header.magic, header.attributes, header.record_count == num_offsets)
-    return Batch(
+    return HistoryBatch(
         header.base_offset,
         num_offsets,
         value,
@@ -122,7 +124,7 @@ def is_abort_marker(records: Any, header: BatchHeader) -> bool:
     return False
 
 
-def without_aborted(batches: Iterable[Batch], aborted: Any) -> Iterator[Batch]:
+def without_aborted(batches: Iterable[HistoryBatch], aborted: Any) -> Iterator[HistoryBatch]:
     """What a read_committed consumer keeps of an answer: ``aborted`` is the answer's list of aborted transactions."""
     waiting = sorted((one.first_offset, one.producer_id) for one in aborted or ())
     active: set[int] = set()

@@ -15,7 +15,7 @@ from kafka_rack.consistency.wire import PRODUCE, WireCall, WireHistory
 from kafka_rack.wire_capture.bodies import asked_message, read_response
 from kafka_rack.wire_capture.captures import Options, whole_file
 from kafka_rack.wire_capture.files import CaptureFile, capture_name
-from kafka_rack.wire_capture.frames import Asked, Connection, Frame, Problem, acks_of
+from kafka_rack.wire_capture.frames import CapturedConnection, Frame, PendingRequest, Problem, acks_of
 from protocol.errors import ProtocolError
 
 US_A_MS = 1000
@@ -105,7 +105,7 @@ class CaptureReading:
                     yield from self._call(number, connection, asked, asked.ts, None)
 
     def _call(
-        self, number: int, connection: Connection, asked: Asked, at_us: int, answer: Frame | None
+        self, number: int, connection: CapturedConnection, asked: PendingRequest, at_us: int, answer: Frame | None
     ) -> Iterator[WireCall]:
         if asked.kind.api_key not in self.history.api_keys:
             return
@@ -142,7 +142,7 @@ def numbered_frames(number: int, frames: Iterable[Frame]) -> Iterator[tuple[int,
         yield frame.ts, number, frame
 
 
-def needs_no_answer(asked: Asked) -> bool:
+def needs_no_answer(asked: PendingRequest) -> bool:
     return acks_of(asked.data, asked.kind.api_version, asked.kind.header_end) == 0
 
 

@@ -26,7 +26,7 @@ from kafka_rack.consistency.permission import (
 )
 from kafka_rack.consistency.positions import Gap, Positions
 from kafka_rack.consistency.ranges import Ranges
-from kafka_rack.consistency.records import FirstRead, Record, RecordIndex
+from kafka_rack.consistency.records import FirstRead, HistoryRecord, RecordIndex
 
 FindTransaction = Callable[[Hashable], Transaction | None]
 
@@ -111,7 +111,7 @@ class PartitionHistory:
                 if read.is_idempotent is not None:
                     record.is_idempotent = read.is_idempotent
 
-    def judge(self, records: Iterable[Record], find_transaction: FindTransaction, findings: Findings) -> None:
+    def judge(self, records: Iterable[HistoryRecord], find_transaction: FindTransaction, findings: Findings) -> None:
         """Tell what is wrong with these records, as far as all operations so far show."""
         Judgement(self, find_transaction, findings).judge(records)
 
@@ -147,7 +147,7 @@ class Judgement:
         self.all_records, self.gaps = history.records, history.positions.gaps
         self.find_transaction, self.findings = find_transaction, findings
 
-    def judge(self, records: Iterable[Record]) -> None:
+    def judge(self, records: Iterable[HistoryRecord]) -> None:
         ordered = sorted((record for record in records if record.offset is not None), key=attrgetter("offset"))
         covers = merged(self.gaps.values())
         ends = [cover.end for cover in covers]
@@ -165,12 +165,12 @@ class Judgement:
         self.judge_overlaps(ordered)
         self.judge_send_order(ordered)
 
-    def judge_place(self, record: Record) -> None:
+    def judge_place(self, record: HistoryRecord) -> None:
         """Is its offset given to others too?"""
         for rival in record.rivals:
             self.add_inconsistent(record, rival)
 
-    def add_inconsistent(self, record: Record, rival: Record) -> None:
+    def add_inconsistent(self, record: HistoryRecord, rival: HistoryRecord) -> None:
         unread = [one for one in (record, rival) if one.first_read is None]
         acks = weakest((send.acks for one in unread if (send := one.known_send) is not None), self.settings.acks)
         self.findings.add(
@@ -185,9 +185,9 @@ class Judgement:
             ),
         )
 
-    def judge_overlaps(self, ordered: Sequence[Record]) -> None:
+    def judge_overlaps(self, ordered: Sequence[HistoryRecord]) -> None:
         """Batches of one form whose offsets overlap."""
-        before: Record | None = None
+        before: HistoryRecord | None = None
         for record in ordered:
             if (
                 before is not None
@@ -198,7 +198,7 @@ class Judgement:
             if before is None or record.end >= before.end:
                 before = record
 
-    def judge_duplicate(self, record: Record) -> None:
+    def judge_duplicate(self, record: HistoryRecord) -> None:
         everyone = (record, *record.elsewhere)
         more = f" and {record.places - len(everyone)} more" if record.places > len(everyone) else ""
         self.findings.add(
@@ -220,7 +220,7 @@ class Judgement:
             ),
         )
 
-    def judge_read(self, record: Record) -> None:
+    def judge_read(self, record: HistoryRecord) -> None:
         """Was it read though it was aborted, or before it was committed?"""
         send, first_read = record.known_send, record.first_read
         if send is None or first_read is None:
@@ -245,7 +245,7 @@ class Judgement:
                     break
 
     def add_read(
-        self, kind: Kind, record: Record, send: Send, read: FirstRead, *, is_transactional: bool, why: str
+        self, kind: Kind, record: HistoryRecord, send: Send, read: FirstRead, *, is_transactional: bool, why: str
     ) -> None:
         isolation_level = "read_committed" if read is record.committed_read else "read_uncommitted"
         if kind == "aborted-read":
@@ -264,7 +264,7 @@ class Judgement:
             ),
         )
 
-    def judge_unread(self, record: Record, gap: Gap | None) -> None:
+    def judge_unread(self, record: HistoryRecord, gap: Gap | None) -> None:
         """Nobody read it: was it lost, or did nobody come so far?"""
         send = record.send
         if send is None or send.outcome != "acknowledged":
@@ -305,12 +305,12 @@ class Judgement:
             lambda: f"{what} at {shown_time(send.ended_at)}; {how}",
         )
 
-    def claimants(self, record: Record) -> Sequence[Record]:
+    def claimants(self, record: HistoryRecord) -> Sequence[HistoryRecord]:
         """The other records of its offset."""
         there = self.all_records.at(record.start)
         return [one for one in (there, *there.rivals) if one is not record] if there is not None else ()
 
-    def judge_send_order(self, ordered: Sequence[Record]) -> None:
+    def judge_send_order(self, ordered: Sequence[HistoryRecord]) -> None:
         """Do records of others lie between the sends of a producer?"""
         last_of: dict[str, tuple[int, Send]] = {}
         for number, record in enumerate(ordered):
@@ -353,7 +353,7 @@ class Judgement:
                     break
         return found
 
-    def should_be_read(self, record: Record, isolation_level: str) -> bool:
+    def should_be_read(self, record: HistoryRecord, isolation_level: str) -> bool:
         """Whether a reader that comes by is given it; that others were is what shows it."""
         if record.first_read is None:
             return False
@@ -368,7 +368,7 @@ class Judgement:
         )
         return isolation_level == "read_uncommitted" or is_committed
 
-    def add_skip(self, gap: Gap, record: Record) -> None:
+    def add_skip(self, gap: Gap, record: HistoryRecord) -> None:
         read = record.first_read
         assert read is not None
         permission = of_poll_skip(self.settings, is_internal=gap.is_internal)
@@ -392,10 +392,10 @@ def passed_over(gap: Gap) -> str:
     return f"the poll of {shown_name(gap.client)} at {shown_time(gap.ended_at)} passed over {offsets}"
 
 
-def story_of(record: Record) -> str:
+def story_of(record: HistoryRecord) -> str:
     """Who sent it, who read it.
 
-    >>> story_of(Record(offset=7, num_offsets=1))
+    >>> story_of(HistoryRecord(offset=7, num_offsets=1))
     'sent by nobody in this history'
     """
     send, read = record.known_send, record.first_read
@@ -407,7 +407,7 @@ def story_of(record: Record) -> str:
     return ", ".join(parts) or "sent by nobody in this history"
 
 
-def clients_of(record: Record) -> list[str]:
+def clients_of(record: HistoryRecord) -> list[str]:
     send, read = record.known_send, record.first_read
     return [*([send.client] if send is not None else []), *([read.client] if read is not None else [])]
 

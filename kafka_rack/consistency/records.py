@@ -22,7 +22,7 @@ class FirstRead(NamedTuple):
     ended_at: float
 
 
-class Record:
+class HistoryRecord:
     """A record or batch at one offset, or one that was sent and whose offset is not known.
 
     ``origin`` is the record of the same value at the first offset that was seen. That one counts all its ``places``,
@@ -55,17 +55,17 @@ class Record:
         self.uncommitted_read: FirstRead | None = None
         self.is_idempotent: bool | None = None
         self.is_read_elsewhere = False
-        self.origin: Record | None = None
-        self.elsewhere: list[Record] = []
+        self.origin: HistoryRecord | None = None
+        self.elsewhere: list[HistoryRecord] = []
         self.places = 1
-        self.rivals: list[Record] = []
+        self.rivals: list[HistoryRecord] = []
 
     @property
     def first_read(self) -> FirstRead | None:
         return self.committed_read or self.uncommitted_read
 
     @property
-    def root(self) -> Record:
+    def root(self) -> HistoryRecord:
         """The same value's record that counts for all its offsets."""
         record = self
         while record.origin is not None:
@@ -125,29 +125,29 @@ class RecordIndex:
     """A partition's records by offset and by value, in the order in which they were first seen."""
 
     def __init__(self) -> None:
-        self._by_offset: dict[int, Record] = {}
-        self._by_value: dict[Identity, Record] = {}
-        self._all: list[Record] = []
+        self._by_offset: dict[int, HistoryRecord] = {}
+        self._by_value: dict[Identity, HistoryRecord] = {}
+        self._all: list[HistoryRecord] = []
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[HistoryRecord]:
         return iter(self._all)
 
-    def of_value(self, form: Hashable, value: Hashable) -> Record | None:
+    def of_value(self, form: Hashable, value: Hashable) -> HistoryRecord | None:
         """The record of a value at the first offset that was seen, None where the value is new or not known."""
         return self._by_value.get((form, value)) if value is not None else None
 
-    def at(self, offset: int) -> Record | None:
+    def at(self, offset: int) -> HistoryRecord | None:
         """The first record that was seen at an offset; its rivals are the others."""
         return self._by_offset.get(offset)
 
-    def unplaced(self, form: Hashable, value: Hashable) -> Record:
+    def unplaced(self, form: Hashable, value: Hashable) -> HistoryRecord:
         """A new record of this value, its offset not known."""
         return self._named(self._new(None, 1), form, value)
 
-    def placed(self, source: Send | Read, offset: int) -> Record:
+    def placed(self, source: Send | Read, offset: int) -> HistoryRecord:
         """The record that this send or read has at an offset; new where it is another than those known there."""
         form, value = source.form, source.value
         known = self.of_value(form, value)
@@ -172,7 +172,9 @@ class RecordIndex:
             return self._repeated(rival, known, form, value)
         return self._repeated(there, known, form, value)  # the same record, stored in another form
 
-    def _repeated(self, record: Record, known: Record | None, form: Hashable, value: Hashable) -> Record:
+    def _repeated(
+        self, record: HistoryRecord, known: HistoryRecord | None, form: Hashable, value: Hashable
+    ) -> HistoryRecord:
         """The record with one more value, which ``known`` has too: as what was sent, or at another offset."""
         if known is not None and known.offset is None:
             if known.send is not None:
@@ -189,18 +191,18 @@ class RecordIndex:
                     root.sent(record.send)
         return self._named(record, form, value)
 
-    def _named(self, record: Record, form: Hashable, value: Hashable) -> Record:
+    def _named(self, record: HistoryRecord, form: Hashable, value: Hashable) -> HistoryRecord:
         if value is not None:
             record.identities += ((form, value),)
             self._by_value.setdefault((form, value), record)
         return record
 
-    def _new(self, offset: int | None, num_offsets: int) -> Record:
-        record = Record(offset, num_offsets)
+    def _new(self, offset: int | None, num_offsets: int) -> HistoryRecord:
+        record = HistoryRecord(offset, num_offsets)
         self._all.append(record)
         return record
 
-    def oldest(self, number: int) -> list[Record]:
+    def oldest(self, number: int) -> list[HistoryRecord]:
         return self._all[:number]
 
     def forget(self, number: int) -> None:

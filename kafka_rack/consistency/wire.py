@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kafka_rack.consistency.batches import Batch, read_batches, without_aborted
+from kafka_rack.consistency.batches import HistoryBatch, read_batches, without_aborted
 from kafka_rack.consistency.history import (
     Assignment,
     LogStart,
@@ -211,7 +211,7 @@ class WireHistory:
                 if not one.records:
                     continue
                 start = positions.get(place)
-                found = list(read_batches(one.records, start or 0))
+                found = list(read_batches(bytes(one.records), start or 0))  # a broker's may be in pieces
                 if not found:
                     continue
                 end = found[-1].offset + found[-1].num_offsets
@@ -256,7 +256,7 @@ class WireHistory:
 
     # transactions
 
-    def _transaction_of(self, batch: Batch) -> Hashable:
+    def _transaction_of(self, batch: HistoryBatch) -> Hashable:
         known = self._transactions.get(batch.producer_id)
         if known is None or known.is_ended or known.id[1] != batch.producer_epoch:
             number = 0 if known is None else known.number + 1
@@ -373,7 +373,7 @@ class WireHistory:
             del self._made_anew[next(iter(self._made_anew))]
 
 
-def read_of(place: TopicPartition, batch: Batch) -> Read:
+def read_of(place: TopicPartition, batch: HistoryBatch) -> Read:
     is_idempotent = batch.producer_id >= 0 if batch.value is not None else None
     return Read(
         *place,
@@ -387,7 +387,7 @@ def read_of(place: TopicPartition, batch: Batch) -> Read:
     )
 
 
-def producer_name(call: WireCall, batch: Batch) -> str:
+def producer_name(call: WireCall, batch: HistoryBatch) -> str:
     name = cut(call.client_id or "a client")
     if batch.producer_id >= 0:
         return f"{name} (producer {batch.producer_id})"

@@ -124,7 +124,7 @@ def place(
     [[0, 1], [1, 2]]
     """
     if placer not in BUILT_IN:
-        raise PlacerSettingsError(f"placer {placer!r}, but it must be one of {', '.join(sorted(BUILT_IN))}")
+        raise PlacerSettingsError(f"placer: expected one of {', '.join(sorted(BUILT_IN))}, got {placer!r}")
     check_request(num_partitions, num_replicas, brokers)
     chosen = BUILT_IN[placer]()
     given = dict(settings or {})

@@ -108,7 +108,7 @@ def find_placer(name: str) -> type[ReplicaPlacer]:
         except (ImportError, AttributeError) as error:
             raise PlacerSettingsError(f"{CLASS_SETTING}={name}: entry point {found.value} fails: {error}") from error
     known = ", ".join(placer_names())
-    raise PlacerSettingsError(f"{CLASS_SETTING}={name}: unknown; it must be module:Class or one of {known}")
+    raise PlacerSettingsError(f"{CLASS_SETTING}: expected module:Class or one of {known}, got {name!r}")
 
 
 def is_built_in(name: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kafka_rack.reassignment.generate import propose
 from kafka_rack.reassignment.plan import Entry, current_plan_of, entries_of, plan_json
-from kafka_rack.reassignment.repair import Move, Repair, repair
+from kafka_rack.reassignment.repair import Repair, ReplicaMove, repair
 
 __all__ = [
     "Entry",
-    "Move",
     "Repair",
+    "ReplicaMove",
     "current_plan_of",
     "entries_of",
     "plan_json",

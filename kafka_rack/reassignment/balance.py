@@ -60,7 +60,7 @@ def first_choices(choices: Sequence[Choice], load: Counter[int], targets: Mappin
 
 def balance(choices: Sequence[Choice], load: Counter[int], targets: Mapping[str, Sequence[int]]) -> None:
     """Change choices until no change makes the replicas more even. ``load`` follows."""
-    network = Network(choices, targets)
+    network = ChoiceNetwork(choices, targets)
     improved = bool(choices)
     while improved:
         improved = False
@@ -72,7 +72,7 @@ def balance(choices: Sequence[Choice], load: Counter[int], targets: Mapping[str,
                 improved = True
 
 
-class Network:
+class ChoiceNetwork:
     """The rest network of the choices: which choice could be changed into which."""
 
     def __init__(self, choices: Sequence[Choice], targets: Mapping[str, Sequence[int]]) -> None:

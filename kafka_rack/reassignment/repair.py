@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_rack.cluster_layout import ClusterLayout, Partition
+from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition
 from kafka_rack.errors import InputError, MissingRackError
 from kafka_rack.placement import missing_racks
 from kafka_rack.rack_spread import Spread, spread_of, usable_racks
@@ -21,7 +21,7 @@ from kafka_rack.reassignment.plan import Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ReplicaMove:
     """One replica that moves from one broker to another, and why."""
 
     topic: str
@@ -38,7 +38,7 @@ class Move:
 class Repair:
     """What to move, what cannot be mended, and the replicas of each broker before and after."""
 
-    moves: tuple[Move, ...]
+    moves: tuple[ReplicaMove, ...]
     entries: tuple[Entry, ...]
     """The partitions that change, with all their replicas."""
     left_alone: tuple[tuple[str, int, str], ...]
@@ -71,7 +71,7 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
     rack_of = layout.rack_of
     wanted = set(layout.topics if topics is None else layout.only(topics).topics)
     choices: list[Choice] = []
-    partitions: list[tuple[str, int, Partition, Spread]] = []
+    partitions: list[tuple[str, int, LayoutPartition, Spread]] = []
     left_alone = []
     for name, number, partition in layout.each_partition():
         if name not in wanted:
@@ -91,7 +91,7 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
     }
     first_choices(choices, load, targets)
     balance(choices, load, targets)
-    moves: list[Move] = []
+    moves: list[ReplicaMove] = []
     entries = []
     for (name, number, partition, spread), choice in zip(partitions, choices, strict=True):
         made = moves_of(name, number, partition, spread, choice)
@@ -101,7 +101,7 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
     return Repair(tuple(moves), tuple(entries), tuple(left_alone), before, dict(load))
 
 
-def choice_of(partition: Partition, spread: Spread) -> Choice:
+def choice_of(partition: LayoutPartition, spread: Spread) -> Choice:
     """What may move: nothing that is preferred leader; who leads now only where the others are too few."""
     preferred = partition.replicas[0]
     without_leader = {
@@ -116,7 +116,7 @@ def choice_of(partition: Partition, spread: Spread) -> Choice:
     return Choice(spread.misplaced, without_leader if enough else with_leader, limits, spread.free)
 
 
-def moves_of(topic: str, number: int, partition: Partition, spread: Spread, choice: Choice) -> list[Move]:
+def moves_of(topic: str, number: int, partition: LayoutPartition, spread: Spread, choice: Choice) -> list[ReplicaMove]:
     """The moves of one partition, each with its reason."""
     rack_of_source = {broker: rack for rack, brokers in spread.shared.items() for broker in brokers}
     sources = [broker for broker in partition.replicas if broker in choice.sources]
@@ -125,7 +125,7 @@ def moves_of(topic: str, number: int, partition: Partition, spread: Spread, choi
         shared = rack_of_source[source]
         mates = listed(sorted(spread.shared[shared]))
         reason = f"brokers {mates} share rack {shared}, while rack {rack} has no copy"
-        made.append(Move(topic, number, source, target, shared, rack, source == partition.leader, reason))
+        made.append(ReplicaMove(topic, number, source, target, shared, rack, source == partition.leader, reason))
     return made
 
 

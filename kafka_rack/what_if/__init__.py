@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_rack.what_if.change import Change, change_of
-from kafka_rack.what_if.comparison import Comparison, Outcome, compare
+from kafka_rack.what_if.change import WhatIfChange, change_of
+from kafka_rack.what_if.comparison import Comparison, TrafficTotals, compare
 from kafka_rack.what_if.workload import Workload
 
-__all__ = ["Change", "Comparison", "Outcome", "Workload", "change_of", "compare"]
+__all__ = ["Comparison", "TrafficTotals", "WhatIfChange", "Workload", "change_of", "compare"]

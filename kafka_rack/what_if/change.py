@@ -28,7 +28,7 @@ JAVA_ASSIGNORS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WhatIfChange:
     """What is asked for; None is: as in the capture.
 
     Attributes:
@@ -51,7 +51,7 @@ class Change:
 
     @property
     def is_nothing(self) -> bool:
-        return self == Change()
+        return self == WhatIfChange()
 
     def makes_diskless(self, topic: str) -> bool:
         return any(fnmatchcase(topic, pattern) for pattern in self.diskless)
@@ -75,7 +75,7 @@ def change_of(
     placer: str | None = None,
     placer_settings: Mapping[str, str] | None = None,
     replication_factor: int | None = None,
-) -> Change:
+) -> WhatIfChange:
     """A change out of Kafka's own settings and the rest. Raises InputError.
 
     Args:
@@ -93,7 +93,7 @@ def change_of(
     if protocol is None:
         protocol = settings.get(PROTOCOL)
     if protocol is not None and protocol not in PROTOCOLS:
-        raise InputError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
+        raise InputError(f"{PROTOCOL}: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
     given = assignor or settings.get(ASSIGNOR) or settings.get(REMOTE_ASSIGNOR)
     if protocol is None and assignor is None and REMOTE_ASSIGNOR in settings:
         protocol = "consumer"
@@ -104,7 +104,7 @@ def change_of(
     rack = settings.get(CLIENT_RACK)
     if rack is not None and not rack:
         raise InputError(f"{CLIENT_RACK}: expected a rack, or {AUTO} for where each client is, got nothing")
-    return Change(
+    return WhatIfChange(
         client_rack=rack,
         reads_from_followers=from_followers(settings.get(SELECTOR)),
         protocol=protocol,
@@ -132,5 +132,5 @@ def known_assignor(name: str, protocol: str | None) -> str:
     allowed = names[protocol]
     if found not in allowed:
         which = f" of the {protocol} protocol" if protocol else ""
-        raise InputError(f"assignor: expected one{which}, {', '.join(dict.fromkeys(allowed))}, got {name!r}")
+        raise InputError(f"assignor{which}: expected one of {', '.join(dict.fromkeys(allowed))}, got {name!r}")
     return found

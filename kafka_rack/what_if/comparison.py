@@ -8,8 +8,16 @@ from typing import Any
 
 from kafka_rack.locality.amounts import in_a_month
 from kafka_rack.locality.prices import NOTHING, Prices
-from kafka_rack.what_if.change import Change
-from kafka_rack.what_if.flows import CONSUME, PRODUCE, REPLICATION, Course, Flow, as_it_was, as_it_would_be
+from kafka_rack.what_if.change import WhatIfChange
+from kafka_rack.what_if.flows import (
+    CONSUME,
+    PRODUCE,
+    REPLICATION,
+    ReplayedFlow,
+    ReplayedTraffic,
+    as_it_was,
+    as_it_would_be,
+)
 from kafka_rack.what_if.groups import GroupHistory
 from kafka_rack.what_if.workload import Workload
 
@@ -41,7 +49,7 @@ class Bill:
 
 
 @dataclass(slots=True)
-class BrokerLoad:
+class BrokerTraffic:
     """What goes through a broker: bytes in and out, those of followers on both sides, and partitions led."""
 
     bytes_in: int = 0
@@ -50,12 +58,12 @@ class BrokerLoad:
 
 
 @dataclass(slots=True)
-class Outcome:
+class TrafficTotals:
     """A course added up. ``pairs``: (rack of the sender, rack of the receiver) -> bytes; None is not known."""
 
     bills: dict[str, Bill]
     pairs: dict[tuple[str | None, str | None], int]
-    brokers: dict[int, BrokerLoad]
+    brokers: dict[int, BrokerTraffic]
     groups: dict[str, GroupHistory]
     notes: list[str] = field(default_factory=list)
 
@@ -102,11 +110,11 @@ class Outcome:
 class Comparison:
     """``measured`` is what was captured, ``model`` what the model makes of it unchanged, ``after`` the change."""
 
-    change: Change
+    change: WhatIfChange
     span_us: int
-    measured: Outcome
-    model: Outcome
-    after: Outcome
+    measured: TrafficTotals
+    model: TrafficTotals
+    after: TrafficTotals
     brokers: dict[int, str | None]
     notes: tuple[str, ...]
 
@@ -123,10 +131,14 @@ class Comparison:
         }
 
 
-def compare(workload: Workload, change: Change, prices: Prices | None = None) -> Comparison:
+def compare(workload: Workload, change: WhatIfChange, prices: Prices | None = None) -> Comparison:
     """What was, and what would be."""
     prices = prices or Prices()
-    was, unchanged, would_be = as_it_was(workload), as_it_would_be(workload, Change()), as_it_would_be(workload, change)
+    was, unchanged, would_be = (
+        as_it_was(workload),
+        as_it_would_be(workload, WhatIfChange()),
+        as_it_would_be(workload, change),
+    )
     measured, model, after = (added_up(course, prices) for course in (was, unchanged, would_be))
     notes = [*would_be.notes]
     if not was.replication_is_captured and measured.bills[REPLICATION].total:
@@ -143,10 +155,10 @@ def compare(workload: Workload, change: Change, prices: Prices | None = None) ->
     )
 
 
-def added_up(course: Course, prices: Prices) -> Outcome:
+def added_up(course: ReplayedTraffic, prices: Prices) -> TrafficTotals:
     """A course's sums."""
     bills = {category: Bill() for category in CATEGORIES}
-    brokers = {broker: BrokerLoad(leaders=leaders) for broker, leaders in course.leaders.items()}
+    brokers = {broker: BrokerTraffic(leaders=leaders) for broker, leaders in course.leaders.items()}
     pairs: dict[tuple[str | None, str | None], int] = {}
     by_racks: dict[tuple[str, str | None, str | None], list[int]] = {}
     for flow in course.flows:
@@ -159,16 +171,16 @@ def added_up(course: Course, prices: Prices) -> Outcome:
         for pair, size in (((client_rack, broker_rack), sent), ((broker_rack, client_rack), received)):
             if size:
                 pairs[pair] = pairs.get(pair, 0) + size
-    return Outcome(bills, pairs, brokers, course.groups, course.notes)
+    return TrafficTotals(bills, pairs, brokers, course.groups, course.notes)
 
 
-def loaded(brokers: dict[int, BrokerLoad], flow: Flow) -> None:
+def loaded(brokers: dict[int, BrokerTraffic], flow: ReplayedFlow) -> None:
     if flow.broker is not None:
-        load = brokers.setdefault(flow.broker, BrokerLoad())
+        load = brokers.setdefault(flow.broker, BrokerTraffic())
         load.bytes_in += flow.amount.sent
         load.bytes_out += flow.amount.received
     if flow.follower is not None:
-        load = brokers.setdefault(flow.follower, BrokerLoad())
+        load = brokers.setdefault(flow.follower, BrokerTraffic())
         load.bytes_in += flow.amount.received
         load.bytes_out += flow.amount.sent
 

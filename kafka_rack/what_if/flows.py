@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from zlib import crc32
 
 from kafka_rack.assignment import Topology
 from kafka_rack.placement import UsableBroker, place
-from kafka_rack.what_if.change import AUTO, Change
+from kafka_rack.what_if.change import AUTO, WhatIfChange
 from kafka_rack.what_if.groups import GroupHistory, as_captured, replayed
-from kafka_rack.what_if.workload import Amount, Client, MemberSeen, PartitionLayout, Workload
+from kafka_rack.what_if.workload import Amount, Client, MemberSeen, ObservedPartition, Workload
 
 PRODUCE, CONSUME, REPLICATION = "produce", "consume", "replication"
 
 
-class Flow(NamedTuple):
+class ReplayedFlow(NamedTuple):
     """Bytes between a client, or a follower, and a broker. A rack or broker that is not known is None."""
 
     category: str
@@ -31,17 +31,17 @@ class Flow(NamedTuple):
 
 
 @dataclass(slots=True)
-class Course:
+class ReplayedTraffic:
     """How it goes: the bytes, the groups, and who leads how many partitions."""
 
-    flows: list[Flow]
+    flows: list[ReplayedFlow]
     groups: dict[str, GroupHistory]
     leaders: dict[int, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     replication_is_captured: bool = True
 
 
-def as_it_was(workload: Workload) -> Course:
+def as_it_was(workload: Workload) -> ReplayedTraffic:
     """What was captured. Replication that was not is what producing makes of it."""
     flows = []
     for (client, topic, _, broker), amount in workload.produced.items():
@@ -50,7 +50,7 @@ def as_it_was(workload: Workload) -> Course:
         flows.append(client_flow(workload, CONSUME, client, broker, topic, amount))
     flows += replication(workload, workload.topics, workload.diskless)
     groups = {name: as_captured(group, workload.last) for name, group in workload.groups.items()}
-    return Course(
+    return ReplayedTraffic(
         flows,
         groups,
         leaders_of(workload, workload.topics, workload.diskless),
@@ -58,7 +58,7 @@ def as_it_was(workload: Workload) -> Course:
     )
 
 
-def as_it_would_be(workload: Workload, change: Change) -> Course:
+def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
     """The same records written and read, with what differs. Nothing at all gives the model of what was captured."""
     notes: list[str] = []
     diskless = frozenset(topic for topic in workload.topics if change.makes_diskless(topic)) | workload.diskless
@@ -78,7 +78,7 @@ def as_it_would_be(workload: Workload, change: Change) -> Course:
         notes.append(f"{nowhere} of {len(workload.positions)} clients name no rack, since nothing says where they are")
     if change.client_rack is not None and not model.reads_from_followers:
         notes.append("brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches")
-    return Course(flows, groups, leaders_of(workload, topics, diskless), notes, bool(workload.replicated))
+    return ReplayedTraffic(flows, groups, leaders_of(workload, topics, diskless), notes, bool(workload.replicated))
 
 
 @dataclass(slots=True)
@@ -86,8 +86,8 @@ class Model:
     """Who talks to whom under a change."""
 
     workload: Workload
-    change: Change
-    topics: Mapping[str, Mapping[int, PartitionLayout]]
+    change: WhatIfChange
+    topics: Mapping[str, Mapping[int, ObservedPartition]]
     diskless: frozenset[str]
 
     @property
@@ -118,7 +118,7 @@ class Model:
             for name, group in workload.groups.items()
         }
 
-    def produce(self) -> Iterator[Flow]:
+    def produce(self) -> Iterator[ReplayedFlow]:
         workload = self.workload
         for (client, topic, partition, broker), amount in workload.produced.items():
             if topic in self.diskless:
@@ -128,7 +128,7 @@ class Model:
             to = layout.leader if layout is not None and layout.leader >= 0 else broker
             yield client_flow(workload, PRODUCE, client, to, topic, amount)
 
-    def consume(self, groups: Mapping[str, GroupHistory]) -> Iterator[Flow]:
+    def consume(self, groups: Mapping[str, GroupHistory]) -> Iterator[ReplayedFlow]:
         pooled: dict[tuple[str, str | None, int | None], Amount] = {}
         for (client, group, topic, partition, broker), amount in self.workload.consumed.items():
             history = groups.get(group) if group is not None else None
@@ -148,7 +148,7 @@ class Model:
 
     def read(
         self, client: Client, topic: str | None, partition: int | None, broker: int | None, amount: Amount
-    ) -> Iterator[Flow]:
+    ) -> Iterator[ReplayedFlow]:
         if topic in self.diskless:
             yield from self.near(CONSUME, client, broker, topic, amount)
             return
@@ -156,7 +156,7 @@ class Model:
         source = self.source(layout, client) if layout is not None and layout.leader >= 0 else broker
         yield client_flow(self.workload, CONSUME, client, source, topic, amount)
 
-    def source(self, layout: PartitionLayout, client: Client) -> int:
+    def source(self, layout: ObservedPartition, client: Client) -> int:
         """Who serves a reader: the leader, or where brokers look at racks a replica in sync that is in its rack."""
         rack = self.named_rack(client) if self.reads_from_followers else None
         racks = self.workload.brokers
@@ -165,7 +165,7 @@ class Model:
 
     def near(
         self, category: str, client: Client, broker: int | None, topic: str | None, amount: Amount
-    ) -> Iterator[Flow]:
+    ) -> Iterator[ReplayedFlow]:
         """Of diskless topics: any broker of the rack that the client names; of all, where it names none."""
         workload = self.workload
         if topic in workload.diskless and self.change.client_rack is None and broker is not None:
@@ -181,18 +181,20 @@ class Model:
             if part.bytes:
                 yield client_flow(workload, category, client, one, topic, part)
 
-    def layout(self, topic: str | None, partition: int | None) -> PartitionLayout | None:
+    def layout(self, topic: str | None, partition: int | None) -> ObservedPartition | None:
         if topic is None or partition is None:
             return None
         return self.topics.get(topic, {}).get(partition)
 
 
-def placed(workload: Workload, change: Change, diskless: frozenset[str]) -> Mapping[str, Mapping[int, PartitionLayout]]:
+def placed(
+    workload: Workload, change: WhatIfChange, diskless: frozenset[str]
+) -> Mapping[str, Mapping[int, ObservedPartition]]:
     """Where replicas are: as told, or as the placer puts them, each topic from a place that its name decides."""
     if change.placer is None:
         return workload.topics
     brokers = [UsableBroker(broker, rack) for broker, rack in sorted(workload.brokers.items())]
-    found: dict[str, Mapping[int, PartitionLayout]] = {}
+    found: dict[str, Mapping[int, ObservedPartition]] = {}
     for topic, partitions in workload.topics.items():
         if topic in diskless or not partitions:
             found[topic] = partitions
@@ -208,24 +210,23 @@ def placed(workload: Workload, change: Change, diskless: frozenset[str]) -> Mapp
             settings=dict(change.placer_settings),
         )
         found[topic] = {
-            number: PartitionLayout(tuple(rows[number]), rows[number][0], frozenset(rows[number]))
+            number: ObservedPartition(tuple(rows[number]), rows[number][0], frozenset(rows[number]))
             for number in partitions
         }
     return found
 
 
 def replication(
-    workload: Workload, topics: Mapping[str, Mapping[int, PartitionLayout]], diskless: frozenset[str]
-) -> Iterator[Flow]:
+    workload: Workload, topics: Mapping[str, Mapping[int, ObservedPartition]], diskless: frozenset[str]
+) -> Iterator[ReplayedFlow]:
     """What followers fetch: as captured where they are the same, else as much as the others did.
 
     A capture without any of it shows clients alone; then each follower fetches what is produced.
     """
-    captured: dict[tuple[str | None, int | None], dict[int, tuple[int | None, Amount]]] = {}
+    captured: dict[tuple[str | None, int | None], dict[int, dict[int | None, Amount]]] = {}
     for (follower, topic, partition, leader), amount in workload.replicated.items():
         by_follower = captured.setdefault((topic, partition), {})
-        known = by_follower.get(follower)
-        by_follower[follower] = (leader, amount if known is None else known[1].plus(amount))
+        by_follower.setdefault(follower, {})[leader] = amount
     produced: dict[tuple[str | None, int | None], int] = {}
     for (_, topic, partition, _), amount in workload.produced.items():
         produced[topic, partition] = produced.get((topic, partition), 0) + amount.record_bytes
@@ -235,11 +236,13 @@ def replication(
         seen = captured.get((topic, partition), {})
         layout = topics.get(topic, {}).get(partition) if topic is not None and partition is not None else None
         if layout is None or layout.leader < 0:
-            for follower, (leader, amount) in seen.items():
-                yield follower_flow(workload, follower, leader, topic, amount)
+            for follower, by_leader in seen.items():
+                for leader, amount in by_leader.items():  # it may have changed
+                    yield follower_flow(workload, follower, leader, topic, amount)
             continue
-        if seen:
-            each = divided(total_of(amount for _, amount in seen.values()), [1] * len(seen))[0]
+        in_all = {follower: total_of(by_leader.values()) for follower, by_leader in seen.items()}
+        if in_all:
+            each = divided(total_of(in_all.values()), [1] * len(in_all))[0]
         elif not workload.replicated:
             copied = produced.get((topic, partition), 0)
             each = Amount(0, copied, copied)
@@ -248,23 +251,29 @@ def replication(
         is_as_told = topic is not None and workload.topics.get(topic) is topics.get(topic)
         for follower in layout.replicas:
             if follower != layout.leader:
-                own = seen[follower][1] if is_as_told and follower in seen else each
+                own = in_all[follower] if is_as_told and follower in in_all else each
                 if own.bytes:
                     yield follower_flow(workload, follower, layout.leader, topic, own)
 
 
 def client_flow(
     workload: Workload, category: str, client: Client, broker: int | None, topic: str | None, amount: Amount
-) -> Flow:
-    return Flow(category, client, None, workload.position(client).rack, broker, workload.rack(broker), topic, amount)
+) -> ReplayedFlow:
+    return ReplayedFlow(
+        category, client, None, workload.position(client).rack, broker, workload.rack(broker), topic, amount
+    )
 
 
-def follower_flow(workload: Workload, follower: int, leader: int | None, topic: str | None, amount: Amount) -> Flow:
-    return Flow(REPLICATION, None, follower, workload.rack(follower), leader, workload.rack(leader), topic, amount)
+def follower_flow(
+    workload: Workload, follower: int, leader: int | None, topic: str | None, amount: Amount
+) -> ReplayedFlow:
+    return ReplayedFlow(
+        REPLICATION, None, follower, workload.rack(follower), leader, workload.rack(leader), topic, amount
+    )
 
 
 def leaders_of(
-    workload: Workload, topics: Mapping[str, Mapping[int, PartitionLayout]], diskless: frozenset[str]
+    workload: Workload, topics: Mapping[str, Mapping[int, ObservedPartition]], diskless: frozenset[str]
 ) -> dict[int, int]:
     """Partitions led by broker; of diskless topics nobody leads."""
     found = dict.fromkeys(sorted(workload.brokers), 0)
@@ -277,14 +286,14 @@ def leaders_of(
     return found
 
 
-def lists_of(partitions: Mapping[int, PartitionLayout]) -> list[list[int]]:
+def lists_of(partitions: Mapping[int, ObservedPartition]) -> list[list[int]]:
     return [
         list(partitions[number].replicas) if number in partitions else []
         for number in range(max(partitions, default=-1) + 1)
     ]
 
 
-def total_of(amounts: Iterator[Amount]) -> Amount:
+def total_of(amounts: Iterable[Amount]) -> Amount:
     total = Amount()
     for amount in amounts:
         total = total.plus(amount)

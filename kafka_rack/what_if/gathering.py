@@ -10,11 +10,11 @@ from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.what_if.workload import (
     Amount,
     Client,
-    Generation,
-    Group,
+    ClientPosition,
     MemberSeen,
-    PartitionLayout,
-    Position,
+    ObservedGeneration,
+    ObservedGroup,
+    ObservedPartition,
     TopicPartition,
     Workload,
 )
@@ -47,7 +47,7 @@ class Gathering:
         self.rules = rules
         self.workload = Workload(first=1 << 62)
         self._named: dict[Client, set[str]] = {}
-        self._told: dict[tuple[str, int], tuple[int, PartitionLayout]] = {}
+        self._told: dict[tuple[str, int], tuple[int, ObservedPartition]] = {}
         self._led_by: dict[tuple[str, int, int], set[int]] = {}
         self._topics: dict[str, str] = {}
         self._events: list[Row] = []
@@ -96,7 +96,7 @@ class Gathering:
                     self._led_by.setdefault((topic, partition, row["leader_epoch"] or 0), set()).add(leader)
             known = self._told.get((topic, partition))
             if known is None or known[0] <= row["ts"]:
-                layout = PartitionLayout(replicas, leader, frozenset(row["isr"] or ()))
+                layout = ObservedPartition(replicas, leader, frozenset(row["isr"] or ()))
                 self._told[topic, partition] = (row["ts"], layout)
 
     def brokers(self, rows: Iterable[Row]) -> None:
@@ -167,7 +167,7 @@ class Gathering:
             where = locate_client(
                 named, "request" if named else None, self.rules, client[0], client[1] or None, cluster
             )
-            self.workload.positions[client] = Position(where.rack, named)
+            self.workload.positions[client] = ClientPosition(where.rack, named)
 
 
 def client_of(row: Row) -> Client:
@@ -180,7 +180,7 @@ def add(amounts: dict[Any, Amount], key: Any, row: Row) -> None:
     amounts[key] = amount if known is None else known.plus(amount)
 
 
-def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, Group]:
+def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, ObservedGroup]:
     """Every group's generations, out of ``memberships``."""
     by_group: dict[str, list[Row]] = {}
     for row in sorted(events, key=lambda row: (row["ts"], row["frame"])):
@@ -194,14 +194,14 @@ def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, Gro
             generations = classic_generations(own, topics)
         else:
             generations = list(modern_generations(own, topics)) if protocol in MODERN else []
-        found[name] = Group(protocol, assignor, generations)
+        found[name] = ObservedGroup(protocol, assignor, generations)
     return found
 
 
-def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[Generation]:
+def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[ObservedGeneration]:
     """What each generation's leader was told of its members, and what each of these got."""
     clients: dict[str, Client] = {}
-    found: dict[int, Generation] = {}
+    found: dict[int, ObservedGeneration] = {}
     alone: dict[int, dict[str, Row]] = {}
     for row in rows:
         event, member, number = row["event"], row["member_id"], row["generation"]
@@ -209,7 +209,7 @@ def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[Gene
             clients[member] = client_of(row)
         if number is None or number < 0 or event not in {"member", "assign", "assigned"}:
             continue
-        generation = found.setdefault(number, Generation(row["ts"], {}))
+        generation = found.setdefault(number, ObservedGeneration(row["ts"], {}))
         if event == "member":
             generation.members[member] = MemberSeen(
                 ("", ""), tuple(row["topics"] or ()), row["rack_id"] or None, row["instance_id"]
@@ -229,9 +229,9 @@ def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[Gene
     return [found[number] for number in sorted(found, key=lambda number: found[number].since)]
 
 
-def modern_generations(rows: list[Row], topics: Mapping[str, str]) -> Iterator[Generation]:
+def modern_generations(rows: list[Row], topics: Mapping[str, str]) -> Iterator[ObservedGeneration]:
     """A generation for each member that comes or goes, or subscribes to something else."""
-    current: Generation | None = None
+    current: ObservedGeneration | None = None
     for row in rows:
         event, member = row["event"], row["member_id"]
         if not member:
@@ -252,7 +252,7 @@ def modern_generations(rows: list[Row], topics: Mapping[str, str]) -> Iterator[G
         kept = {} if current is None else {one: owned for one, owned in current.assignment.items() if one in changed}
         if current is not None:
             yield current
-        current = Generation(row["ts"], changed, kept)
+        current = ObservedGeneration(row["ts"], changed, kept)
     if current is not None:
         yield current
 

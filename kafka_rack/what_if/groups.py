@@ -10,7 +10,7 @@ from kafka_rack.assignment import CONSUMER_SIDE, SERVER_ASSIGNORS, Topology, ass
 from kafka_rack.assignment.members import Assignment, Member
 from kafka_rack.assignment.user_data import write_cooperative, write_sticky
 from kafka_rack.errors import PartitionAssignorError
-from kafka_rack.what_if.workload import Client, Generation, Group, MemberSeen, TopicPartition
+from kafka_rack.what_if.workload import Client, MemberSeen, ObservedGeneration, ObservedGroup, TopicPartition
 
 CLASSIC, CONSUMER = "classic", "consumer"
 COOPERATIVE = "cooperative-sticky"
@@ -42,7 +42,9 @@ class GroupHistory:
     readers: dict[TopicPartition, dict[Client, int]] = field(default_factory=dict)
     note: str | None = None
 
-    def take(self, generation: Generation, assignment: Mapping[str, Sequence[TopicPartition]], lasted: int) -> None:
+    def take(
+        self, generation: ObservedGeneration, assignment: Mapping[str, Sequence[TopicPartition]], lasted: int
+    ) -> None:
         """Note who has what in a generation."""
         self.members = max(self.members, len(generation.members))
         for member, owned in assignment.items():
@@ -66,7 +68,7 @@ class GroupHistory:
         self.stopped += len(had_owner) if is_eager else moved
 
 
-def as_captured(group: Group, end: int) -> GroupHistory:
+def as_captured(group: ObservedGroup, end: int) -> GroupHistory:
     """A group as the capture shows it."""
     found = GroupHistory(group.protocol, group.assignor)
     for generation, lasted in lasting(group.generations, end):
@@ -77,7 +79,7 @@ def as_captured(group: Group, end: int) -> GroupHistory:
 
 
 def replayed(
-    group: Group,
+    group: ObservedGroup,
     topology: Topology,
     end: int,
     rack_of: RackOf,
@@ -112,7 +114,12 @@ def replayed(
 
 
 def assigned(
-    found: GroupHistory, topology: Topology, generation: Generation, before: Assignment, rack_of: RackOf, number: int
+    found: GroupHistory,
+    topology: Topology,
+    generation: ObservedGeneration,
+    before: Assignment,
+    rack_of: RackOf,
+    number: int,
 ) -> tuple[Assignment, list[Assignment]]:
     """The assignment that a generation comes to, and each on the way there: cooperative members first give up."""
     assert found.assignor is not None
@@ -134,7 +141,7 @@ def assigned(
     return owned, steps
 
 
-def all_given(topology: Topology, generation: Generation, owned: Assignment) -> bool:
+def all_given(topology: Topology, generation: ObservedGeneration, owned: Assignment) -> bool:
     topics = {topic for seen in generation.members.values() for topic in seen.topics}
     return sum(map(len, owned.values())) >= sum(map(topology.partition_count, topics))
 
@@ -169,30 +176,30 @@ def protocol_of(assignor: str | None, otherwise: str) -> str:
     return otherwise
 
 
-def noted(group: Group, end: int, note: str) -> GroupHistory:
+def noted(group: ObservedGroup, end: int, note: str) -> GroupHistory:
     found = as_captured(group, end)
     found.note = note
     return found
 
 
-def causes(generations: Sequence[Generation]) -> list[Generation]:
+def causes(generations: Sequence[ObservedGeneration]) -> list[ObservedGeneration]:
     """Generations that began because members came, went or subscribed to something else.
 
     Those between were the assignor's own doing, as the second rebalance in which cooperative members get what others
     have given up.
     """
-    found: list[Generation] = []
+    found: list[ObservedGeneration] = []
     for generation in generations:
         if not found or what_members_want(generation) != what_members_want(found[-1]):
             found.append(generation)
     return found
 
 
-def what_members_want(generation: Generation) -> dict[str, tuple[tuple[str, ...], str | None]]:
+def what_members_want(generation: ObservedGeneration) -> dict[str, tuple[tuple[str, ...], str | None]]:
     return {name: (seen.topics, seen.rack) for name, seen in generation.members.items()}
 
 
-def lasting(generations: Sequence[Generation], end: int) -> list[tuple[Generation, int]]:
+def lasting(generations: Sequence[ObservedGeneration], end: int) -> list[tuple[ObservedGeneration, int]]:
     """Each generation and how long it lasted, a microsecond at least."""
     ends = [*(generation.since for generation in generations), end][1:]
     return [(generation, max(1, until - generation.since)) for generation, until in zip(generations, ends, strict=True)]

@@ -28,17 +28,17 @@ class Amount(NamedTuple):
         return self.sent + self.received
 
 
-class Position(NamedTuple):
+class ClientPosition(NamedTuple):
     """Where a client is, as far as it is known, and the rack that it names itself."""
 
     rack: str | None = None
     named: str | None = None
 
 
-NOWHERE = Position()
+NOWHERE = ClientPosition()
 
 
-class PartitionLayout(NamedTuple):
+class ObservedPartition(NamedTuple):
     """A partition's replicas, preferred first, those in sync among them, and its leader; -1 without one."""
 
     replicas: tuple[int, ...]
@@ -56,7 +56,7 @@ class MemberSeen(NamedTuple):
 
 
 @dataclass(slots=True)
-class Generation:
+class ObservedGeneration:
     """A group between two rebalances, from ``since`` on (microseconds since 1970).
 
     ``assignment`` has who had what, where the capture shows it.
@@ -68,12 +68,12 @@ class Generation:
 
 
 @dataclass(slots=True)
-class Group:
+class ObservedGroup:
     """A group's history. ``protocol`` is classic or consumer, ``assignor`` as the wire names it."""
 
     protocol: str
     assignor: str | None
-    generations: list[Generation] = field(default_factory=list)
+    generations: list[ObservedGeneration] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -94,17 +94,17 @@ class Workload:
     first: int = 0
     last: int = 0
     brokers: dict[int, str | None] = field(default_factory=dict)
-    topics: dict[str, dict[int, PartitionLayout]] = field(default_factory=dict)
+    topics: dict[str, dict[int, ObservedPartition]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
-    positions: dict[Client, Position] = field(default_factory=dict)
+    positions: dict[Client, ClientPosition] = field(default_factory=dict)
     produced: dict[tuple[Client, str | None, int | None, int | None], Amount] = field(default_factory=dict)
     consumed: dict[tuple[Client, str | None, str | None, int | None, int | None], Amount] = field(default_factory=dict)
     replicated: dict[tuple[int, str | None, int | None, int | None], Amount] = field(default_factory=dict)
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, ObservedGroup] = field(default_factory=dict)
     diskless: frozenset[str] = frozenset()
     reads_from_followers: bool = False
 
-    def position(self, client: Client) -> Position:
+    def position(self, client: Client) -> ClientPosition:
         return self.positions.get(client, NOWHERE)
 
     def rack(self, broker: int | None) -> str | None:

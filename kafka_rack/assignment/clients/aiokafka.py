@@ -26,20 +26,20 @@ from aiokafka.coordinator.protocol import (
 )
 
 from kafka_rack.assignment.clients.leading import Leading
-from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped, plain_cluster
+from kafka_rack.assignment.clients.subscriptions import VERSION, LastAssignment, assign_group, grouped, plain_cluster
 from kafka_rack.assignment.members import Member
 from kafka_rack.assignment.user_data import NO_GENERATION
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
 
 
-class Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]  # aiokafka's types are not exported
+class RackAwareSubscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]  # aiokafka's types are not exported
     """A subscription of any version; beside aiokafka's fields it has all of Kafka's as ``whole``."""
 
     whole: ConsumerProtocolSubscription
 
     @classmethod
-    def of(cls, version: int, whole: ConsumerProtocolSubscription) -> Subscription:
+    def of(cls, version: int, whole: ConsumerProtocolSubscription) -> RackAwareSubscription:
         made = cls(version, whole.topics, whole.user_data or b"")
         made.whole = whole
         return made
@@ -48,12 +48,12 @@ class Subscription(ConsumerProtocolMemberMetadata):  # type: ignore[misc]  # aio
         return write_versioned(self.whole, self.version)
 
     @classmethod
-    def decode(cls, data: BytesIO | bytes) -> Subscription:
+    def decode(cls, data: BytesIO | bytes) -> RackAwareSubscription:
         taken = data if isinstance(data, bytes) else data.read()
         return cls.of(int.from_bytes(taken[:2], signed=True), read_versioned(ConsumerProtocolSubscription, taken))
 
 
-class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see Subscription
+class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see RackAwareSubscription
     """What the assignors below share.
 
     Args:
@@ -65,14 +65,14 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
 
     def __init__(self, rack: str | None = None, *, broker_down_is_change: bool = False) -> None:
         self.rack = rack
-        self.ownership = Ownership()
+        self.ownership = LastAssignment()
         self.leading = Leading(rack, _view, broker_down_is_change=broker_down_is_change)
-        ConsumerProtocol.METADATA = Subscription
+        ConsumerProtocol.METADATA = RackAwareSubscription
 
     # aiokafka's own assignors are used as classes; it never asks for that.
-    def metadata(self, topics: Iterable[str]) -> Subscription:
+    def metadata(self, topics: Iterable[str]) -> RackAwareSubscription:
         """The member's subscription, version 3."""
-        return Subscription.of(
+        return RackAwareSubscription.of(
             VERSION,
             ConsumerProtocolSubscription(
                 topics=sorted(topics),

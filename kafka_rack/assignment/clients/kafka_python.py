@@ -17,7 +17,7 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_rack.assignment.clients.leading import Leading
-from kafka_rack.assignment.clients.subscriptions import VERSION, Ownership, assign_group, grouped, plain_cluster
+from kafka_rack.assignment.clients.subscriptions import VERSION, LastAssignment, assign_group, grouped, plain_cluster
 from kafka_rack.assignment.members import Member
 
 
@@ -33,7 +33,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
 
     def __init__(self, rack: str | None = None, *, broker_down_is_change: bool = False) -> None:
         self.rack = rack
-        self.ownership = Ownership()
+        self.ownership = LastAssignment()
         self.leading = Leading(rack, _view, broker_down_is_change=broker_down_is_change)
 
     def metadata(self, topics: Iterable[str]) -> Any:

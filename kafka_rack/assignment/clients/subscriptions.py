@@ -17,7 +17,7 @@ Grouped = list[tuple[str, list[int]]]
 """Topics with their partitions, both sorted."""
 
 
-class Ownership:
+class LastAssignment:
     """What a member was last assigned, and when; it starts with nothing."""
 
     def __init__(self) -> None:

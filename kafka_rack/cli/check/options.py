@@ -23,11 +23,11 @@ MAX_EXAMPLES = 3
 
 def add_check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--together", action="store_true", help="all files are one history")
-    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; recognised if not given")
+    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
     parser.add_argument(
         "--brokers",
         metavar="ID[@RACK]=[HOST]:PORT,...",
-        help="which broker listens where in packets;\nlearned from Metadata if not given",
+        help="which broker listens where in packets;\ndefault: learned from Metadata",
     )
     for option, meaning in TOPIC_SETTINGS.items():
         parser.add_argument(f"--{option}", action="append", default=[], metavar="TOPIC", help=meaning)
@@ -37,14 +37,14 @@ def add_check_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(1_000_000, least=0),
         default=MAX_EXAMPLES,
         metavar="N",
-        help=f"how many of each kind to show; default {MAX_EXAMPLES}",
+        help=f"how many of each kind to show; default: {MAX_EXAMPLES}",
     )
     parser.add_argument(
         "--max-batches",
         type=whole_number(1 << 40, least=2),
         default=MAX_RECORDS,
         metavar="N",
-        help=f"how many batches to remember at a time; default {MAX_RECORDS:,}",
+        help=f"how many batches to remember at a time; default: {MAX_RECORDS:,}",
     )
 
 

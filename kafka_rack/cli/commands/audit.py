@@ -36,7 +36,7 @@ from kafka_rack.reassignment import current_plan_of
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_layout_arguments(parser)
-    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
+    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; repeatable; default: all")
     parser.add_argument("--plan", metavar="FILE", help="look at the cluster as it will be once this plan is done")
     add_judging_arguments(parser)
     add_output_arguments(parser)
@@ -48,14 +48,14 @@ def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
         "--min-insync-replicas",
         type=whole_number(HIGHEST_ID),
         metavar="N",
-        help="of topics whose own is not known; 1, as Kafka's default",
+        help="of topics whose own is not known; default: 1, as Kafka's",
     )
     parser.add_argument(
         "--skew",
         type=float,
         default=DEFAULT_SKEW,
         metavar="TIMES",
-        help=f"how many times its even share of leaders or replicas a broker may hold; {DEFAULT_SKEW:g}",
+        help=f"how many times its even share of leaders or replicas a broker may hold; default: {DEFAULT_SKEW:g}",
     )
     parser.add_argument(
         "--ignore", action="append", default=[], choices=sorted(KINDS), metavar="KIND", help="findings to leave out"
@@ -65,9 +65,9 @@ def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments)
     if arguments.min_insync_replicas is not None and arguments.min_insync_replicas < 1:
-        raise UsageError(f"--min-insync-replicas {arguments.min_insync_replicas}, but it must be at least 1")
+        raise UsageError(f"--min-insync-replicas: expected 1 or more, got {arguments.min_insync_replicas}")
     if not arguments.skew >= 1:
-        raise UsageError(f"--skew {arguments.skew:g}, but it must be at least 1")
+        raise UsageError(f"--skew: expected 1 or more, got {arguments.skew:g}")
     layout = layout_given(arguments)
     if arguments.plan:
         entries = plan_in_file(arguments.plan)
@@ -77,7 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = audit(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
     if arguments.plot:
-        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, f"{found.partitions} partitions by rack")
+        title = f"{found.partitions} partitions by rack"
+        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, title, findings)
     print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
     return FINDINGS if findings else DONE
 

@@ -2,7 +2,7 @@
 
 Examples:
   kafka-rack availability --brokers 6,9,12 --partitions 54 --replication-factor 3 --failures 2 --placer broker-replica
-  kafka-rack availability --brokers 12 --racks 3 --partitions 96 --replication-factor 3 --failures 1 --rack-failures 1
+  kafka-rack availability --brokers 12 --racks a,b,c --partitions 96 --replication-factor 3 --failures 1
   kafka-rack availability --kafka-1736        that issue's table, exact
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 
 from kafka_rack.availability import (
@@ -29,7 +30,9 @@ from kafka_rack.cli.options.whole_numbers import (
     HIGHEST_SEED,
     MOST_BROKERS,
     check_size,
+    number_in,
     read_number,
+    shown,
     whole_number,
 )
 from kafka_rack.cli.output.tables import table
@@ -59,9 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--racks",
-        type=whole_number(MOST_BROKERS),
-        metavar="N",
-        help="racks, to which brokers are dealt in turn; none unless given",
+        metavar="a,b,c",
+        help="names of racks, to which brokers are dealt in turn; default: brokers without racks",
+    )
+    parser.add_argument(
+        "--rack-count", type=whole_number(MOST_BROKERS), metavar="N", help="racks by their number, in place of names"
     )
     parser.add_argument(
         "--partitions",
@@ -69,7 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"times the replication factor at most {MOST_REPLICAS} replicas",
     )
-    parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), metavar="N")
+    parser.add_argument(
+        "--replication-factor", type=whole_number(MOST_BROKERS), metavar="N", help="replicas of each partition"
+    )
     parser.add_argument(
         "--min-insync-replicas", type=whole_number(MOST_BROKERS), metavar="N", help="2, or 1 where there is one replica"
     )
@@ -80,10 +87,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="brokers that fail, beside those of failed racks",
     )
     parser.add_argument(
-        "--rack-failures", type=whole_number(MOST_BROKERS), default=0, metavar="N", help="racks that fail whole; 0"
+        "--rack-failures",
+        type=whole_number(MOST_BROKERS),
+        default=0,
+        metavar="N",
+        help="racks that fail whole; default: 0",
     )
     parser.add_argument(
-        "--placer", default="rack-aware", metavar="NAME,...", help=f"all, or some of {', '.join(PLACERS)}; rack-aware"
+        "--placer",
+        default="rack-aware",
+        metavar="NAME,...",
+        help=f"all, or some of {', '.join(PLACERS)}; default: rack-aware",
     )
     parser.add_argument("--scatter-width", type=whole_number(MOST_BROKERS), metavar="N", help="of placer copyset")
     parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
@@ -92,12 +106,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(MOST_TRIALS),
         default=DEFAULT_TRIALS,
         metavar="N",
-        help=f"of what cannot be counted; {DEFAULT_TRIALS}, at most {MOST_TRIALS}",
+        help=f"how often to try what cannot be counted; default: {DEFAULT_TRIALS}, at most {MOST_TRIALS}",
     )
     parser.add_argument(
-        "--seed", type=whole_number(HIGHEST_SEED), default=0, metavar="N", help="equal seeds give equal answers; 0"
+        "--seed",
+        type=whole_number(HIGHEST_SEED),
+        default=0,
+        metavar="N",
+        help="equal seeds give equal answers; default: 0",
     )
-    parser.add_argument("--format", choices=["table", "json"], default="table")
+    parser.add_argument(
+        "--format", choices=["table", "json"], default="table", help="for people or for programs; default: table"
+    )
 
 
 def numbers(text: str) -> list[int]:
@@ -114,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         raise UsageError(f"{', '.join(missing)} must be given, or --kafka-1736")
     if arguments.trials < 1:
-        raise UsageError(f"--trials {arguments.trials}, but it must be at least 1")
+        raise UsageError(f"--trials: expected 1 or more, got {arguments.trials}")
     check_size(arguments.partitions, arguments.replication_factor)
     settings = {}
     if arguments.scatter_width is not None:
@@ -151,8 +171,9 @@ def questions(arguments: argparse.Namespace) -> list[Question]:
     placers = PLACERS if arguments.placer == "all" else tuple(name.strip() for name in arguments.placer.split(","))
     unknown = [name for name in placers if name not in PLACERS]
     if unknown:
-        raise UsageError(f"--placer {unknown[0]}, but it must be all or some of {', '.join(PLACERS)}")
+        raise UsageError(f"--placer: expected all or some of {', '.join(PLACERS)}, got {unknown[0]!r}")
     in_sync = arguments.min_insync_replicas
+    racks = rack_count(arguments)
     return [
         Question(
             brokers=brokers,
@@ -160,13 +181,33 @@ def questions(arguments: argparse.Namespace) -> list[Question]:
             replication_factor=arguments.replication_factor,
             failures=arguments.failures,
             placer=placer,
-            racks=arguments.racks,
+            racks=racks,
             min_insync_replicas=min(2, arguments.replication_factor) if in_sync is None else in_sync,
             rack_failures=arguments.rack_failures,
         )
         for brokers in arguments.brokers
         for placer in placers
     ]
+
+
+def rack_count(arguments: argparse.Namespace) -> int | None:
+    """How many racks there are, by their names or by --rack-count. Raises UsageError."""
+    given: str | None = arguments.racks
+    if given is None:
+        count: int | None = arguments.rack_count
+        return count
+    if arguments.rack_count is not None:
+        raise UsageError("--racks and --rack-count exclude each other: give names, or their number")
+    if given.strip().removeprefix("-").isdecimal():
+        number = number_in("--racks", given, MOST_BROKERS)
+        sys.stderr.write(
+            f"kafka-rack availability: note: --racks names racks now; --rack-count {number} is their number\n"
+        )
+        return number
+    names = [name.strip() for name in given.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise UsageError(f"--racks: expected different names, as a,b,c, got {shown(given)!r}")
+    return len(names)
 
 
 def answer(rows: Sequence[Row], form: str) -> str:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
+from kafka_rack.cli import DONE, FINDINGS, CommandError
 from kafka_rack.cli.check.options import add_check_arguments, history_settings, topic_patterns
 from kafka_rack.cli.check.text import as_json, as_text, tell_problems
+from kafka_rack.cli.options.places import not_read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         options = Options.parse(arguments.ports, arguments.brokers)
         files, refused = find_files(arguments.captures)
-    except (ValueError, FileNotFoundError) as error:
-        raise UsageError(str(error)) from None
+    except (ValueError, OSError) as error:
+        raise not_read(error) from None
     for path, reason in refused:
         sys.stderr.write(f"kafka-rack check: {path}: {reason}\n")
     if not files:

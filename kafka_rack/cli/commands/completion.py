@@ -21,7 +21,7 @@ DIRECTORY_WORDS = frozenset({"DIR"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="the shell that is to complete")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import Any
 
 import protocol
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options.messages import add_bytes_arguments, message_named, read_bytes
+from kafka_rack.cli.options.messages import add_bytes_arguments, message_named, read_bytes, version_of
 from kafka_rack.printable import UNPRINTABLE_IN_LINES, printable
 
 COLOURS = {"offset": "\033[2m", "data": "\033[36m", "path": "\033[33m", "fault": "\033[1;31m", "end": "\033[0m"}
@@ -25,14 +26,19 @@ BYTES_A_LINE = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--message", metavar="NAME", help="MetadataRequest, ConsumerProtocolSubscription, ...")
-    parser.add_argument("--version", type=int, help="its version; the highest where it is left out")
+    parser.add_argument("--version", type=int, metavar="N", help="its version; default: the highest")
     parser.add_argument(
         "--frame",
         choices=["request", "response"],
         help="the bytes have a header before the body; a request's says which message it is",
     )
     parser.add_argument("--explain", action="store_true", help="every byte: offset, hex, field and value")
-    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="for --explain")
+    parser.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="of --explain; default: auto, on a terminal where NO_COLOR is not set",
+    )
     parser.add_argument("--ignore-trailing", action="store_true", help="let bytes left over be, as brokers do")
     add_bytes_arguments(parser)
 
@@ -71,7 +77,7 @@ def split(arguments: argparse.Namespace, data: bytes) -> list[tuple[str, Any, in
         header_class = protocol.named_class("RequestHeader")
     else:
         message = message_named(arguments.message)
-        version = message.valid_versions.highest if arguments.version is None else arguments.version
+        version = version_of(message, arguments.version)
         if arguments.frame is None:
             return [("body", message, version, data)]
         if message.kind != "response":
@@ -84,7 +90,7 @@ def split(arguments: argparse.Namespace, data: bytes) -> list[tuple[str, Any, in
 
 def coloured(wish: str) -> bool:
     """Whether to use colours."""
-    return wish == "always" or (wish == "auto" and sys.stdout.isatty())
+    return wish == "always" or (wish == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
 
 
 def explain_parts(parts: list[tuple[str, Any, int, bytes]], colour: bool, *, ignore_trailing: bool) -> int:

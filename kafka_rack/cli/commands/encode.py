@@ -15,22 +15,24 @@ from typing import Any
 
 import protocol
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options.messages import message_named
+from kafka_rack.cli.options.messages import message_named, version_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--message", metavar="NAME", required=True, help="MetadataRequest, ...")
-    parser.add_argument("--version", type=int, help="its version; the highest where it is left out")
+    parser.add_argument("--version", type=int, metavar="N", help="its version; default: the highest")
     parser.add_argument("--frame", action="store_true", help="with length and header, as it goes onto the wire")
-    parser.add_argument("--correlation-id", type=int, default=0, help="for the header of a frame")
-    parser.add_argument("--client-id", help="for the header of a request's frame")
+    parser.add_argument(
+        "--correlation-id", type=int, default=0, metavar="N", help="for the header of a frame; default: 0"
+    )
+    parser.add_argument("--client-id", metavar="TEXT", help="for the header of a request's frame; default: none")
     parser.add_argument("--raw", action="store_true", help="write the bytes themselves instead of hex")
     parser.add_argument("file", help="a file of JSON, - for standard input")
 
 
 def run(arguments: argparse.Namespace) -> int:
     message = message_named(arguments.message)
-    version = message.valid_versions.highest if arguments.version is None else arguments.version
+    version = version_of(message, arguments.version)
     try:
         typed = protocol.from_json(message.name, version, read_json(arguments.file))
         data = framed(arguments, typed, version) if arguments.frame else protocol.encode(typed, version)
@@ -60,7 +62,7 @@ def read_json(file: str) -> Any:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
+        raise UsageError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise CommandError(f"{file}: not UTF-8: {error}") from None
     try:

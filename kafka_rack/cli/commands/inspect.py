@@ -17,13 +17,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kafka_rack.audit import audit
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.commands.topics import DISKLESS, topics_json
 from kafka_rack.cli.live.cluster import LiveBroker, LiveCluster, Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.live.wire_client import address_text
 from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, plot, say_hints, say_notes
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cluster_layout import ClusterLayout, Topic
+from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 from kafka_rack.printable import printable
 from kafka_rack.rack_spread import spread_of, usable_racks
 from protocol.registry import APIS
@@ -47,7 +48,7 @@ FEATURES: tuple[tuple[int, int, str], ...] = (
 
 
 @dataclass(slots=True)
-class Told:
+class BrokerAnswers:
     """What one broker told of itself; ``trouble`` says why it told nothing."""
 
     versions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class Told:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser, required=True)
-    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; all unless given")
+    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; repeatable; default: all")
     add_output_arguments(parser, formats=("table", "json", "jsonl"))
 
 
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     say_notes(arguments, snapshot.notes)
     say_hints(arguments, layout)
     if arguments.plot:
-        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack")
+        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack", audit(layout).findings)
     if arguments.format == "table":
         print(as_tables(snapshot, layout, told))
     else:
@@ -78,14 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def told_by(cluster: LiveCluster, broker: LiveBroker) -> Told:
+def told_by(cluster: LiveCluster, broker: LiveBroker) -> BrokerAnswers:
     """Ask one broker for its versions and settings; one that is down or hidden is no failure."""
     if broker.fenced:
-        return Told(trouble="down")
+        return BrokerAnswers(trouble="down")
     try:
-        told = Told(cluster.connection_to(broker).versions)
+        told = BrokerAnswers(cluster.connection_to(broker).versions)
     except CommandError as error:
-        return Told(trouble=str(error))
+        return BrokerAnswers(trouble=str(error))
     try:
         told.settings = cluster.broker_settings(broker, [ADVERTISED, LISTENERS, SELECTOR])
     except CommandError as error:
@@ -93,14 +94,14 @@ def told_by(cluster: LiveCluster, broker: LiveBroker) -> Told:
     return told
 
 
-def speaks(told: Mapping[int, Told], api_key: int, version: int) -> tuple[list[int], list[int]]:
+def speaks(told: Mapping[int, BrokerAnswers], api_key: int, version: int) -> tuple[list[int], list[int]]:
     """Brokers that serve a version of an API or a newer one, and those that do not, of those that answered."""
     answered = {broker: one.versions for broker, one in sorted(told.items()) if one.versions}
     can = [broker for broker, versions in answered.items() if versions.get(api_key, (0, -1))[1] >= version]
     return can, [broker for broker in answered if broker not in can]
 
 
-def listeners_of(broker: LiveBroker, told: Told) -> str:
+def listeners_of(broker: LiveBroker, told: BrokerAnswers) -> str:
     """The addresses a broker gives out, by listener; else the one that Metadata gave."""
     return told.settings.get(ADVERTISED) or told.settings.get(LISTENERS) or address_text(broker.host, broker.port)
 
@@ -115,7 +116,7 @@ class TopicSpread:
     leaders: Mapping[str | None, int]
 
 
-def topic_spread(topic: Topic, layout: ClusterLayout) -> TopicSpread:
+def topic_spread(topic: LayoutTopic, layout: ClusterLayout) -> TopicSpread:
     racks = layout.rack_of
     counts = [len({racks.get(broker) for broker in partition.replicas} - {None}) for partition in topic.partitions] or [
         0
@@ -126,7 +127,7 @@ def topic_spread(topic: Topic, layout: ClusterLayout) -> TopicSpread:
     return TopicSpread(min(counts), max(counts), misplaced, leaders)
 
 
-def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told], *, indented: bool) -> str:
+def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, BrokerAnswers], *, indented: bool) -> str:
     brokers = [
         {
             "id": broker.id,
@@ -173,7 +174,7 @@ def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told],
     )
 
 
-def as_tables(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, Told]) -> str:
+def as_tables(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, BrokerAnswers]) -> str:
     controller = "a broker that is not told" if snapshot.controller_id is None else f"broker {snapshot.controller_id}"
     head = f"Cluster {printable(snapshot.cluster_id or 'without id')}; what is for the controller goes to {controller}."
     brokers = table(
@@ -223,7 +224,7 @@ def topics_table(layout: ClusterLayout) -> str:
     return table(["topic", "partitions", "rf", "min.isr", "racks each", "misplaced", *leads], rows)
 
 
-def features_table(told: Mapping[int, Told]) -> str:
+def features_table(told: Mapping[int, BrokerAnswers]) -> str:
     rows = []
     for key, version, meaning in FEATURES:
         can, cannot = speaks(told, key, version)

@@ -6,13 +6,13 @@ that needs nothing beside it, and locality.json. Many large captures, streams an
 gives the same figures: kafka-rack pipeline locality.
 
 --prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
-their own. --racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24, az-b@client:billing-*,
-az-a@broker:4. --forecast tells what a cluster that is still a plan will cost, and reads no capture. Exit code 1:
-not one frame of an input could be read. docs/locality.md has the rules.
+their own. --client-racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24,
+az-b@client:billing-*, az-a@broker:4. --forecast tells what a cluster that is still a plan will cost, and reads no
+capture. Exit code 1: not one frame of an input could be read. docs/locality.md has the rules.
 
 Examples:
   kafka-rack locality trace.jsonl
-  kafka-rack locality traces/ --out locality/ --prices prices.toml --racks racks.txt --window 5m
+  kafka-rack locality traces/ --out locality/ --prices prices.toml --client-racks racks.txt --window 5m
   kafka-rack locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
 """
 
@@ -29,8 +29,10 @@ from typing import TYPE_CHECKING
 
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
 from kafka_rack.cli.options.locality import add_locality_arguments, print_forecast, settings_of
+from kafka_rack.cli.options.places import not_read
 from kafka_rack.cli.output.locality import as_text
 from kafka_rack.printable import printable
+from kafka_rack.storage import named_url
 
 if TYPE_CHECKING:
     from kafka_rack.wire_capture.files import CaptureFile
@@ -59,6 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
         return DONE
     if not arguments.captures:
         raise UsageError("what to read is missing: captures, or folders of them")
+    if arguments.out and named_url(arguments.out):
+        raise UsageError(
+            f"--out {arguments.out}: expected a folder of this machine; kafka-rack pipeline locality writes to URLs"
+        )
     if arguments.out and Path(arguments.out).exists() and not Path(arguments.out).is_dir():
         raise UsageError(f"--out {arguments.out}: it is no folder")
     settings = settings_of(arguments)
@@ -69,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         options = Options.parse(arguments.ports, arguments.brokers)
         with progress_line() as show:
             measured = measure(arguments.captures, settings, options, out=arguments.out, on_progress=show)
-    except (ValueError, FileNotFoundError) as error:
-        raise UsageError(str(error)) from None
+    except (ValueError, OSError) as error:
+        raise not_read(error) from None
     except NothingToMeasure as error:
         raise CommandError(f"{', '.join(arguments.captures)}: {error}") from None
     text = json.dumps(measured.result, indent=2, ensure_ascii=False) + "\n"

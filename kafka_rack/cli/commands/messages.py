@@ -14,7 +14,9 @@ import json
 from typing import Any
 
 import protocol
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import UsageError
+from kafka_rack.cli.options.messages import unknown_message
+from kafka_rack.cli.output.tables import table
 
 FLEXIBLE = "flexible: lengths as varints, tagged fields, and a header that has them too (KIP-482)"
 NOT_FLEXIBLE = "not flexible: lengths of two and four bytes, no tagged fields"
@@ -36,9 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = (arguments.name or "").lower()
     listed = [one for name, one in known.items() if wanted in name.lower()]
     if not listed or arguments.versions:
-        near = difflib.get_close_matches(arguments.name, known, n=3)
-        hint = f"; near it are {', '.join(near)}" if near else "; `kafka-rack messages` lists them all"
-        raise CommandError(f"no message is called {arguments.name!r}{hint}")
+        raise unknown_message(arguments.name)
     overview(listed, arguments.format)
     return 0
 
@@ -58,18 +58,14 @@ def overview(listed: list[Any], form: str) -> None:
     if form == "json":
         print(json.dumps(rows, indent=2))
         return
-    width = max(len(row["name"] or "") for row in rows)
-    print(f"{'message':{width}}  kind      key  versions  flexible")
-    for row in rows:
-        key = "-" if row["api_key"] is None else row["api_key"]
-        print(f"{row['name']:{width}}  {row['kind']:8}  {key:>3}  {row['versions']:8}  {row['flexible']}")
+    print(table(["message", "kind", "key", "versions", "flexible"], [list(row.values()) for row in rows]))
 
 
 def describe(message: Any, versions: list[int], form: str) -> None:
     """One message: its fields, those of one version, or the difference of two."""
     for version in versions:
         if version not in message.valid_versions:
-            raise CommandError(f"{message.name} has versions {message.valid_versions}, not {version}")
+            raise UsageError(f"expected {message.name}'s versions, {message.valid_versions}, got {version}")
     if len(versions) == 2:
         first, second = versions
         print(difference_json(message, first, second) if form == "json" else difference_text(message, first, second))

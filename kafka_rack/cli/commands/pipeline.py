@@ -9,7 +9,7 @@ import argparse
 from importlib import import_module
 from importlib.util import find_spec
 
-from kafka_rack.cli import EXIT_CODES
+from kafka_rack.cli import epilog
 from kafka_rack.cli.parser import HelpFormatter
 
 # Job -> what it does. Its module is kafka_rack.cli.pipeline.<job> with ``add_arguments(parser)`` and
@@ -21,6 +21,7 @@ JOBS = {
     "fuzz": "compatibility of every message and version",
     "audit": "placements of a fleet of clusters",
     "what-if": "captures under other settings: bytes, money, load before and after",
+    "pack": "what `spark-submit` takes: the package, what it needs, a program",
     "check": "lost, doubled, reordered and aborted records in captures",
 }
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             continue
         module = import_module(module_name(job))
         one = jobs.add_parser(
-            job, help=meaning, description=module.__doc__, epilog=EXIT_CODES, formatter_class=HelpFormatter
+            job, help=meaning, description=module.__doc__, epilog=epilog(), formatter_class=HelpFormatter
         )
         module.add_arguments(one)
 

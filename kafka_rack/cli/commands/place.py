@@ -14,13 +14,14 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
+from kafka_rack.charts.partitions import partitions_by_rack
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
+from kafka_rack.cli.options.layout import found_in, kinds_of
 from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
-from kafka_rack.cli.output.plots import partitions_by_rack
 from kafka_rack.cli.output.tables import table, write_whole
-from kafka_rack.errors import KafkaRackError, MissingRackError
+from kafka_rack.errors import KafkaRackError, MissingRackError, PlacerSettingsError
 from kafka_rack.placement import (
     CLASS_SETTING,
     DISABLED,
@@ -44,23 +45,31 @@ from mockbroker.state.setting_names import UnknownSettingError, names_without_ef
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_broker_arguments(parser)
-    parser.add_argument("--topic", default="topic", help="the topic's name, for --format reassignment")
+    parser.add_argument("--topic", default="topic", help="the topic's name, for --format reassignment; default: topic")
     count, index = whole_number(HIGHEST_ID), whole_number(HIGHEST_ID)
     parser.add_argument(
         "--partitions",
         type=count,
         required=True,
         metavar="N",
-        help=f"times the replication factor at most {MOST_REPLICAS} replicas",
+        help=f"how many; times the replication factor at most {MOST_REPLICAS} replicas",
     )
-    parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), required=True, metavar="N")
-    parser.add_argument("--start-partition", type=index, default=0, metavar="N", help="number of the first partition")
+    parser.add_argument(
+        "--replication-factor",
+        type=whole_number(MOST_BROKERS),
+        required=True,
+        metavar="N",
+        help="replicas of each partition",
+    )
+    parser.add_argument(
+        "--start-partition", type=index, default=0, metavar="N", help="number of the first partition; default: 0"
+    )
     parser.add_argument("--placer", default="rack-aware", metavar="NAME", help=placer_help())
     parser.add_argument(
-        "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers"
+        "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers; default: 0"
     )
     parser.add_argument(
-        "--next-replica-shift", type=index, metavar="N", help="first shift of followers; as --start-index"
+        "--next-replica-shift", type=index, metavar="N", help="first shift of followers; default: that of --start-index"
     )
     parser.add_argument(
         "--seed",
@@ -80,13 +89,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any other setting of the placer"
     )
-    parser.add_argument("--format", choices=["table", "json", "reassignment"], default="table")
+    parser.add_argument(
+        "--format",
+        choices=["table", "json", "reassignment"],
+        default="table",
+        help="table for people, json for programs, or what Kafka's reassignment tool reads; default: table",
+    )
     parser.add_argument("--plot", metavar="FILE", help="write a picture of partitions by rack, as SVG")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.start_partition < 0:
-        raise UsageError(f"--start-partition {arguments.start_partition}, but it must be at least 0")
+        raise UsageError(f"--start-partition: expected 0 or more, got {arguments.start_partition}")
     if arguments.seed is not None and (arguments.start_index, arguments.next_replica_shift) != (None, None):
         raise UsageError("--seed draws the start index and the shift: give one or the other")
     if arguments.plot and not arguments.plot.lower().endswith(".svg"):
@@ -108,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
         finally:
             close_placer(placer)
+    except PlacerSettingsError as error:
+        raise UsageError(str(error).replace(f"{CLASS_SETTING}:", "--placer:", 1)) from error
     except MissingRackError as error:
         raise CommandError(f"{error} with --ignore-racks") from error
     except KafkaRackError as error:
@@ -119,7 +135,13 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.topic}: {arguments.partitions} partitions x {arguments.replication_factor}, {arguments.placer}"
         )
         racks = {broker.id: broker.rack for broker in brokers}
-        write_whole(arguments.plot, partitions_by_rack(rows, racks, title, arguments.start_partition))
+        found = found_in(brokers, {arguments.topic: rows})
+        faults = {number: kinds for (_, number), kinds in kinds_of(found).items()}
+        faulty = {broker for finding in found for broker in finding.brokers}
+        picture = partitions_by_rack(
+            rows, racks, title, arguments.start_partition, faults=faults, faulty_brokers=faulty
+        )
+        write_whole(arguments.plot, picture)
     print(answer(arguments, brokers, rows))
     return 0
 

@@ -19,8 +19,8 @@ import sys
 from typing import Any
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.live.client_settings import ClientSettings, client_settings_in
 from kafka_rack.cli.live.cluster import addresses_of
+from kafka_rack.cli.live.command_config import client_settings_in
 from kafka_rack.cli.live.upstream import broker_racks_in, upstream_settings
 from kafka_rack.cli.options import environment
 from kafka_rack.cli.options.text_files import racks_file
@@ -37,6 +37,7 @@ from kafka_rack.cli.serving.running import (
     run_made,
 )
 from kafka_rack.cli.serving.security_folder import SecurityFolder, security_folder
+from mockbroker.adapters.client_properties.settings import ClientSettings
 
 DEFAULT_WAIT_S = 60
 

@@ -33,6 +33,7 @@ from kafka_rack.cli.options.layout import (
     add_layout_arguments,
     add_output_arguments,
     check_outputs,
+    found_in,
     json_given,
     layout_given,
     plot,
@@ -63,11 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--cancel", action="store_true", help="call off those of these moves that are under way")
     what.add_argument("--list", action="store_true", help="the moves under way on a live cluster")
     add_layout_arguments(parser)
-    parser.add_argument("--topic", action="append", metavar="NAME", help="of --generate and --repair; all unless given")
+    parser.add_argument(
+        "--topic", action="append", metavar="NAME", help="of --generate and --repair; repeatable; default: all"
+    )
     parser.add_argument(
         "--topics-to-move-json-file", metavar="FILE", help='the same as {"topics": [{"topic": "orders"}], "version": 1}'
     )
-    parser.add_argument("--broker-list", metavar="ID,...", help="of --generate: where to; all that are up unless given")
+    parser.add_argument("--broker-list", metavar="ID,...", help="of --generate: where to; default: all that are up")
     parser.add_argument(
         "--disable-rack-aware",
         "--ignore-racks",
@@ -78,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=whole_number(HIGHEST_SEED),
         metavar="N",
-        help="of --generate: of java.util.Random; drawn unless given",
+        help="of --generate: the seed of java.util.Random; default: drawn",
     )
     parser.add_argument(
         "--reassignment-json-file", metavar="FILE | -", help="of --execute, --verify and --cancel: the plan"
@@ -87,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--throttle",
         type=whole_number(HIGHEST_RATE, least=0),
         metavar="BYTES",
-        help="of --execute: a second that each broker may send and receive for these moves; no limit unless given",
+        help="of --execute: bytes a second that each broker may send, and receive, for these moves; default: no limit",
     )
     parser.add_argument(
         "--wait",
@@ -162,7 +165,8 @@ def generate(arguments: argparse.Namespace, layout: ClusterLayout) -> int:
     now, then = entries_of(current), entries_of(proposed)
     write_plans(arguments, now, then)
     if arguments.plot:
-        plot(arguments.plot, proposed, layout.rack_of, f"proposed, seed {seed}")
+        found = found_in(layout.brokers, proposed)
+        plot(arguments.plot, proposed, layout.rack_of, f"proposed, seed {seed}", found)
     if arguments.format == "json":
         print(json.dumps({"seed": seed, **plans_json(now, then)}, indent=2))
     else:
@@ -185,11 +189,11 @@ def names_in(said: Any) -> list[str]:
     """The topics of Kafka's topics-to-move file, which must name some."""
     topics = said.get("topics") if isinstance(said, dict) else None
     if not isinstance(topics, list) or not topics:
-        raise InputError('{"topics": [{"topic": NAME}, ...], "version": 1} with at least one topic is due')
+        raise InputError('expected {"topics": [{"topic": NAME}, ...], "version": 1} with at least one topic, got none')
     names = [entry.get("topic") if isinstance(entry, dict) else None for entry in topics]
     for at, name in enumerate(names):
         if not isinstance(name, str) or not name:
-            raise InputError(f"topic at place {at}: an object with topic and a name is due")
+            raise InputError(f"topic at place {at}: expected an object with the name of a topic, got {topics[at]!r}")
         if name in names[:at]:
             raise InputError(f"topic {name} is given twice")
     return [str(name) for name in names]
@@ -221,8 +225,9 @@ def mend(arguments: argparse.Namespace, layout: ClusterLayout) -> int:
         rows = layout.replicas_by_topic()
         for entry in mended.entries:
             rows[entry.topic][entry.partition] = list(entry.replicas)
-        changed = {entry.topic for entry in mended.entries} or set(rows)
-        plot(arguments.plot, {name: rows[name] for name in changed}, layout.rack_of, "after the repair")
+        changed = {name: rows[name] for name in {entry.topic for entry in mended.entries} or set(rows)}
+        found = found_in(layout.brokers, changed)
+        plot(arguments.plot, changed, layout.rack_of, "after the repair", found)
     print(repair_json(mended, now) if arguments.format == "json" else repair_tables(mended, now, layout))
     return 0
 

@@ -19,6 +19,7 @@ from typing import Any
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options import environment
 from kafka_rack.cli.options.text_files import racks_file
+from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.serving.running import (
     CAPTURE_BYTES,
     HIGHEST_PORT,
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kafka_rack.diskless import SELECTIONS
 
     option = environment.option_of(parser)
-    option("--brokers", type=int, metavar="N", help="how many; default: 3, or one a --config file")
+    option("--brokers", type=int, metavar="N", help="how many; default: 3, or one a --server-properties file")
     option("--racks", metavar="A,B,...", help='their racks, in turn, "" for none; default: a,b,c')
     option("--host", help="where to listen; default: 127.0.0.1")
     option(
@@ -92,7 +93,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where --tls writes ca.pem, keys, stores and properties of clients, and finds an authority of before;\n"
         "default: a new folder beside other temporary files, which is told, and gone at the end",
     )
-    option("--config", action="append", metavar="FILE", help="a broker's server.properties; repeatable, one a broker")
+    option(
+        "--server-properties",
+        action="append",
+        metavar="FILE",
+        help="a broker's server.properties; repeatable, one a broker",
+    )
+    parser.add_argument(
+        "--config", dest="server_properties", action=OldName, new_name="--server-properties", repeats=True
+    )
     option(
         "--data-dir",
         metavar="DIR",
@@ -260,17 +269,21 @@ def brokers_from(
     """
     from mockbroker.state.brokers.numbered import numbered_brokers
 
-    if arguments.config:
+    if arguments.server_properties:
         for option in ("brokers", "racks", "host", "advertised-host", "port"):
             if getattr(arguments, option.replace("-", "_")) is not None:
-                raise UsageError(f"--{option} and --config exclude each other: the files describe the brokers")
+                raise UsageError(
+                    f"--{option} and --server-properties exclude each other: the files describe the brokers"
+                )
         if arguments.listener_per_rack:
-            raise UsageError("--listener-per-rack and --config exclude each other: the files describe the listeners")
+            raise UsageError(
+                "--listener-per-rack and --server-properties exclude each other: the files describe the listeners"
+            )
         from kafka_rack.cli.options.properties_file import PropertiesError
         from kafka_rack.cli.options.server_properties import brokers_from_files
 
         try:
-            brokers, shared = brokers_from_files([path_of(name) for name in arguments.config], settings)
+            brokers, shared = brokers_from_files([path_of(name) for name in arguments.server_properties], settings)
         except PropertiesError as error:
             raise UsageError(str(error)) from None
         return brokers, {**shared, **settings}

@@ -25,7 +25,7 @@ from kafka_rack.cli import DONE, FINDINGS, UsageError
 from kafka_rack.cli.options.whole_numbers import whole_number
 
 if TYPE_CHECKING:
-    from mockbroker.testing.simulation.plan import Plan, PlanOptions
+    from mockbroker.testing.simulation.plan import PlanOptions, SimulationPlan
     from mockbroker.testing.simulation.run import Result
 
 SEEDS = 100
@@ -38,17 +38,27 @@ MAX_PROBLEMS = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole_number(MAX_SEEDS, least=0), metavar="N", help="this seed alone")
     parser.add_argument(
-        "--seeds", type=whole_number(MAX_SEEDS), default=SEEDS, metavar="N", help=f"how many seeds; {SEEDS}"
+        "--seeds", type=whole_number(MAX_SEEDS), default=SEEDS, metavar="N", help=f"how many seeds; default: {SEEDS}"
     )
     parser.add_argument(
-        "--first", type=whole_number(MAX_SEEDS, least=0), default=0, metavar="N", help="the seed to begin with; 0"
+        "--first",
+        type=whole_number(MAX_SEEDS, least=0),
+        default=0,
+        metavar="N",
+        help="the seed to begin with; default: 0",
     )
-    parser.add_argument("--processes", type=whole_number(1000), metavar="N", help="how many at a time; one a core")
+    parser.add_argument(
+        "--processes", type=whole_number(1000), metavar="N", help="how many seeds at a time; default: one a core"
+    )
     parser.add_argument(
         "--storm-ms", type=whole_number(MAX_MS, least=0), metavar="MS", help="for how long things go wrong"
     )
-    parser.add_argument("--workloads", metavar="NAME,...", help="producers, consumers, pipelines, admins, sharers; all")
-    parser.add_argument("--faults", metavar="NAME,...", help="kinds of faults, or none; all, see --list-faults")
+    parser.add_argument(
+        "--workloads", metavar="NAME,...", help="some of producers, consumers, pipelines, admins, sharers; default: all"
+    )
+    parser.add_argument(
+        "--faults", metavar="NAME,...", help="kinds of faults, as --list-faults has them, or none; default: all"
+    )
     parser.add_argument("--list-faults", action="store_true", help="print the kinds of faults")
     parser.add_argument("--racks", metavar="RACK,...", help="the racks of brokers 0, 1, ...; a,b,c,a")
     parser.add_argument(
@@ -123,7 +133,7 @@ def numbers(text: str | None) -> frozenset[int] | None:
         raise UsageError(f"expected numbers with commas between, got {text!r}") from None
 
 
-def run_one(plan: Plan, arguments: argparse.Namespace) -> int:
+def run_one(plan: SimulationPlan, arguments: argparse.Namespace) -> int:
     """Run one plan, and print what came of it."""
     from mockbroker.testing.simulation.run import simulate
 
@@ -175,7 +185,7 @@ def print_failure(result: Result, arguments: argparse.Namespace) -> None:
     print(f"again: {replay_command(smallest.plan, result.plan, arguments)}")
 
 
-def replay_command(plan: Plan, drawn: Plan, arguments: argparse.Namespace) -> str:
+def replay_command(plan: SimulationPlan, drawn: SimulationPlan, arguments: argparse.Namespace) -> str:
     """The command that runs a plan again, which was drawn as ``drawn`` and made smaller since."""
     words = ["kafka-rack", "simulate", "--seed", str(plan.seed)]
     for option in ("workloads", "faults", "racks", "emulate"):

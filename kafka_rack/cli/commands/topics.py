@@ -22,6 +22,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from kafka_rack.audit import audit
 from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.live.cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.live.placing import (
@@ -34,11 +35,11 @@ from kafka_rack.cli.live.placing import (
     warn_of_shared_racks,
 )
 from kafka_rack.cli.live.topic_changes import alter, delete, found_topics, list_topics
-from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, plot, say_hints, say_notes
+from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, found_in, plot, say_hints, say_notes
 from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic
+from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
 from kafka_rack.placement import MOST_REPLICAS
 
 DISKLESS = "diskless"
@@ -68,7 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of --alter: how many there are to be, old and new;\n"
         f"times the replication factor at most {MOST_REPLICAS} replicas",
     )
-    parser.add_argument("--replication-factor", type=whole_number(MOST_BROKERS), metavar="N")
+    parser.add_argument(
+        "--replication-factor",
+        type=whole_number(MOST_BROKERS),
+        metavar="N",
+        help="of --create: replicas of each partition",
+    )
     parser.add_argument(
         "--replica-assignment",
         metavar="ID:ID,...",
@@ -84,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=whole_number(HIGHEST_SEED),
         metavar="N",
-        help="what both are drawn with; drawn itself unless given",
+        help="what both are drawn with; default: drawn",
     )
     parser.add_argument(
         "--ignore-racks",
@@ -151,7 +157,8 @@ def create(arguments: argparse.Namespace) -> int:
             warn_of_shared_racks(arguments, layout, rows)
         cluster.create_topic(name, rows, configs, validate_only=arguments.validate_only)
     if arguments.plot:
-        plot(arguments.plot, {name: rows}, layout.rack_of, f"{name}: {len(rows)} partitions by rack")
+        found = found_in(layout.brokers, {name: rows})
+        plot(arguments.plot, {name: rows}, layout.rack_of, f"{name}: {len(rows)} partitions by rack", found)
     done = "could be created" if arguments.validate_only else "created"
     if arguments.format == "json":
         print(json.dumps({"topic": name, "created": not arguments.validate_only, **rows_json(rows, layout)}, indent=2))
@@ -198,7 +205,7 @@ def describe(arguments: argparse.Namespace) -> int:
     say_notes(arguments, snapshot.notes)
     layout = layout_of(snapshot)
     if arguments.plot:
-        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack")
+        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack", audit(layout).findings)
     print(description_json(snapshot, layout) if arguments.format == "json" else description_tables(layout))
     return DONE
 
@@ -230,9 +237,9 @@ def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
     }
 
 
-def stored_partitions(topic: Topic) -> Sequence[Partition]:
+def stored_partitions(topic: LayoutTopic) -> Sequence[LayoutPartition]:
     """The partitions of a topic; of a diskless one without the broker that it was told for us alone."""
-    return [Partition(()) for _ in topic.partitions] if topic.diskless else topic.partitions
+    return [LayoutPartition(()) for _ in topic.partitions] if topic.diskless else topic.partitions
 
 
 def description_tables(layout: ClusterLayout) -> str:

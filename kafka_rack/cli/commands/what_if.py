@@ -18,7 +18,8 @@ import argparse
 import sys
 from typing import Any
 
-from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli import DONE, CommandError
+from kafka_rack.cli.options.places import not_read
 from kafka_rack.cli.what_if.options import (
     add_change_arguments,
     add_reading_arguments,
@@ -47,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         options = Options.parse(arguments.ports, arguments.brokers)
         files, refused = find_files(arguments.captures)
-    except (ValueError, FileNotFoundError) as error:
-        raise UsageError(str(error)) from None
+    except (ValueError, OSError) as error:
+        raise not_read(error) from None
     try:
         from kafka_rack.what_if.reading import Nothing, read_workload
     except ImportError as error:

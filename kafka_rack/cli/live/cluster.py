@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.live.client_settings import LONGEST_TIMEOUT_S, ClientSettings, client_settings_in
-from kafka_rack.cli.live.wire_client import DEFAULT_TIMEOUT_S, NO_SETTINGS, Connection, Unreachable, refusal
-from kafka_rack.cluster_layout import ClusterLayout, Partition, Topic, make_layout
+from kafka_rack.cli.live.command_config import client_settings_in
+from kafka_rack.cli.live.wire_client import DEFAULT_TIMEOUT_S, NO_SETTINGS, BrokerConnection, Unreachable, refusal
+from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, make_layout
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 from kafka_rack.reassignment.throttles import MoveUnderWay
+from mockbroker.adapters.client_properties.settings import LONGEST_TIMEOUT_S, ClientSettings
 from mockbroker.adapters.proxy.bootstrap import servers_in
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
@@ -62,7 +63,7 @@ class Snapshot:
     cluster_id: str | None
     controller_id: int | None
     brokers: dict[int, LiveBroker]
-    topics: dict[str, Topic]
+    topics: dict[str, LayoutTopic]
     notes: list[str] = field(default_factory=list)
 
     def layout(self) -> ClusterLayout:
@@ -82,7 +83,7 @@ class LiveCluster:
         self.addresses = addresses_of(bootstrap_servers)
         self.timeout_s, self.settings = timeout_s, settings
         self._stack = ExitStack()
-        self._connections: dict[tuple[str, int], Connection] = {}
+        self._connections: dict[tuple[str, int], BrokerConnection] = {}
 
     def __enter__(self) -> Self:
         """Connect to the first address that answers.
@@ -102,13 +103,15 @@ class LiveCluster:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def connection(self, address: tuple[str, int]) -> Connection:
+    def connection(self, address: tuple[str, int]) -> BrokerConnection:
         """The connection to an address, opened when it is first asked for."""
         if address not in self._connections:
-            self._connections[address] = self._stack.enter_context(Connection(address, self.timeout_s, self.settings))
+            self._connections[address] = self._stack.enter_context(
+                BrokerConnection(address, self.timeout_s, self.settings)
+            )
         return self._connections[address]
 
-    def connection_to(self, broker: LiveBroker) -> Connection:
+    def connection_to(self, broker: LiveBroker) -> BrokerConnection:
         """The connection to a broker where it says it is. Raises: Unreachable: the text names the broker."""
         try:
             return self.connection((broker.host, broker.port))
@@ -251,7 +254,7 @@ class LiveCluster:
         )
 
     def alter_configs(
-        self, connection: Connection, changes: Mapping[tuple[int, str], Mapping[str, str | None]]
+        self, connection: BrokerConnection, changes: Mapping[tuple[int, str], Mapping[str, str | None]]
     ) -> list[str]:
         """Set settings of topics or of the broker itself, or with None take them back; gives what was refused.
 
@@ -328,13 +331,13 @@ class LiveCluster:
                 unknown.append(name)
             else:
                 diskless = settings[name].get(DISKLESS) == "true"
-                found.topics[name] = Topic(topic.partitions, int(value), topic.internal, diskless)
+                found.topics[name] = LayoutTopic(topic.partitions, int(value), topic.internal, diskless)
         if unknown:
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             found.notes.append(f"{MIN_INSYNC_REPLICAS} of topic {unknown[0]}{more} is not known")
 
     def _configs(
-        self, connection: Connection, kind: int, resources: Sequence[str], names: Sequence[str]
+        self, connection: BrokerConnection, kind: int, resources: Sequence[str], names: Sequence[str]
     ) -> dict[str, dict[str, str | None]]:
         """Resource -> setting -> value, of those that the broker tells."""
         version = connection.version_for(DescribeConfigsRequest)
@@ -358,7 +361,7 @@ class LiveCluster:
         connection, version = self._controller_for(type(request), since, least)
         return connection.ask(request, version)
 
-    def _controller_for(self, request: Any, since: str, least: int = 0) -> tuple[Connection, int]:
+    def _controller_for(self, request: Any, since: str, least: int = 0) -> tuple[BrokerConnection, int]:
         """The broker that the cluster names as controller, and the version of a request's class to ask it in.
 
         Before KIP-590 no other broker could do what it does. Raises: CommandError: it is too old.
@@ -382,11 +385,13 @@ def live_broker(id: int, said: Any, fenced: bool = False) -> LiveBroker:
     return LiveBroker(id, said.rack or None, said.host, said.port, fenced)
 
 
-def topic_of(said: Any) -> Topic:
+def topic_of(said: Any) -> LayoutTopic:
     """A topic of a Metadata answer."""
     ordered = sorted(said.partitions, key=lambda one: one.partition_index)
-    partitions = tuple(Partition(tuple(one.replica_nodes), one.leader_id, tuple(one.isr_nodes)) for one in ordered)
-    return Topic(partitions, internal=said.is_internal)
+    partitions = tuple(
+        LayoutPartition(tuple(one.replica_nodes), one.leader_id, tuple(one.isr_nodes)) for one in ordered
+    )
+    return LayoutTopic(partitions, internal=said.is_internal)
 
 
 def addresses_of(text: str) -> list[tuple[str, int]]:

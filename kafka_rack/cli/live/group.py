@@ -76,7 +76,7 @@ def classic_group(connection: Any, group_id: str) -> dict[str, Any] | None:
     if not said.members:
         return None
     if said.protocol_type != CONSUMER:
-        raise CommandError(f"group {group_id}: is of type {said.protocol_type}, but consumers are due")
+        raise CommandError(f"group {group_id}: expected a group of consumers, got one of type {said.protocol_type!r}")
     if said.group_state != STABLE:
         raise CommandError(f"group {group_id}: is in state {said.group_state}; ask again when it is stable")
     members = {member.member_id: classic_member(group_id, said.protocol_data, member) for member in said.members}

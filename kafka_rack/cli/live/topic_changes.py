@@ -14,7 +14,7 @@ from kafka_rack.cli.live.cluster import LiveCluster, cluster_of, layout_of
 from kafka_rack.cli.live.placing import assignment_in, placed, rows_json, rows_table, warn_of_shared_racks
 from kafka_rack.cli.options.layout import plot, say_hints, say_notes
 from kafka_rack.cli.options.whole_numbers import check_size
-from kafka_rack.cluster_layout import ClusterLayout, Topic
+from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 
 
 def list_topics(arguments: argparse.Namespace) -> int:
@@ -113,7 +113,7 @@ def check_alter(arguments: argparse.Namespace, by_hand: Sequence[Sequence[int]] 
 def new_rows(
     arguments: argparse.Namespace,
     layout: ClusterLayout,
-    topic: Topic,
+    topic: LayoutTopic,
     count: int,
     by_hand: Sequence[Sequence[int]] | None,
 ) -> list[list[int]] | None:

@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.live.client_settings import ClientSettings, client_settings_in
-from kafka_rack.cli.live.login import Exchange, Login
+from kafka_rack.cli.live.command_config import client_settings_in
+from mockbroker.adapters.client_properties.login import Exchange, SaslLogin
+from mockbroker.adapters.client_properties.settings import ClientSettings
 
 if TYPE_CHECKING:
     from mockbroker.adapters.proxy.upstream import UpstreamSettings
@@ -33,7 +34,7 @@ def upstream_settings(
 class CurrentLogin:
     """Who logs in as a file says it at the time: a token in it, or made by it, does not last as long as the proxy."""
 
-    def __init__(self, path: str, login: Login) -> None:
+    def __init__(self, path: str, login: SaslLogin) -> None:
         self._path, self._login = path, login
 
     @property

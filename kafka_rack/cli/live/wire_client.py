@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import protocol
 from kafka_rack.cli import CommandError
-from kafka_rack.cli.live.client_settings import PLAINTEXT, SASL_PLAINTEXT, ClientSettings
-from kafka_rack.cli.live.login import Login, LoginError
+from mockbroker.adapters.client_properties.login import LoginError, SaslLogin
+from mockbroker.adapters.client_properties.settings import PLAINTEXT, SASL_PLAINTEXT, ClientSettings
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode, error_name
@@ -48,7 +48,7 @@ class HungUp(Unreachable):
     """The broker closed the connection without an answer."""
 
 
-class Connection:
+class BrokerConnection:
     """One connection to one broker; ``ask`` sends a request and waits for its answer.
 
     Args:
@@ -134,8 +134,8 @@ class Connection:
             raise CommandError(f"{self.name}: answered {name} with what is none: {error}") from error
         if header.correlation_id != self._correlation_id:
             raise CommandError(
-                f"{self.name}: answered {name} with correlation id {header.correlation_id}, "
-                f"but {self._correlation_id} is due"
+                f"{self.name}: answered {name} with another correlation id: "
+                f"expected {self._correlation_id}, got {header.correlation_id}"
             )
         return response
 
@@ -170,7 +170,7 @@ class Connection:
             return "is it a listener for plaintext, without TLS and SASL? --command-config says how others are reached"
         return f"is it a listener of the security protocol {self.settings.protocol}?"
 
-    def _log_in(self, login: Login) -> None:
+    def _log_in(self, login: SaslLogin) -> None:
         """Play the login's mechanism: with SaslAuthenticate since 1.0, before with bare tokens.
 
         Raises: CommandError: the broker does not let us in, or does not prove who it is.
@@ -182,8 +182,8 @@ class Connection:
         answer = self.ask(SaslHandshakeRequest(mechanism=login.mechanism), version if step is not None else 0)
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             raise CommandError(
-                f"{self.name}: asks nobody to log in; the settings say security.protocol={self.settings.protocol}, "
-                f"but {PLAINTEXT if self.settings.protocol == SASL_PLAINTEXT else 'SSL'} is due"
+                f"{self.name}: asks nobody to log in: expected security.protocol="
+                f"{PLAINTEXT if self.settings.protocol == SASL_PLAINTEXT else 'SSL'}, got {self.settings.protocol}"
             )
         if answer.error_code != ErrorCode.NONE:
             has = f"; it has {', '.join(answer.mechanisms)}" if answer.mechanisms else ""
@@ -200,7 +200,7 @@ class Connection:
         except LoginError as error:
             raise CommandError(f"{self.name}: no login as {login}: {error}") from None
 
-    def _token(self, login: Login, token: bytes, version: int | None) -> bytes:
+    def _token(self, login: SaslLogin, token: bytes, version: int | None) -> bytes:
         """Send the broker a token and give its own."""
         if version is None:
             try:

@@ -64,7 +64,7 @@ def id_list(text: str | None, option: str) -> set[int]:
     try:
         return {read_number(word, HIGHEST_ID, 0) for word in text.split(",")} if text else set()
     except NumberError as error:
-        raise UsageError(f"{option}: {error}: broker ids between commas are due") from None
+        raise UsageError(f"{option}: {error}; broker ids stand between commas") from None
 
 
 def brokers_in_list(text: str) -> list[UsableBroker]:
@@ -73,8 +73,8 @@ def brokers_in_list(text: str) -> list[UsableBroker]:
     for word in text.split(","):
         number, _, rack = word.strip().partition(":")
         if not number.isdecimal() or len(number) > 10 or int(number) > HIGHEST_ID:
-            said = f"--brokers {shown(text)}: {shown(word)!r}"
-            raise UsageError(f"{said}, but id or id:rack is due, ids up to {HIGHEST_ID}")
+            where = "--brokers" if word == text else f"--brokers {shown(text)}"
+            raise UsageError(f"{where}: expected a number, or ids up to {HIGHEST_ID} as 0:a,1:b, got {shown(word)!r}")
         brokers.append(UsableBroker(int(number), rack or None))
     return brokers
 
@@ -83,19 +83,19 @@ def brokers_in_file(path: str) -> list[UsableBroker]:
     """Brokers of a JSON file."""
     said = read_json(path)
     if not isinstance(said, list):
-        raise UsageError(f"{path}: a list of brokers is due")
+        raise UsageError(f"{path}: expected a list of brokers")
     brokers = []
     for at, entry in enumerate(said):
         where = f"{path}, broker at place {at}"
         if not isinstance(entry, dict) or type(entry.get("id")) is not int:
-            raise UsageError(f"{where}: an object with a number as id is due")
+            raise UsageError(f"{where}: expected an object with a number as id")
         if not 0 <= entry["id"] <= HIGHEST_ID:
             raise UsageError(f"{where}: id is {entry['id']}, but ids go from 0 to {HIGHEST_ID}")
         rack, fenced = entry.get("rack"), entry.get("fenced", False)
         if rack is not None and not isinstance(rack, str):
-            raise UsageError(f"{where}: rack is {json.dumps(rack)}, but a text or null is due")
+            raise UsageError(f"{where}: rack: expected a text or null, got {json.dumps(rack)}")
         if not isinstance(fenced, bool):
-            raise UsageError(f"{where}: fenced is {json.dumps(fenced)}, but true or false is due")
+            raise UsageError(f"{where}: fenced: expected true or false, got {json.dumps(fenced)}")
         brokers.append(UsableBroker(entry["id"], rack, fenced))
     return brokers
 

@@ -50,7 +50,7 @@ def served_token(file: str | None, variables: Mapping[str, str], host: str) -> S
 
 
 def shown_token(file: str | None, variables: Mapping[str, str]) -> str | None:
-    """The token that is shown to a control API, None for none. Raises CommandError: no such file."""
+    """The token that is shown to a control API, None for none. Raises UsageError: no such file."""
     if file is None and CONTROL_TOKEN in variables:
         return variables[CONTROL_TOKEN]
     file = file or variables.get(FILE_VARIABLE)
@@ -58,12 +58,12 @@ def shown_token(file: str | None, variables: Mapping[str, str]) -> str | None:
 
 
 def read_token(file: str) -> str:
-    """The token in a file. Raises CommandError."""
+    """The token in a file. Raises UsageError."""
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - pathlib takes its time to load
             return opened.read(MAX_FILE_BYTES).decode("ascii", errors="replace").strip()
     except OSError as error:
-        raise CommandError(f"cannot read the token in {file}: {error.strerror}") from None
+        raise UsageError(f"cannot read the token in {file}: {error.strerror}") from None
 
 
 def write_new(path: str, token: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ CONTROL_TOKEN = f"{CONTROL}_TOKEN"  # what the control API asks for, and `kafka-
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 FROM_OUTSIDE = re.compile(r"KAFKA_RACK_(SERVICE_(HOST|PORT)\w*|PORT_\d+_\w+|NAME|ENV_\w+)")
 """What Kubernetes and linked containers set for a service that is called kafka-rack; KAFKA_RACK_PORT=tcp://... too."""
+OLD_VARIABLES = {"KAFKA_RACK_CONFIG": "KAFKA_RACK_SERVER_PROPERTIES"}
+"""Variable of an option by the name that it had -> the one that it has."""
 ATTRIBUTE = "environment"  # of the parsed arguments: variable -> action
 
 
@@ -27,14 +30,22 @@ def option_of(parser: argparse.ArgumentParser) -> Callable[..., None]:
     An option that was not given is None until ``fill_in``.
     """
     actions: dict[str, argparse.Action] = {}
-    parser.set_defaults(**{ATTRIBUTE: actions})
+    parser.set_defaults(**{ATTRIBUTE: actions, "program": parser.prog})
 
     def option(flag: str, **details: Any) -> None:
-        variable = PREFIX + flag.removeprefix("--").replace("-", "_").upper()
+        variable = variable_of(flag)
         details["help"] += f" [{variable}]"
         actions[variable] = parser.add_argument(flag, default=None, **details)
 
     return option
+
+
+def variable_of(flag: str) -> str:
+    """
+    >>> variable_of("--control-port")
+    'KAFKA_RACK_CONTROL_PORT'
+    """
+    return PREFIX + flag.removeprefix("--").replace("-", "_").upper()
 
 
 def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None:
@@ -44,6 +55,11 @@ def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None
     """
     actions: dict[str, argparse.Action] = getattr(arguments, ATTRIBUTE)
     given = {name: text for name, text in variables.items() if name.startswith(PREFIX) and is_ours(name, text)}
+    for old, new in OLD_VARIABLES.items():
+        if old in given:
+            text = given.pop(old)
+            say_old_variable(arguments, old, new, is_set=new in given)
+            given.setdefault(new, text)
     for name in given:
         if name not in actions and name not in (CONTROL, CONTROL_TOKEN):
             raise UsageError(f"{name}: expected the variable of an option, got another{nearest(name, actions)}")
@@ -56,6 +72,12 @@ def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None
             setattr(arguments, action.dest, [])
         elif action.nargs == 0:
             setattr(arguments, action.dest, False)
+
+
+def say_old_variable(arguments: argparse.Namespace, old: str, new: str, *, is_set: bool) -> None:
+    """A line on stderr: what the variable is called now, and whether it counted."""
+    ending = f", and not read as {new} is set" if is_set else ""
+    sys.stderr.write(f"{arguments.program}: note: {old} is called {new} now{ending}\n")
 
 
 def is_ours(name: str, text: str) -> bool:

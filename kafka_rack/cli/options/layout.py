@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from kafka_rack.audit import Finding, audit
+from kafka_rack.charts.partitions import partitions_by_rack
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, no_json, read_json
-from kafka_rack.cli.output.plots import partitions_by_rack
 from kafka_rack.cli.output.tables import write_whole
-from kafka_rack.cluster_layout import ClusterLayout, layout_of_json
+from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, layout_of_json, make_layout
 from kafka_rack.errors import InputError
+from kafka_rack.placement import UsableBroker
 from kafka_rack.rack_names import rack_hints
 
 Answer = TypeVar("Answer")
@@ -119,11 +121,44 @@ def wanted_topics(arguments: argparse.Namespace, layout: ClusterLayout) -> Clust
         raise CommandError(str(error)) from error
 
 
-def plot(path: str, layout: Mapping[str, Sequence[Sequence[int]]], racks: Mapping[int, str | None], title: str) -> None:
-    """Write a picture of all partitions of topic -> replicas, by rack."""
-    rows = [row for name in sorted(layout) for row in layout[name]]
-    labels = [f"{name}-{number}" for name in sorted(layout) for number in range(len(layout[name]))]
-    write_whole(path, partitions_by_rack(rows, racks, title, labels=labels))
+def plot(
+    path: str,
+    layout: Mapping[str, Sequence[Sequence[int]]],
+    racks: Mapping[int, str | None],
+    title: str,
+    findings: Sequence[Finding] | None = None,
+) -> None:
+    """Write a picture of all partitions of topic -> replicas, by rack, with what an audit found in them."""
+    partitions = [(name, number) for name in sorted(layout) for number in range(len(layout[name]))]
+    rows = [layout[name][number] for name, number in partitions]
+    kinds = kinds_of(findings or ())
+    faults = {line: kinds[partition] for line, partition in enumerate(partitions) if partition in kinds}
+    picture = partitions_by_rack(
+        rows,
+        racks,
+        title,
+        labels=[f"{name}-{number}" for name, number in partitions],
+        faults=None if findings is None else faults,
+        faulty_brokers={broker for finding in findings or () for broker in finding.brokers},
+    )
+    write_whole(path, picture)
+
+
+def kinds_of(findings: Iterable[Finding]) -> dict[tuple[str, int], list[str]]:
+    """(topic, partition) -> the kinds of what was found in it."""
+    kinds: dict[tuple[str, int], list[str]] = {}
+    for finding in findings:
+        for partition in finding.partitions:
+            kinds.setdefault(partition, []).append(finding.kind)
+    return kinds
+
+
+def found_in(brokers: Iterable[UsableBroker], rows: Mapping[str, Sequence[Sequence[int]]]) -> Sequence[Finding]:
+    """What an audit would find once topic -> replicas are so."""
+    topics = {
+        name: LayoutTopic(tuple(LayoutPartition(tuple(row)) for row in planned)) for name, planned in rows.items()
+    }
+    return audit(make_layout(brokers, topics)).findings
 
 
 def plan_in_file(path: str) -> Any:

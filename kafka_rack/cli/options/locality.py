@@ -9,6 +9,7 @@ from fractions import Fraction
 from kafka_rack.cli import UsageError
 from kafka_rack.cli.options.text_files import racks_file, read_file
 from kafka_rack.cli.output.locality import forecast_as_json, forecast_as_text
+from kafka_rack.cli.parser import OldName
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
@@ -22,7 +23,10 @@ MAX_TOP = 1_000
 
 def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prices", metavar="FILE", help="what crossing costs; default: 0.01 $/GB each way")
-    parser.add_argument("--racks", metavar="FILE", help="where clients and brokers are that do not say it")
+    parser.add_argument(
+        "--client-racks", dest="racks", metavar="FILE", help="where clients and brokers are that do not say it"
+    )
+    parser.add_argument("--racks", dest="racks", action=OldName, new_name="--client-racks")
     parser.add_argument("--window", metavar="TIME", help="as 30s, 5m, 1h; default: about 60 windows")
     parser.add_argument("--free-replication", action="store_true", help="copies between brokers cost nothing")
     parser.add_argument(
@@ -30,7 +34,7 @@ def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=DEFAULT_TOP,
         metavar="N",
-        help=f"rows of each list in the JSON; default {DEFAULT_TOP}",
+        help=f"rows of each list in the JSON; default: {DEFAULT_TOP}",
     )
     parser.add_argument(
         "--forecast",
@@ -55,7 +59,7 @@ def print_forecast(arguments: argparse.Namespace) -> None:
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """Raises UsageError for what cannot be meant."""
     if not 1 <= arguments.top <= MAX_TOP:
-        raise UsageError(f"--top {arguments.top}, but it must be from 1 to {MAX_TOP}")
+        raise UsageError(f"--top: expected 1 to {MAX_TOP}, got {arguments.top}")
     prices, rules = prices_of(arguments), racks_file(arguments.racks)
     try:
         window_us = parse_window(arguments.window) if arguments.window is not None else None
@@ -91,7 +95,7 @@ def planned(text: str) -> Forecast:
 def whole(given: dict[str, str], name: str, default: str = "") -> int:
     text = given.get(name, default)
     if not text.isascii() or not text.isdigit() or len(text) > 6:
-        raise InputError(f"{name} {text!r}, but a whole number is wanted")
+        raise InputError(f"{name}: expected a whole number, got {text!r}")
     return int(text)
 
 
@@ -102,4 +106,4 @@ def share(given: dict[str, str], name: str) -> Fraction:
             raise ValueError
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{name} {text!r}, but a share from 0 to 1 is wanted") from None
+        raise InputError(f"{name}: expected a share from 0 to 1, got {text!r}") from None

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 from typing import IO, Any
 
 import protocol
 from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.options.whole_numbers import shown
+from kafka_rack.cli.parser import alternatives
 
 MAX_BYTES = 256 << 20
 """Of one message: more than twice of what brokers take, unless told otherwise (``socket.request.max.bytes``)."""
 PIECE_BYTES = 1 << 20
+LONGEST_SHOWN = 40
 
 
 def add_bytes_arguments(parser: argparse.ArgumentParser) -> None:
     """Bytes from --hex, a file, or standard input."""
-    parser.add_argument("--hex", help="the bytes in hex; blanks are skipped")
+    parser.add_argument("--hex", metavar="DIGITS", help="the bytes in hex; blanks are skipped")
     parser.add_argument("file", nargs="?", help="a file of raw bytes, - for standard input")
 
 
@@ -29,15 +31,16 @@ def read_bytes(arguments: argparse.Namespace) -> bytes:
     if arguments.hex is not None:
         try:
             return bytes.fromhex(arguments.hex)
-        except ValueError as error:
-            raise UsageError(f"--hex: {error}") from None
+        except ValueError:
+            found = arguments.hex if len(arguments.hex) <= LONGEST_SHOWN else f"{arguments.hex[:LONGEST_SHOWN]}..."
+            raise UsageError(f"--hex: expected pairs of hex digits, got {found!r}") from None
     if arguments.file == "-":
         return bounded(sys.stdin.buffer, "standard input")
     try:
         with Path(arguments.file).open("rb") as file:
             return bounded(file, arguments.file)
     except OSError as error:
-        raise CommandError(f"{arguments.file}: {error.strerror}") from None
+        raise UsageError(f"{arguments.file}: {error.strerror}") from None
 
 
 def bounded(file: IO[bytes], name: str) -> bytes:
@@ -52,10 +55,42 @@ def bounded(file: IO[bytes], name: str) -> bytes:
 
 
 def message_named(name: str) -> Any:
-    """The message class, or a hint at the names near it."""
+    """The message class. Raises UsageError with the names near it: no message has this one."""
     try:
         return protocol.named_class(name)
-    except protocol.UnsupportedVersionError as error:
-        near = difflib.get_close_matches(name, [one.name for one in protocol.messages()], n=3)
-        hint = f"; near it are {', '.join(near)}" if near else "; `kafka-rack messages` lists them"
-        raise CommandError(f"{error}{hint}") from None
+    except protocol.UnsupportedVersionError:
+        raise unknown_message(name) from None
+
+
+def unknown_message(name: str) -> UsageError:
+    """Says that no message has this name, and which it may have been meant for.
+
+    >>> str(unknown_message("Fecth"))
+    "expected the name of a message, got 'Fecth'; did you mean FetchRequest or FetchResponse?"
+    """
+    near = nearest_names(name)
+    hint = f"; did you mean {alternatives(near)}?" if near else "; `kafka-rack messages` lists them all"
+    return UsageError(f"expected the name of a message, got {shown(name)!r}{hint}")
+
+
+def nearest_names(name: str) -> list[str]:
+    """Messages whose names, with or without Request and Response, are nearest; capitals do not count."""
+    from difflib import get_close_matches  # here, as only an error needs it
+
+    whole = {one.name.lower(): one.name for one in protocol.messages()}
+    if near := [whole[found] for found in get_close_matches(name.lower(), whole, n=3, cutoff=0.8)]:
+        return near
+    stems: dict[str, list[str]] = {}
+    for lowered, one in whole.items():
+        stems.setdefault(lowered.removesuffix("request").removesuffix("response"), []).append(one)
+    found = get_close_matches(name.lower(), stems, n=1, cutoff=0.7)
+    return sorted(stems[found[0]]) if found else []
+
+
+def version_of(message: Any, given: int | None) -> int:
+    """The version that is asked for, the highest where none is. Raises UsageError: the message has no such version."""
+    if given is None:
+        return int(message.valid_versions.highest)
+    if given not in message.valid_versions:
+        raise UsageError(f"--version: expected {message.name}'s versions, {message.valid_versions}, got {given}")
+    return given

@@ -40,7 +40,7 @@ def read_number(text: str, most: int, least: int | None = None) -> int:
             raise ValueError
         value = int(sign + digits) if len(digits) <= LONGEST_READ else int(f"{sign}1") * (most + 1)
     except ValueError:
-        raise NumberError(f"{shown(text)}, but a whole number is due") from None
+        raise NumberError(f"expected a whole number, got {shown(text)}") from None
     if value > most:
         raise NumberError(f"{shown(text)}, but at most {most} can be handled")
     if value < (-most if least is None else least):

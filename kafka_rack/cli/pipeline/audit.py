@@ -22,6 +22,7 @@ from kafka_rack.audit import KINDS
 from kafka_rack.cli import DONE, FAILED, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.commands.audit import add_judging_arguments
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
+from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
@@ -31,6 +32,7 @@ from kafka_rack.cli.pipeline.running import (
     spark_for,
     told_in_one_line,
 )
+from kafka_rack.storage import location
 
 if TYPE_CHECKING:
     from kafka_rack.pipeline.audit.report import Fleet
@@ -68,22 +70,23 @@ def run(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     asked = AuditQuestion(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
-    out = Path(arguments.out)
+    out = location(arguments.out)
     with told_in_one_line(arguments.out):
-        report.check(out)
+        if isinstance(out, Path):
+            report.check(out)
         try:
             fleet: Fleet = run_on_spark(
                 spark_for,
                 arguments,
                 lambda spark: audit_fleet(
-                    spark, arguments.inputs, out, asked=asked, brokers=brokers, partitions=arguments.tasks
+                    spark, arguments.inputs, arguments.out, asked=asked, brokers=brokers, partitions=arguments.tasks
                 ),
                 "auditing",
             )
         except NothingToAudit as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
-            clear(out)  # tasks may still have written while they were cancelled
+            clear(location(arguments.out))  # tasks may still have written while they were cancelled
             raise
     sys.stdout.write(report.as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))
     if fleet.problems:
@@ -94,14 +97,12 @@ def run(arguments: argparse.Namespace) -> int:
 def check_arguments(arguments: argparse.Namespace) -> None:
     """Refuse what makes no sense before Spark starts. Raises UsageError."""
     if arguments.min_insync_replicas is not None and arguments.min_insync_replicas < 1:
-        raise UsageError(f"--min-insync-replicas {arguments.min_insync_replicas}, but it must be at least 1")
+        raise UsageError(f"--min-insync-replicas: expected 1 or more, got {arguments.min_insync_replicas}")
     if not arguments.skew >= 1:
-        raise UsageError(f"--skew {arguments.skew:g}, but it must be at least 1")
+        raise UsageError(f"--skew: expected 1 or more, got {arguments.skew:g}")
     if arguments.tasks is not None and not 1 <= arguments.tasks <= MOST_TASKS:
         raise UsageError(f"--tasks: expected 1 to {MOST_TASKS}, got {arguments.tasks}")
-    for given in arguments.inputs:
-        if not Path(given).exists():
-            raise UsageError(f"{given}: no such file or folder")
+    check_places(arguments.inputs, arguments.out)
     check_spark_arguments(arguments)
 
 

@@ -5,7 +5,7 @@ rest is tried out with its standard error; rows are those of `kafka-rack availab
 Combinations that cannot be are left out and listed in the table `skipped`, each with the reason.
 
 Examples:
-  kafka-rack pipeline availability --brokers 6-48/3 --racks none,3 --partitions 54 --replication-factor 3 \\
+  kafka-rack pipeline availability --brokers 6-48/3 --rack-count none,3 --partitions 54 --replication-factor 3 \\
     --placer broker-replica,copyset,rack-aware --failures 1,2,3 --rack-failures 0,1 --out survey/
   kafka-rack pipeline availability --grid grid.toml --trials 1000000 --out survey/
   kafka-rack pipeline availability --kafka-1736 --out kafka-1736/
@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.options.brokers import read_json
+from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
     check_spark_arguments,
@@ -31,21 +33,23 @@ from kafka_rack.cli.pipeline.running import (
     told_in_one_line,
 )
 from kafka_rack.errors import InputError
+from kafka_rack.storage import location
 
 if TYPE_CHECKING:
+    from kafka_rack.availability import Row
     from kafka_rack.pipeline.availability.grid import Point, Skipped
     from kafka_rack.pipeline.availability.report import Survey
 
 AXIS_HELP = {
     "brokers": "cluster sizes",
-    "racks": "racks, to which brokers are dealt in turn; none unless given",
+    "racks": "how many racks, to which brokers are dealt in turn; default: none",
     "partitions": "partitions",
     "replication_factor": "replicas of each partition",
-    "min_insync_replicas": "2, or 1 where there is one replica, unless given",
-    "placer": "all, or some of broker-replica, copyset, random, rack-aware,\nstriped, unaware; rack-aware",
+    "min_insync_replicas": "default: 2, or 1 where there is one replica",
+    "placer": "all, or some of broker-replica, copyset, random, rack-aware,\nstriped, unaware; default: rack-aware",
     "scatter_width": "of placer copyset",
     "failures": "brokers that fail, beside those of failed racks",
-    "rack_failures": "racks that fail whole; 0",
+    "rack_failures": "racks that fail whole; default: 0",
 }
 DEFAULT_TRIALS, MOST_TRIALS = 20_000, 100_000_000
 MOST_ROWS = 24
@@ -56,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="where tables, plots and the page go")
     for axis, meaning in AXIS_HELP.items():
         metavar = "NAME,..." if axis == "placer" else "N,..."
-        parser.add_argument(f"--{axis.replace('_', '-')}", metavar=metavar, help=meaning)
+        parser.add_argument(option_of(axis), dest=axis, metavar=metavar, help=meaning)
+    parser.add_argument("--racks", action=OldName, new_name=option_of("racks"))
     parser.add_argument(
         "--grid",
         metavar="FILE",
@@ -68,40 +73,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
     parser.add_argument(
-        "--trials", type=int, default=DEFAULT_TRIALS, metavar="N", help="of what cannot be counted; 20000"
+        "--trials",
+        type=int,
+        default=DEFAULT_TRIALS,
+        metavar="N",
+        help="how often to try what cannot be counted; default: 20000",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds give equal answers; 0")
-    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; 3 a core. Answers do not depend on it")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds give equal answers; default: 0")
+    parser.add_argument(
+        "--tasks", type=int, metavar="N", help="how many tasks; default: 3 a core. Answers do not depend on it"
+    )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
     add_spark_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.trials <= MOST_TRIALS:
-        raise UsageError(f"--trials {arguments.trials}, but it must be from 1 to {MOST_TRIALS}")
+        raise UsageError(f"--trials: expected 1 to {MOST_TRIALS}, got {arguments.trials}")
     tasks = arguments.tasks
     if tasks is not None and not 1 <= tasks <= 100_000:
-        raise UsageError(f"--tasks {tasks}, but it must be from 1 to 100000")
+        raise UsageError(f"--tasks: expected 1 to 100000, got {tasks}")
     check_spark_arguments(arguments)
+    check_places([], arguments.out)
     from kafka_rack.pipeline.spark.session import INSTALL_SPARK
 
     try:
         from kafka_rack.pipeline.availability import report
         from kafka_rack.pipeline.availability.job import answer_points
+        from kafka_rack.pipeline.spark.storage_settings import reached
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     points, skipped = points_given(arguments)
-    out = Path(arguments.out)
+    out = location(arguments.out)
+
+    def work(spark: Any) -> list[Row | Skipped]:
+        if not isinstance(out, Path):
+            report.check(reached(spark, arguments.out))
+        return answer_points(spark, points, seed=arguments.seed, trials=arguments.trials, tasks=tasks)
+
     with told_in_one_line(arguments.out):
-        report.check(out)
-        answers = run_on_spark(
-            spark_for,
-            arguments,
-            lambda spark: answer_points(spark, points, seed=arguments.seed, trials=arguments.trials, tasks=tasks),
-            "asking",
-        )
+        if isinstance(out, Path):
+            report.check(out)
+        answers = run_on_spark(spark_for, arguments, work, "asking")
         found = report.survey_of(points, answers, skipped, seed=arguments.seed, trials=arguments.trials)
-        report.write(found, out)
+        report.write(found, location(arguments.out))
     sys.stdout.write(report.as_json(found) if arguments.format == "json" else as_text(found, arguments.out))
     return DONE
 
@@ -122,7 +137,8 @@ def points_given(arguments: argparse.Namespace) -> tuple[list[Point], list[Skipp
     try:
         given = {axis: values_in_text(axis, getattr(arguments, axis)) for axis in AXES if getattr(arguments, axis)}
     except InputError as error:
-        raise UsageError(f"--{str(error).replace('_', '-')}") from None
+        axis, colon, reason = str(error).partition(":")
+        raise UsageError(f"{option_of(axis)}{colon}{reason}") from None
     missing = [f"--{axis.replace('_', '-')}" for axis in NEEDED if axis not in given]
     if missing and not arguments.grid and not arguments.kafka_1736:
         raise UsageError(f"{', '.join(missing)} must be given, or --grid or --kafka-1736")
@@ -134,6 +150,11 @@ def points_given(arguments: argparse.Namespace) -> tuple[list[Point], list[Skipp
     except InputError as error:
         where = f"{arguments.grid}: " if arguments.grid else ""
         raise UsageError(f"{where}{error}") from None
+
+
+def option_of(axis: str) -> str:
+    """The option of an axis; --racks names racks everywhere."""
+    return "--rack-count" if axis == "racks" else f"--{axis.replace('_', '-')}"
 
 
 def content_of(path: str) -> Any:

@@ -7,12 +7,13 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 from kafka_rack.cli import UsageError
+from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.pipeline.running import add_tasks_argument, check_spark_arguments
+from kafka_rack.storage import location
 
 EVERY_SECONDS = 5.0
 MOST_SECONDS = 86_400
@@ -21,22 +22,20 @@ GRACE_SECONDS = 30
 
 
 def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; recognised if not given")
+    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
     parser.add_argument(
         "--brokers",
         metavar="ID[@RACK]=[HOST]:PORT,...",
-        help="which broker listens where in packets;\nlearned from Metadata if not given",
+        help="which broker listens where in packets;\ndefault: learned from Metadata",
     )
-    add_tasks_argument(parser, "how many tasks; by the files' sizes if not given")
+    add_tasks_argument(parser, "how many tasks; default: by the files' sizes")
     parser.add_argument(
         "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
     )
     parser.add_argument("--once", action="store_true", help="a stream that takes what is new since the last, and ends")
+    parser.add_argument("--every", type=float, metavar="SECONDS", help="how often a stream looks for more; default: 5")
     parser.add_argument(
-        "--every", type=float, metavar="SECONDS", help="how often a stream looks for more; 5 if not given"
-    )
-    parser.add_argument(
-        "--checkpoint", metavar="DIR", help="where a stream keeps its place; OUT/_checkpoint if not given"
+        "--checkpoint", metavar="DIR", help="where a stream keeps its place; default: _checkpoint below --out"
     )
 
 
@@ -46,9 +45,7 @@ def check_capture_arguments(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--tasks: expected 1 or more, got {arguments.tasks}")
     check_stream_arguments(arguments)
     check_spark_arguments(arguments)
-    for given in arguments.inputs:
-        if not Path(given).exists():
-            raise UsageError(f"{given}: no such file or folder")
+    check_places(arguments.inputs, arguments.out, arguments.checkpoint)
     from kafka_rack.wire_capture.captures import Options
 
     try:
@@ -79,7 +76,7 @@ def source_options(arguments: argparse.Namespace) -> dict[str, str]:
 def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """How a stream is to go on: its checkpoint, whether it ends by itself, how often it looks."""
     return {
-        "checkpoint": Path(arguments.checkpoint or Path(arguments.out) / "_checkpoint"),
+        "checkpoint": arguments.checkpoint or str(location(arguments.out) / "_checkpoint"),
         "source_options": source_options(arguments),
         "available_now": arguments.once,
         "every": f"{round((arguments.every or EVERY_SECONDS) * 1000)} milliseconds",

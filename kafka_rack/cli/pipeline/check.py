@@ -14,11 +14,11 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.check.options import add_check_arguments, topic_patterns
 from kafka_rack.cli.check.text import as_json, as_text, tell_problems
+from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
     check_spark_arguments,
@@ -26,6 +26,8 @@ from kafka_rack.cli.pipeline.running import (
     spark_for,
     told_in_one_line,
 )
+from kafka_rack.cli.pipeline.small_inputs import tell_of_command
+from kafka_rack.storage import location
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_rack.wire_capture.captures import Options
 
     check_spark_arguments(arguments)
-    for given in arguments.inputs:
-        if not Path(given).exists():
-            raise UsageError(f"{given}: no such file or folder")
+    check_places(arguments.inputs, arguments.out)
     try:
         options = Options.parse(arguments.ports, arguments.brokers)
     except ValueError as error:
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         from kafka_rack.pipeline.output.staging import clear
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    out = Path(arguments.out)
     with told_in_one_line(arguments.out):
+        tell_of_command(arguments, "check")
         try:
             checked = run_on_spark(
                 spark_for,
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
                 lambda spark: check_captures(
                     spark,
                     arguments.inputs,
-                    out,
+                    arguments.out,
                     topic_patterns(arguments),
                     options,
                     max_examples=arguments.examples,
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         except NothingToCheck as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
-            clear(out)  # tasks may still have written while they were cancelled
+            clear(location(arguments.out))  # tasks may still have written while they were cancelled
             raise
     tell_problems(checked, "kafka-rack pipeline check")
     print(as_json(checked) if arguments.format == "json" else as_text(checked))

@@ -1,4 +1,4 @@
-"""Decode captures into tables: Parquet below --out, partitioned by API; docs/tables.md has the columns.
+"""Decode captures into tables below --out, partitioned by capture and day; docs/tables.md has the columns.
 
 IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng, plain or gzip.
 Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`; exit code 1 when
@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, FAILED, CommandError
@@ -25,9 +24,10 @@ from kafka_rack.cli.pipeline.captures import (
     wait_for,
 )
 from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
+from kafka_rack.wire_tables.stored import FORMATS, PARQUET
 
 if TYPE_CHECKING:
-    from kafka_rack.pipeline.decode.job import Summary
+    from kafka_rack.pipeline.decode.job import DecodeSummary
 
 MOST_APIS = 12
 US = 1_000_000
@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="where the tables are or shall be")
     add_capture_arguments(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
+    parser.add_argument(
+        "--output-format",
+        choices=FORMATS,
+        default=PARQUET,
+        help="of the tables; default: parquet; delta and iceberg need their --packages,\nwhich an error names",
+    )
     add_spark_arguments(parser)
 
 
@@ -47,14 +53,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         from kafka_rack.pipeline.decode import job
+        from kafka_rack.pipeline.output.formats import FormatMissing
         from kafka_rack.pipeline.output.writing import SchemaMismatch
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    out = Path(arguments.out)
 
-    def work(spark: Any) -> Summary:
+    def work(spark: Any) -> DecodeSummary:
         return job.decode(
-            spark, arguments.inputs, out, partitions=arguments.tasks, source_options=source_options(arguments)
+            spark,
+            arguments.inputs,
+            arguments.out,
+            partitions=arguments.tasks,
+            source_options=source_options(arguments),
+            output_format=arguments.output_format,
         )
 
     with told_in_one_line(arguments.out):
@@ -64,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
                     follow(spark, arguments)
                 return DONE
             summary = run_on_spark(spark_for, arguments, work, "decoding")
-        except SchemaMismatch as error:
+        except (SchemaMismatch, FormatMissing) as error:
             raise CommandError(str(error)) from None
     sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
     unread = summary.unread(arguments.inputs)
@@ -77,7 +88,7 @@ def follow(spark: Any, arguments: argparse.Namespace) -> None:
     """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with something new."""
     from kafka_rack.pipeline.decode import job
 
-    def told(batch: int, summary: Summary) -> None:
+    def told(batch: int, summary: DecodeSummary) -> None:
         if arguments.format == "json":
             sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
         else:
@@ -86,11 +97,11 @@ def follow(spark: Any, arguments: argparse.Namespace) -> None:
         sys.stdout.flush()
 
     with stopped_by_signals() as stopped:
-        how = stream_options(arguments)
-        wait_for(job.decode_stream(spark, arguments.inputs, Path(arguments.out), on_batch=told, **how), stopped)
+        how = {**stream_options(arguments), "output_format": arguments.output_format}
+        wait_for(job.decode_stream(spark, arguments.inputs, arguments.out, on_batch=told, **how), stopped)
 
 
-def summary_json(summary: Summary) -> dict[str, Any]:
+def summary_json(summary: DecodeSummary) -> dict[str, Any]:
     return {
         "out": summary.out,
         "files": summary.files,
@@ -103,11 +114,11 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     }
 
 
-def as_json(summary: Summary) -> str:
+def as_json(summary: DecodeSummary) -> str:
     return json.dumps(summary_json(summary), indent=2) + "\n"
 
 
-def as_text(summary: Summary) -> str:
+def as_text(summary: DecodeSummary) -> str:
     """One screen: what was read, the busiest APIs, the tables."""
     frames = sum(found[0] for found in summary.frames.values())
     size = sum(found[1] for found in summary.frames.values())
@@ -126,7 +137,7 @@ def as_text(summary: Summary) -> str:
     return "\n".join(lines) + "\n"
 
 
-def span(summary: Summary) -> str:
+def span(summary: DecodeSummary) -> str:
     if summary.first_ts is None or summary.last_ts is None:
         return ""
     first, last = (datetime.fromtimestamp(ts / US, UTC) for ts in (summary.first_ts, summary.last_ts))

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
+from kafka_rack.cli.options.places import check_places, place_of
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
@@ -36,7 +37,7 @@ from kafka_rack.cli.pipeline.running import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kafka_rack.pipeline.fuzz.checks import Check, Fault
+    from kafka_rack.pipeline.fuzz.checks import Disagreement, FuzzCheck
     from kafka_rack.pipeline.fuzz.codecs import CodecSource
     from kafka_rack.pipeline.fuzz.report import Replay
 
@@ -47,23 +48,27 @@ OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that are asked wher
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--messages", nargs="+", default=[], metavar="NAME", help="names, or patterns with *; all unless given"
+        "--messages", nargs="+", default=[], metavar="NAME", help="names, or patterns with *; default: all"
     )
-    parser.add_argument("--versions", default="all", metavar="V", help="all, latest, 3, 0-14 or 9+; all")
-    parser.add_argument("--examples", type=int, default=250, metavar="N", help="of each message version; 250")
+    parser.add_argument("--versions", default="all", metavar="V", help="all, latest, 3, 0-14 or 9+; default: all")
+    parser.add_argument(
+        "--examples", type=int, default=250, metavar="N", help="how many of each message and version; default: 250"
+    )
     parser.add_argument(
         "--checks",
         metavar="NAME,...",
-        help="of round-trip, versions, reference, damage, kio, kafka-python, java,\ncodec; all that can be",
+        help="of round-trip, versions, reference, damage, kio, kafka-python, java,\ncodec; default: all that can be",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds try equal messages; 0")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds try equal messages; default: 0")
     parser.add_argument("--codec", metavar="MODULE:NAME", help="a codec of yours, or FILE.py:NAME; docs/fuzzing.md")
     parser.add_argument(
         "--kafka-clients-jar", metavar="PATH", help="the jar, or a folder of jars, with Kafka's classes for check java"
     )
     parser.add_argument("--out", metavar="DIR", help="where failures, coverage.parquet and summary.json go")
     parser.add_argument("--replay", metavar="FILE", help="ask again what a failure's file holds, and nothing else")
-    parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; 8 a core. Nothing found depends on it")
+    parser.add_argument(
+        "--tasks", type=int, metavar="N", help="how many tasks; default: 8 a core. Nothing found depends on it"
+    )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
     add_spark_arguments(parser)
 
@@ -88,32 +93,35 @@ def run(arguments: argparse.Namespace) -> int:
 def tried(arguments: argparse.Namespace) -> int:
     """A run."""
     if not arguments.out:
-        raise UsageError("--out DIR is wanted (or --replay FILE)")
+        raise UsageError("expected --out DIR or --replay FILE, got neither")
     for name, most in (("examples", MOST_EXAMPLES), ("tasks", 100_000)):
         value = getattr(arguments, name)
         if value is not None and not 1 <= value <= most:
-            raise UsageError(f"--{name} {value}, but it must be from 1 to {most}")
+            raise UsageError(f"--{name}: expected 1 to {most}, got {value}")
     from kafka_rack.pipeline.fuzz import report
-    from kafka_rack.pipeline.fuzz.job import fuzz
-    from kafka_rack.pipeline.fuzz.plan import Plan, chosen
+    from kafka_rack.pipeline.fuzz.job import FuzzRun, fuzz
+    from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
+    from kafka_rack.pipeline.spark.storage_settings import reached
 
     try:
-        plan = Plan(chosen(arguments.messages, arguments.versions), arguments.examples, arguments.seed)
+        plan = FuzzPlan(chosen(arguments.messages, arguments.versions), arguments.examples, arguments.seed)
     except ValueError as error:
         raise UsageError(str(error)) from None
     checks, codec = checks_given(arguments), codec_given(arguments.codec)
     jars = jars_given(arguments)
-    out = Path(arguments.out)
-    report.check(out)
-    found = run_on_spark(
-        spark_for,
-        arguments,
-        lambda spark: fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks),
-        "fuzzing",
-    )
+    out = place_of(arguments.out)
+    if isinstance(out, Path):
+        report.check(out)
+
+    def work(spark: Any) -> FuzzRun:
+        if not isinstance(out, Path):
+            report.check(reached(spark, arguments.out))
+        return fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks)
+
+    found = run_on_spark(spark_for, arguments, work, "fuzzing")
     summary = report.summary_of(found)
     jar = str(Path(arguments.kafka_clients_jar).resolve()) if arguments.kafka_clients_jar else None
-    report.write(found, summary, out, codec=codec, kafka_clients=jar)
+    report.write(found, summary, place_of(arguments.out), codec=codec, kafka_clients=jar)
     text = json.dumps(summary, indent=2) + "\n" if arguments.format == "json" else as_text(summary, arguments.out)
     sys.stdout.write(text)
     return FINDINGS if summary["failures"] else DONE
@@ -130,7 +138,7 @@ def checks_given(arguments: argparse.Namespace) -> list[str]:
     else:
         wanted = {name.strip() for name in arguments.checks.split(",")}
         for name in sorted(wanted - set(CHECKS)):
-            raise UsageError(f"--checks: {name!r}, but {', '.join(CHECKS)} are wanted")
+            raise UsageError(f"--checks: expected {', '.join(CHECKS)}, got {name!r}")
         for check, option in (("codec", "codec"), ("java", "kafka_clients_jar")):
             flag = f"--{option.replace('_', '-')}"
             if getattr(arguments, option) and check not in wanted:
@@ -168,8 +176,9 @@ def replay(arguments: argparse.Namespace) -> int:
     from kafka_rack.pipeline.fuzz.work import fault_of, value_of
     from protocol.fuzz.oracles import Unfit
 
+    check_places([arguments.replay])
     try:
-        known = report.read(Path(arguments.replay))
+        known = report.read(place_of(arguments.replay))
         value = value_of(known.failure)
     except (ValueError, TypeError, protocol.ProtocolError) as error:
         raise UsageError(f"{arguments.replay}: {str(error).removeprefix(f'{arguments.replay}: ')}") from None
@@ -186,21 +195,23 @@ def replay(arguments: argparse.Namespace) -> int:
     return DONE if fault is None else FINDINGS
 
 
-def asked_of_kafka(arguments: argparse.Namespace, known: Replay, ask: Callable[[Check], Fault | None]) -> Fault | None:
+def asked_of_kafka(
+    arguments: argparse.Namespace, known: Replay, ask: Callable[[FuzzCheck], Disagreement | None]
+) -> Disagreement | None:
     """What Kafka's classes say, from the jar that the file names unless another is given."""
     from kafka_rack.pipeline.fuzz.java import JavaCheck, kafka_side
 
     arguments.kafka_clients_jar = arguments.kafka_clients_jar or known.kafka_clients
     jars = jars_given(arguments)
 
-    def work(spark: Any) -> Fault | None:
+    def work(spark: Any) -> Disagreement | None:
         with kafka_side(spark, jars) as side:
             return ask(JavaCheck(side))
 
     return run_on_spark(spark_for, arguments, work, "asking Kafka")
 
 
-def check_of(arguments: argparse.Namespace, known: Replay) -> Check:
+def check_of(arguments: argparse.Namespace, known: Replay) -> FuzzCheck:
     """The check of a failure that needs no Spark, with the codec that the file names unless another is given."""
     from kafka_rack.pipeline.fuzz.checks import checks_for
 
@@ -211,14 +222,14 @@ def check_of(arguments: argparse.Namespace, known: Replay) -> Check:
     return checks_for([name], codec.load() if codec is not None else None)[0]
 
 
-def replay_json(known: Replay, fault: Fault | None) -> str:
+def replay_json(known: Replay, fault: Disagreement | None) -> str:
     one = known.failure
     tree: dict[str, Any] = {"message": one.message, "version": one.version, "check": one.check, "expected": one.kind}
     tree |= {"reproduced": fault is not None, "kind": None, "ours": None, "theirs": None}
     return json.dumps(tree | (fault._asdict() if fault is not None else {}), indent=2, ensure_ascii=False) + "\n"
 
 
-def replay_text(known: Replay, fault: Fault | None) -> str:
+def replay_text(known: Replay, fault: Disagreement | None) -> str:
     one = known.failure
     head = f"{one.message} version {one.version}, check {one.check}: "
     if fault is None:

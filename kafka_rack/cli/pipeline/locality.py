@@ -5,12 +5,13 @@ locality.html, a page; locality.json; Parquet tables by rack pair, topic, client
 replaces them; --stream and --once do so with each batch of what is new.
 
 --prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
-their own. --racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24, az-b@client:billing-*,
-az-a@broker:4. --forecast tells what a cluster that is still a plan will cost; it reads no capture and needs no Spark.
+their own. --client-racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24,
+az-b@client:billing-*, az-a@broker:4. --forecast tells what a cluster that is still a plan will cost; it reads no
+capture and needs no Spark.
 
 Examples:
   kafka-rack pipeline locality trace/ --out locality/
-  kafka-rack pipeline locality tables/ --out locality/ --prices prices.toml --racks racks.txt --window 5m
+  kafka-rack pipeline locality tables/ --out locality/ --prices prices.toml --client-racks racks.txt --window 5m
   kafka-rack pipeline locality trace/ --out locality/ --stream
   kafka-rack pipeline locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
 """
@@ -29,6 +30,8 @@ from kafka_rack.cli.output.locality import as_text
 from kafka_rack.cli.pipeline.captures import add_capture_arguments, check_capture_arguments, source_options
 from kafka_rack.cli.pipeline.locality_stream import follow
 from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
+from kafka_rack.cli.pipeline.small_inputs import tell_of_command
+from kafka_rack.storage import location, named_url
 
 if TYPE_CHECKING:
     from kafka_rack.locality.settings import Settings
@@ -61,7 +64,8 @@ def check(arguments: argparse.Namespace) -> None:
     if not arguments.out:
         raise UsageError("--out DIR is missing: where the results shall be")
     check_capture_arguments(arguments)
-    if Path(arguments.out).exists() and not Path(arguments.out).is_dir():
+    out = location(arguments.out)
+    if isinstance(out, Path) and out.exists() and not out.is_dir():
         raise UsageError(f"--out {arguments.out}: it is no folder")
 
 
@@ -69,33 +73,43 @@ def run_job(arguments: argparse.Namespace, settings: Settings) -> int:
     from kafka_rack.pipeline.spark.session import INSTALL_SPARK
 
     try:
-        from kafka_rack.pipeline.locality.job import NothingToMeasure, is_decoded, measure
+        from kafka_rack.locality.captures import NothingToMeasure
+        from kafka_rack.pipeline.locality.job import measure
+        from kafka_rack.pipeline.output.formats import FormatMissing
         from kafka_rack.pipeline.output.staging import clear
         from kafka_rack.pipeline.output.writing import SchemaMismatch
+        from kafka_rack.pipeline.spark.storage_settings import use_settings_of
+        from kafka_rack.wire_tables.stored import is_stored
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     options = source_options(arguments)
-    out = Path(arguments.out)
+    out = arguments.out
 
     def work(spark: Any) -> dict[str, Any]:
         return measure(spark, arguments.inputs, out, settings, partitions=arguments.tasks, source_options=options)
 
+    def check_tables(*, behind_urls: bool) -> None:
+        for given in arguments.inputs:
+            if named_url(given) == behind_urls and is_stored(location(given)) and (arguments.stream or arguments.once):
+                raise UsageError(f"{given} holds decoded tables, but a stream follows captures")
+
     with told_in_one_line(arguments.out, INTERRUPTED):
         try:
-            decoded = [given for given in arguments.inputs if is_decoded(Path(given))]
+            check_tables(behind_urls=False)
             if arguments.stream or arguments.once:
-                if decoded:
-                    raise UsageError(f"{decoded[0]} holds decoded tables, but a stream follows captures")
                 with spark_for(arguments) as spark:
+                    use_settings_of(spark)
+                    check_tables(behind_urls=True)
                     follow(spark, arguments, settings)
                 return DONE
+            tell_of_command(arguments, "locality")
             result = run_on_spark(spark_for, arguments, work, "measuring")
         except NothingToMeasure as error:
             raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
-        except SchemaMismatch as error:
+        except (SchemaMismatch, FormatMissing) as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
-            clear(out)
+            clear(location(arguments.out))
             raise
     sys.stdout.write(json.dumps(result, indent=2) + "\n" if arguments.format == "json" else as_text(result))
     return DONE

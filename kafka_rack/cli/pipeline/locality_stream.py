@@ -9,7 +9,6 @@ import argparse
 import json
 import sys
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli.output.locality import as_text
@@ -27,7 +26,7 @@ def follow(spark: Any, arguments: argparse.Namespace, settings: Settings) -> Non
     """
     from kafka_rack.pipeline.locality import job as locality
 
-    out = Path(arguments.out)
+    out = arguments.out
     last: dict[str, Any] = {}
 
     def told(batch: int, result: dict[str, Any]) -> None:
@@ -39,7 +38,7 @@ def follow(spark: Any, arguments: argparse.Namespace, settings: Settings) -> Non
         how = stream_options(arguments)
         wait_for(locality.follow(spark, arguments.inputs, out, settings=settings, on_result=told, **how), stopped)
     if arguments.once and not last and not stopped.is_set():
-        locality.sum_up(spark, out, settings, told)
+        locality.results_until_now(spark, out, settings, told)
     if arguments.format == "table":
         sys.stdout.write("\n" + as_text(last) if last else "no frame yet in any input\n")
 

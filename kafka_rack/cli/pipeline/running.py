@@ -9,6 +9,7 @@ import ctypes
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
@@ -20,8 +21,11 @@ from typing import Any, TypeVar
 from kafka_rack.cli import CommandError, InterruptedWork, UsageError
 from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.pipeline.progress import shown
+from kafka_rack.cli.pipeline.small_inputs import quick_settings
 from kafka_rack.pipeline.spark.driver import how_the_driver_ended, kill_driver
 from kafka_rack.pipeline.spark.progress import Progress, watched_by
+from kafka_rack.storage.errors import told
+from kafka_rack.wire_tables.stored import PARQUET
 
 Result = TypeVar("Result")
 Session = Callable[[argparse.Namespace], AbstractContextManager[Any]]
@@ -69,12 +73,18 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
         help="what Spark is to fetch from Maven Central and load; may be repeated",
     )
     parser.add_argument(
-        "--driver-memory", metavar="SIZE", help="of Spark's driver; 2g on this machine unless Spark's settings say it"
+        "--driver-memory",
+        metavar="SIZE",
+        help="of Spark's driver; default: what Spark's settings say, else 2g on this machine",
     )
     parser.add_argument(
         "--ship", action="store_true", help="send this package and what it needs to workers that have neither"
     )
-    parser.add_argument("--quiet", action="store_true", help="do not say on stderr how far the job is")
+    told = parser.add_mutually_exclusive_group()
+    told.add_argument(
+        "--progress", action="store_true", help="say on stderr how far the job is, also where that is no\nterminal"
+    )
+    told.add_argument("--quiet", action="store_true", help="never say on stderr how far the job is")
     parser.add_argument(
         "--spark-log",
         metavar="LEVEL",
@@ -98,6 +108,14 @@ def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
     from kafka_rack.pipeline.spark.shipping import NotInstalled, shipped
 
     settings = spark_settings(arguments)
+    if getattr(arguments, "output_format", PARQUET) != PARQUET:
+        from kafka_rack.pipeline.output.formats import settings_of
+        from kafka_rack.pipeline.spark.settings import administrators_settings
+
+        settings |= settings_of(arguments.output_format, {**administrators_settings(), **settings})
+    warnings.filterwarnings(
+        "ignore", "PySpark does not yet fully support pandas", FutureWarning
+    )  # nothing here uses it
     with TemporaryDirectory(prefix="kafka-rack-") as folder:
         if arguments.ship:
             if running_session() is not None:
@@ -111,7 +129,8 @@ def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
             driver_memory=arguments.driver_memory,
             log_level=arguments.spark_log,
             packages=[name.strip() for given in arguments.packages for name in given.split(",") if name.strip()],
-            settings=settings,
+            settings={**quick_settings(arguments, settings), **settings},
+            with_source=False,
         ) as spark:
             yield spark
 
@@ -194,6 +213,10 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
     except OSError as error:
         if isinstance(error, ConnectionError) and (ended := how_the_driver_ended()):
             raise CommandError(f"Spark gave up: {ended}") from None
+        if isinstance(error, FileNotFoundError) and error.strerror is None:  # an input: the text names it
+            raise UsageError(str(error)) from None
+        if error.errno is None:
+            error = told(error, place)
         raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
     except KeyboardInterrupt:
         raise InterruptedWork(interrupted) from None
@@ -240,8 +263,8 @@ def run_on_spark(
             signal.raise_signal(number)
         noted.set()
 
-    quiet = getattr(arguments, "quiet", False)
-    with signals_to(note), ThreadPoolExecutor(1) as pool, shown(progress, quiet=quiet) as show:
+    quiet, asked = getattr(arguments, "quiet", False), getattr(arguments, "progress", False)
+    with signals_to(note), ThreadPoolExecutor(1) as pool, shown(progress, quiet=quiet, asked=asked) as show:
         future = pool.submit(all_of_it)
         asked_to_end = 0
         while not is_done(future):

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
     check_spark_arguments,
@@ -24,6 +24,7 @@ from kafka_rack.cli.pipeline.running import (
     spark_for,
     told_in_one_line,
 )
+from kafka_rack.cli.pipeline.small_inputs import tell_of_command
 from kafka_rack.cli.what_if.options import (
     add_change_arguments,
     add_reading_arguments,
@@ -32,6 +33,7 @@ from kafka_rack.cli.what_if.options import (
     rules_given,
 )
 from kafka_rack.errors import KafkaRackError
+from kafka_rack.storage import location
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,14 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
     change = change_asked_for(arguments)
     rules, prices = rules_given(arguments), prices_given(arguments)
     check_spark_arguments(arguments)
-    for given in arguments.inputs:
-        if not Path(given).exists():
-            raise UsageError(f"{given}: no such file or folder")
+    check_places(arguments.inputs, arguments.out)
     try:
         Options.parse(arguments.ports, arguments.brokers)
     except ValueError as error:
         raise UsageError(str(error)) from None
     try:
+        from kafka_rack.pipeline.output.formats import FormatMissing
         from kafka_rack.pipeline.output.staging import clear
         from kafka_rack.pipeline.output.writing import SchemaMismatch
         from kafka_rack.pipeline.what_if.job import what_if
@@ -66,18 +67,18 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_rack.cli.what_if.text import as_json, as_text
 
     options = {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
-    out = Path(arguments.out)
 
     def work(spark: Any) -> Any:
-        return what_if(spark, arguments.inputs, out, change, prices, rules, source_options=options)
+        return what_if(spark, arguments.inputs, arguments.out, change, prices, rules, source_options=options)
 
     with told_in_one_line(arguments.out):
+        tell_of_command(arguments, "what-if")
         try:
             compared = run_on_spark(spark_for, arguments, work, "adding up")
-        except (Nothing, KafkaRackError, SchemaMismatch) as error:
+        except (Nothing, KafkaRackError, SchemaMismatch, FormatMissing) as error:
             raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
         except KeyboardInterrupt:
-            clear(out)  # tasks may still have written while they were cancelled
+            clear(location(arguments.out))  # tasks may still have written while they were cancelled
             raise
     sys.stdout.write(as_json(compared) if arguments.format == "json" else as_text(compared, prices))
     return DONE

@@ -13,7 +13,7 @@ from kafka_rack.locality.prices import Prices, read_prices
 
 if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
-    from kafka_rack.what_if import Change
+    from kafka_rack.what_if import WhatIfChange
 
 ALL = "*"
 MOST_REPLICAS = 100
@@ -58,18 +58,18 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client-racks", metavar="FILE", help="where clients are that do not say it: lines as az-a@10.0.1.0/24"
     )
-    parser.add_argument("--prices", metavar="FILE", help="what crossing costs; 0.01 $/GB each way if not given")
+    parser.add_argument("--prices", metavar="FILE", help="what crossing costs; default: 0.01 $/GB each way")
     parser.add_argument("--free-replication", action="store_true", help="copies between brokers cost nothing")
-    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; recognised if not given")
+    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
     parser.add_argument(
         "--brokers",
         metavar="ID[@RACK]=[HOST]:PORT,...",
-        help="which broker listens where in packets;\nlearned from Metadata if not given",
+        help="which broker listens where in packets;\ndefault: learned from Metadata",
     )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
 
 
-def change_asked_for(arguments: argparse.Namespace) -> Change:
+def change_asked_for(arguments: argparse.Namespace) -> WhatIfChange:
     """Raises UsageError: it cannot be meant, or nothing is different."""
     from kafka_rack.what_if import change_of
 

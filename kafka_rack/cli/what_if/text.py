@@ -8,7 +8,7 @@ from kafka_rack.cli.output.tables import table
 from kafka_rack.locality.amounts import bytes_text, duration_text, in_a_month, money_text
 from kafka_rack.locality.prices import Prices
 from kafka_rack.printable import printable
-from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, Comparison, Outcome
+from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, Comparison, TrafficTotals
 
 MOST_ROWS = 12
 WORDS = {
@@ -82,7 +82,7 @@ def by_broker(compared: Comparison) -> str:
     return table(columns, rows) + more
 
 
-def by_group(before: Outcome, after: Outcome) -> str:
+def by_group(before: TrafficTotals, after: TrafficTotals) -> str:
     rows = []
     for name, was in sorted(before.groups.items())[:MOST_ROWS]:
         would_be = after.groups[name]

@@ -22,7 +22,8 @@ def test_a_healthy_cluster_has_no_findings():
 def test_two_copies_in_a_rack_are_found_while_another_rack_has_none():
     said = found([[0, "a"], [1, "a"], [2, "b"], [3, "b"]], {"t": [[0, 1], [0, 2]], "u": [[0, 2, 1]]})
     assert (
-        said["shared-rack", "t"] == "1 of 2 partitions (0); in 0 brokers 0 and 1 share rack a, while rack b has no copy"
+        said["shared-rack", "t"]
+        == "1 of 2 partitions (0); in partition 0 brokers 0 and 1 share rack a, while rack b has no copy"
     )
     assert ("shared-rack", "u") not in said
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_rack.cluster_layout import Partition, layout_of_json, reassignment_entries
+from kafka_rack.cluster_layout import LayoutPartition, layout_of_json, reassignment_entries
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 
@@ -26,7 +26,7 @@ def test_a_topic_is_a_list_or_an_object_with_all_that_is_known():
         layout_of_json({"brokers": BROKERS, "topics": {"t": said}})
     said["partitions"][1] = {"partition": 0, "replicas": [0, 1]}
     topic = layout_of_json({"brokers": BROKERS, "topics": {"t": {**said, "min_insync_replicas": 2}}}).topics["t"]
-    assert topic.partitions == (Partition((0, 1)), Partition((1, 0), 0, (0,)))
+    assert topic.partitions == (LayoutPartition((0, 1)), LayoutPartition((1, 0), 0, (0,)))
     assert (topic.min_insync_replicas, topic.internal) == (2, False)
 
 
@@ -42,27 +42,30 @@ def test_a_plan_of_kafkas_tool_is_a_layout_once_brokers_are_given_beside_it():
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ([], "an object with brokers and topics is due"),
-        ({"brokers": BROKERS}, "topics are due"),
-        ({"brokers": True, "topics": {"t": [[0]]}}, "brokers are true, but a list is due"),
+        ([], "expected an object with brokers and topics, got a list"),
+        ({"brokers": BROKERS}, "expected topics, .*, got neither"),
+        ({"brokers": True, "topics": {"t": [[0]]}}, "brokers: expected a list, got true"),
         ({"brokers": [], "topics": {"t": [[0]]}}, "names no brokers"),
         ({"brokers": BROKERS, "topics": {"t": [[0]]}, "partitions": []}, "topics and partitions are both there"),
         ({"brokers": [[0, "a"], [0, "b"]], "topics": {"t": [[0]]}}, "broker 0 is given twice, in rack a and in rack b"),
         ({"brokers": [[0, "a"], [0, "a"]], "topics": {"t": [[0]]}}, "broker 0 is given twice$"),
-        ({"brokers": [{"rack": "a"}], "topics": {"t": [[0]]}}, "broker at place 0: id is null"),
-        ({"brokers": [[True, "a"]], "topics": {"t": [[0]]}}, "id is true, but a number"),
-        ({"brokers": [[0, 7]], "topics": {"t": [[0]]}}, "broker 0: rack is 7, but a text or null"),
-        ({"brokers": [[0, "a", "no"]], "topics": {"t": [[0]]}}, 'fenced is "no", but true or false'),
-        ({"brokers": ["0"], "topics": {"t": [[0]]}}, "an object with id and rack is due"),
-        ({"brokers": BROKERS, "topics": {"t": []}}, r"t: partitions are \[\], but a list of at least one"),
-        ({"brokers": BROKERS, "topics": {"t": [[]]}}, "t-0: no replicas"),
+        ({"brokers": [{"rack": "a"}], "topics": {"t": [[0]]}}, "place 0: id: expected a number from 0, got null"),
+        ({"brokers": [[True, "a"]], "topics": {"t": [[0]]}}, "id: expected a number from 0, got true"),
+        ({"brokers": [[0, 7]], "topics": {"t": [[0]]}}, "broker 0: rack: expected a text or null, got 7"),
+        ({"brokers": [[0, "a", "no"]], "topics": {"t": [[0]]}}, 'fenced: expected true or false, got "no"'),
+        ({"brokers": ["0"], "topics": {"t": [[0]]}}, 'expected an object with id and rack, got "0"'),
+        ({"brokers": BROKERS, "topics": {"t": []}}, r"t: partitions: expected a list of at least one, got \[\]"),
+        ({"brokers": BROKERS, "topics": {"t": [[]]}}, "t-0: replicas: expected one or more, got none"),
         ({"brokers": BROKERS, "topics": {"t": [[0, 0]]}}, r"t-0: broker 0 is given twice in replicas \[0, 0\]"),
-        ({"brokers": BROKERS, "topics": {"t": [["0"]]}}, "t-0: replicas are .*a list of broker ids"),
+        ({"brokers": BROKERS, "topics": {"t": [["0"]]}}, r't-0: replicas: expected a list of .*, got \["0"\]'),
         ({"brokers": BROKERS, "topics": {"t": [[0], [9]]}}, "t-1 is on broker 9, which is not among the brokers"),
         ({"brokers": BROKERS, "topics": {"t": [{"replicas": [0], "leader": 1}]}}, "leader is 1, which is not among"),
         ({"brokers": BROKERS, "topics": {"t": [{"replicas": [0], "isr": [1]}]}}, "1 is in its isr, but not among"),
         ({"brokers": BROKERS, "topics": {"t": [{"partition": 1, "replicas": [0]}]}}, "partition 0 is missing"),
-        ({"brokers": BROKERS, "topics": {"t": [{"partition": -1, "replicas": [0]}]}}, "partition is -1"),
+        (
+            {"brokers": BROKERS, "topics": {"t": [{"partition": -1, "replicas": [0]}]}},
+            "expected a number from 0, got -1",
+        ),
         ({"brokers": BROKERS, "topics": {"t": {"partitions": [[0]], "min_insync_replicas": 0}}}, "a number from 1"),
     ],
 )
@@ -80,11 +83,11 @@ def test_brokers_given_in_the_file_and_beside_it_are_refused():
 @pytest.mark.parametrize(
     ("said", "text"),
     [
-        ({"topics": []}, "a reassignment is due"),
-        ({"version": 2, "partitions": []}, "version is 2, but 1 is due"),
-        ({"partitions": [{"topic": "t"}]}, "partition at place 0: topic, partition and replicas are due"),
+        ({"topics": []}, "expected a reassignment, .*, got an object with topics"),
+        ({"version": 2, "partitions": []}, "version: expected 1, got 2"),
+        ({"partitions": [{"topic": "t"}]}, 'place 0: expected topic, partition and replicas, got {"topic": "t"}'),
         ({"partitions": [{"topic": "t", "partition": 0, "replicas": [0]}] * 2}, "t-0 is given twice"),
-        ({"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}, "t-0: no replicas"),
+        ({"partitions": [{"topic": "t", "partition": 0, "replicas": []}]}, "t-0: replicas: expected one or more"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(said, text):

@@ -187,7 +187,7 @@ def test_another_batch_at_an_offset_is_an_inconsistency():
 
 
 def test_what_a_broker_compressed_anew_is_the_same_batch():
-    plain, packed = batch(b"a" * 99), batch(b"a" * 99, codec=protocol.records.Codec.LZ4)
+    plain, packed = batch(b"a" * 99), batch(b"a" * 99, codec=protocol.records.CompressionCodec.LZ4)
     assert found(produce(plain, 0), fetch(packed, 0)) == {}
 
 

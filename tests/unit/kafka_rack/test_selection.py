@@ -71,7 +71,7 @@ def test_a_selector_is_found_by_every_name_it_has(name, found):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("nearest", "unknown; it must be module:Class or one of leader"),
+        ("nearest", "expected module:Class or one of leader"),
         ("no.such:Selector", "No module"),
         ("kafka_rack.selection:Nothing", "no attribute"),
         ("collections:Counter", "no method select"),

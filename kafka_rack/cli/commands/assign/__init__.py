@@ -31,9 +31,9 @@ from kafka_rack.assignment import (
     explain,
     forecast_protocol_change,
 )
-from kafka_rack.assignment.explanation import Explanation, View
+from kafka_rack.assignment.explanation import AssignmentExplanation, View
+from kafka_rack.charts.members import reads_by_member
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.commands.assign.plot import reads_by_member
 from kafka_rack.cli.live.cluster import add_cluster_arguments, cluster_of
 from kafka_rack.cli.live.group import live_group
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, rack_list
@@ -47,7 +47,12 @@ from kafka_rack.placement import MOST_REPLICAS
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE | -", help="the group and the cluster as JSON")
-    parser.add_argument("--assignor", choices=list(ASSIGNORS), help="default: the file's, else range")
+    parser.add_argument(
+        "--assignor",
+        choices=list(ASSIGNORS),
+        metavar="NAME",
+        help=f"one of {', '.join(ASSIGNORS)}; default: the file's, else range",
+    )
     parser.add_argument("--explain", action="store_true", help="forecast reads inside racks, now and with racks on")
     parser.add_argument(
         "--our-rack-awareness",
@@ -63,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reads", metavar="SIZE/s", help="with prices: what the group reads, as 40MiB/s; else for a TB"
     )
-    parser.add_argument("--format", choices=["table", "json"], default="table")
+    parser.add_argument(
+        "--format", choices=["table", "json"], default="table", help="for people or for programs; default: table"
+    )
     parser.add_argument("--plot", metavar="FILE", help="write a picture of reads by member, as SVG")
     parser.add_argument(
         "--rack-of",
@@ -169,7 +176,7 @@ def place_members(members: Any, rules: list[str]) -> None:
     for rule in rules:
         prefix, equals, rack = rule.rpartition("=")
         if not equals or not prefix or not rack:
-            raise UsageError(f"--rack-of {rule}: PREFIX=RACK is due")
+            raise UsageError(f"--rack-of: expected PREFIX=RACK, got {rule!r}")
         pairs.append((prefix, rack))
     if not pairs or not isinstance(members, dict):
         return
@@ -186,7 +193,7 @@ def group_in_file(path: str) -> dict[str, Any]:
     if isinstance(said, dict) and isinstance(said.get("input"), dict):
         said = said["input"]  # a line of recorded answers
     if not isinstance(said, dict) or not isinstance(said.get("cluster"), dict) or "members" not in said:
-        raise UsageError(f"{path}: an object with cluster and members is due")
+        raise UsageError(f"{path}: expected an object with cluster and members")
     if "brokers" in said["cluster"]:
         said["cluster"] = cluster_of_layout(said["cluster"], path)
     if "topic_ids" in said:
@@ -225,7 +232,7 @@ def topic_of(text: str, brokers: Any) -> tuple[str, list[list[int]]]:
 
     name, *numbers = text.split(":")
     if not name or not 1 <= len(numbers) <= 2 or not all(number.isdecimal() for number in numbers):
-        raise UsageError(f"--topic {shown(text)}: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due")
+        raise UsageError(f"--topic: expected NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS, got {shown(text)!r}")
     partitions = number_in(f"--topic {name}: partitions", numbers[0], HIGHEST_ID)
     replicas = number_in(f"--topic {name}: replicas", numbers[1], MOST_BROKERS) if len(numbers) == 2 else 1
     placer = "rack-aware" if all(broker.rack for broker in brokers) else "unaware"
@@ -316,7 +323,7 @@ def view_json(view: View) -> dict[str, Any]:
     }
 
 
-def explanation_json(explanation: Explanation) -> str:
+def explanation_json(explanation: AssignmentExplanation) -> str:
     findings = [
         {
             "kind": finding.kind,
@@ -342,7 +349,7 @@ def percent(share: float | None) -> str | None:
     return None if share is None else f"{100 * share:.1f} %"
 
 
-def explanation_tables(explanation: Explanation) -> str:
+def explanation_tables(explanation: AssignmentExplanation) -> str:
     now, after = explanation.now, explanation.with_racks
     views = [now] if now is after else [now, after]
     summary = table(

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mockbroker.testing.certify.certificate import Certificate
     from mockbroker.testing.certify.plan import CertifyPlan, CertifySecurity
 
-PLAIN_WIDTH = 120  # of output that goes into a file
 LEAST_SECONDS = 5
 DEFAULT_RACKS, DEFAULT_TOPIC = "a,b,c", "orders"
 
@@ -224,35 +223,22 @@ def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
 
 def show(certificate: Certificate) -> None:
     """One screen: the grade, the checks, what crossed."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
+    from kafka_rack.cli.output.console import console, painted, ruled_table
     from kafka_rack.locality.amounts import bytes_text, money_text
     from mockbroker.testing.certify.certificate import crossings
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+    screen = console()
     colours = {"pass": "green", "fail": "red", "not seen": "dim"}
-    console.print(f"[bold]{escape(' '.join(certificate.command))}[/]", soft_wrap=True)
-    console.print(f"grade [bold]{certificate.grade}[/], {certificate.percent} %: {escape(software(certificate))}\n")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("check")
-    table.add_column("", no_wrap=True)
-    table.add_column("what the wire shows")
-    for one in certificate.checks:
-        verdict = f"[{colours[one.verdict]}]{one.verdict}[/]"
-        table.add_row(f"{one.question}?", verdict, escape(one.evidence))
-    console.print(table)
-    console.print()
+    screen.print(painted((" ".join(certificate.command), "bold")), soft_wrap=True)
+    grade = painted("grade ", (certificate.grade, "bold"), f", {certificate.percent} %: {software(certificate)}")
+    screen.print(grade, "", sep="\n")
+    checks: list[list[Any]] = [
+        [f"{one.question}?", painted((one.verdict, colours[one.verdict])), one.evidence] for one in certificate.checks
+    ]
+    screen.print(ruled_table(["check", "", "what the wire shows"], checks), "", sep="\n")
     currency = certificate.prices.currency
-    bytes_table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in ("bytes", "all", "across racks", "avoidable", "perhaps", "a TB costs", "avoidable"):
-        bytes_table.add_column(name, justify="left" if name == "bytes" else "right")
-    for row in crossings(certificate):
-        bytes_table.add_row(
+    crossed = [
+        [
             row.category,
             bytes_text(row.total),
             f"{bytes_text(row.crossed)} ({100 * row.crossed // row.total} %)",
@@ -260,12 +246,15 @@ def show(certificate: Certificate) -> None:
             bytes_text(row.perhaps),
             money_text(row.a_terabyte, currency),
             money_text(row.avoidable_a_terabyte, currency),
-        )
-    console.print(bytes_table)
+        ]
+        for row in crossings(certificate)
+    ]
+    names = ["bytes", "all", "across racks", "avoidable", "perhaps", "a TB costs", "avoidable"]
+    screen.print(ruled_table(names, crossed, right=range(1, len(names))))
     if certificate.facts.cut_short is not None:
-        console.print(f"cut short in step {certificate.facts.cut_short}: time was over, or every process had ended")
+        screen.print(f"cut short in step {certificate.facts.cut_short}: time was over, or every process had ended")
     for step, what in certificate.facts.unfinished.items():
-        console.print(f"waited in vain, {step}: {escape(what)}", soft_wrap=True)
+        screen.print(f"waited in vain, {step}: {what}", soft_wrap=True)
 
 
 def software(certificate: Certificate) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_rack.cli.commands.certify.security import copy_for_programs
-from kafka_rack.cli.live.client_settings import ClientSettings, client_settings_in
 from kafka_rack.cli.live.cluster import addresses_of
+from kafka_rack.cli.live.command_config import client_settings_in
 from kafka_rack.cli.live.upstream import broker_racks_in, upstream_settings
+from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.state.security.protocols import WITH_TLS
 from mockbroker.testing.certify.plan import NO_SECURITY, CertifySecurity, UpstreamPlan
 

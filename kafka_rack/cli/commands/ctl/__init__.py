@@ -22,6 +22,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from kafka_rack.cli import EXIT_CODES
 from kafka_rack.cli.options.environment import CONTROL, CONTROL_TOKEN
 from kafka_rack.cli.parser import HelpFormatter, Parser
 
@@ -71,7 +72,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     def command(name: str, meaning: str, under: Any = commands) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = under.add_parser(
-            name, help=meaning, description=sentence(meaning), parents=[common], formatter_class=HelpFormatter
+            name,
+            help=meaning,
+            description=sentence(meaning),
+            epilog=EXIT_CODES,
+            parents=[common],
+            formatter_class=HelpFormatter,
         )
         return made
 
@@ -91,15 +97,21 @@ def add_looks(command: Command) -> None:
     command("list", "all topics", topics).add_argument(
         "--internal", action="store_true", help="the coordinators' topics too"
     )
-    command("show", "one topic, partition by partition", topics).add_argument("topic")
+    command("show", "one topic, partition by partition", topics).add_argument("topic", metavar="TOPIC", help="its name")
     made = command("create", "create a topic", topics)
-    made.add_argument("topic", metavar="NAME[:PARTITIONS[:RF]]")
+    made.add_argument(
+        "topic",
+        metavar="NAME[:PARTITIONS[:RF]]",
+        help="as orders:6:3; default: as num.partitions and default.replication.factor say",
+    )
     made.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="a setting of it; repeatable")
     made.add_argument("--diskless", action="store_true", help="without replicas of its own")
-    command("delete", "delete a topic", topics).add_argument("topic")
+    command("delete", "delete a topic", topics).add_argument("topic", metavar="TOPIC", help="its name")
     groups = command("groups", "list or show groups").add_subparsers(metavar="ACTION", dest="action")
     command("list", "all groups", groups)
-    command("show", "one group: members, assignments, lag", groups).add_argument("group")
+    command("show", "one group: members, assignments, lag", groups).add_argument(
+        "group", metavar="GROUP", help="its id"
+    )
     command("traffic", "bytes between racks, and what they cost a month")
     command("metrics", "the metrics as Prometheus reads them")
     command("events", "follow what changes: one line of JSON an event, until Ctrl-C")
@@ -111,47 +123,51 @@ def add_commands(command: Command) -> None:
     """The commands on brokers, racks, links, partitions and the clock."""
     for name in ("stop", "start", "restart"):
         made = command(name, f"{name} a broker or a rack")
-        made.add_argument("what", choices=("broker", "rack"))
-        made.add_argument("name", metavar="ID|RACK")
+        made.add_argument("what", choices=("broker", "rack"), help="one broker, or all of a rack")
+        made.add_argument("name", metavar="ID|RACK", help="the broker's id, or the rack's name")
     for name, meaning in COMMANDS_ON_BROKERS.items():
         made = command(name, meaning)
-        made.add_argument("what", choices=("broker",))
-        made.add_argument("name", metavar="ID")
+        made.add_argument("what", choices=("broker",), help="the word itself")
+        made.add_argument("name", metavar="ID", help="the broker's id")
     made = command("lag", "keep followers so many records behind their leaders; 0 ends it")
-    made.add_argument("what", choices=("broker", "rack"))
-    made.add_argument("name", metavar="ID|RACK")
-    made.add_argument("records", type=int, metavar="RECORDS")
+    made.add_argument("what", choices=("broker", "rack"), help="one broker, or all of a rack")
+    made.add_argument("name", metavar="ID|RACK", help="the broker's id, or the rack's name")
+    made.add_argument("records", type=int, metavar="RECORDS", help="how many; 0 ends it")
     made = command("software", "in ZooKeeper mode: what a broker runs from its next start on")
-    made.add_argument("name", metavar="ID")
-    made.add_argument("--release", help="of Kafka, as 0.10.0")
-    made.add_argument("--protocol", help="its inter.broker.protocol.version")
+    made.add_argument("name", metavar="ID", help="the broker's id")
+    made.add_argument("--release", metavar="RELEASE", help="of Kafka, as 0.10.0")
+    made.add_argument("--protocol", metavar="VERSION", help="its inter.broker.protocol.version")
     for name in ("cut", "mend"):
         made = command(name, f"{name} the link between two brokers; -1 stands for the controller")
-        made.add_argument("brokers", type=int, nargs=2, metavar="ID")
+        made.add_argument(
+            "brokers", type=int, nargs=2, metavar="ID", help="the two brokers' ids; -1 stands for the controller"
+        )
     made = command("leader", "have another replica lead a partition")
-    made.add_argument("topic")
-    made.add_argument("partition")
-    made.add_argument("broker", type=int)
+    made.add_argument("topic", metavar="TOPIC", help="its name")
+    made.add_argument("partition", metavar="PARTITION", help="its number")
+    made.add_argument("broker", type=int, metavar="ID", help="the broker's id")
     for name, meaning in (("replicas", "move a partition to these brokers"), ("isr", "have this ISR of a partition")):
         made = command(name, meaning)
-        made.add_argument("topic")
-        made.add_argument("partition")
-        made.add_argument("brokers", metavar="ID,ID,...", type=whole_numbers)
+        made.add_argument("topic", metavar="TOPIC", help="its name")
+        made.add_argument("partition", metavar="PARTITION", help="its number")
+        made.add_argument("brokers", metavar="ID,ID,...", type=whole_numbers, help="the brokers' ids")
     made = command("coordinator", "have a broker coordinate a group")
-    made.add_argument("group")
-    made.add_argument("broker", type=int)
+    made.add_argument("group", metavar="GROUP", help="its id")
+    made.add_argument("broker", type=int, metavar="ID", help="the broker's id")
     command("clock", "move the brokers' wall clock by so many ms, back with a minus").add_argument(
-        "jump_ms", type=int, metavar="MS"
+        "jump_ms", type=int, metavar="MS", help="milliseconds; -60000 for a minute back"
     )
 
 
 def add_faults(command: Command) -> None:
     faults = command("faults", "list, show, add or remove faults").add_subparsers(metavar="ACTION", dest="action")
     command("list", "the faults that are set, and how often they acted", faults)
-    command("show", "one fault; why it never acted, where it did not", faults).add_argument("fault", metavar="ID")
+    command("show", "one fault; why it never acted, where it did not", faults).add_argument(
+        "fault", metavar="ID", help="the fault's id"
+    )
     made = command("add", "set faults: from a file, or one by options", faults)
     made.add_argument("file", nargs="?", metavar="FILE", help="JSON: a fault or a list of them; - for standard input")
-    made.add_argument("--id", help="default: fault-1, fault-2, ...")
+    made.add_argument("--id", metavar="ID", help="default: fault-1, fault-2, ...")
     made.add_argument("--effect", metavar="JSON", help='what it does, as {"error": "NOT_LEADER_OR_FOLLOWER"}')
     made.add_argument("--when", metavar="JSON", help='on which of the calls, as {"times": 3}; default: all')
     made.add_argument("--link", metavar="JSON", help='in place of a match, as {"between": ["a", "b"]}')
@@ -160,7 +176,7 @@ def add_faults(command: Command) -> None:
     made.add_argument("--listener", action="append", metavar="VALUE", help="match: by its name; repeatable")
     for flag in ("--partition", "--broker"):
         made.add_argument(flag, action="append", type=int, metavar="N", help=f"match: {FILTERS[flag]}; repeatable")
-    command("remove", "take faults back", faults).add_argument("fault", nargs="+", metavar="ID")
+    command("remove", "take faults back", faults).add_argument("fault", nargs="+", metavar="ID", help="the faults' ids")
     command("clear", "take all faults back", faults)
 
 
@@ -175,12 +191,14 @@ def add_requests(command: Command) -> None:
     how.add_argument("--clear", action="store_true", help="forget all calls so far")
     made = command("assert", "check a claim about the calls so far; 3 and its sentence where it does not hold")
     made.add_argument(
-        "claim", help="rack-local, served-by (with --by-rack or --by-broker), cross-rack-bytes (with --at-most),\n"
-        "no-errors or consistent"
-    )  # fmt: skip
+        "claim",
+        metavar="CLAIM",
+        help="rack-local, served-by (with --by-rack or --by-broker), cross-rack-bytes (with --at-most),\n"
+        "no-errors or consistent",
+    )
     add_filters(made)
     made.add_argument("--since", type=int, metavar="MARK", help="only calls behind the one with this sequence")
-    made.add_argument("--at-most", type=int, metavar="BYTES", help="of cross-rack-bytes")
+    made.add_argument("--at-most", type=int, metavar="BYTES", help="of cross-rack-bytes: how many may have crossed")
     made.add_argument("--by-rack", metavar="RACK", help="of served-by: the rack that has to have served them")
     made.add_argument("--by-broker", type=int, metavar="ID", help="of served-by: the broker that has to")
 
@@ -195,7 +213,10 @@ def sentence(text: str) -> str:
 
 
 def whole_numbers(text: str) -> list[int]:
-    return [int(one) for one in text.split(",")]
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected whole numbers between commas, got {text!r}") from None
 
 
 def run(arguments: argparse.Namespace) -> int:

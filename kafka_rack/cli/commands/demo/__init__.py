@@ -16,17 +16,31 @@ from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.commands.demo.plan import LIBRARIES
 from kafka_rack.extras import pip_install
 
-PLAIN_WIDTH = 120  # of output that goes into a file
 MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--brokers", type=int, default=6, help="how many; broker i is in rack i modulo the list (6)")
-    parser.add_argument("--racks", default="a,b,c", help="names of the racks (a,b,c)")
-    parser.add_argument("--stop", metavar="RACK", help="the rack that goes down (the first)")
-    parser.add_argument("--libraries", default=",".join(LIBRARIES), help=f"some of {', '.join(LIBRARIES)} (all)")
     parser.add_argument(
-        "--phase-seconds", type=float, default=6.0, help="before, during and after each take so long (6)"
+        "--brokers",
+        type=int,
+        default=6,
+        metavar="N",
+        help="how many; broker i is in rack i modulo the list; default: 6",
+    )
+    parser.add_argument("--racks", default="a,b,c", metavar="A,B,...", help="names of the racks; default: a,b,c")
+    parser.add_argument("--stop", metavar="RACK", help="the rack that goes down; default: the first")
+    parser.add_argument(
+        "--libraries",
+        default=",".join(LIBRARIES),
+        metavar="NAME,...",
+        help=f"some of {', '.join(LIBRARIES)}; default: all",
+    )
+    parser.add_argument(
+        "--phase-seconds",
+        type=float,
+        default=6.0,
+        metavar="SECONDS",
+        help="how long before, during and after each take; default: 6",
     )
     parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
 
@@ -37,28 +51,25 @@ def run(arguments: argparse.Namespace) -> int:
     stopped = racks[0] if arguments.stop is None else arguments.stop
     check(racks, stopped, libraries, arguments)
 
-    from rich.console import Console
-
     from kafka_rack.cli.commands.demo.report import as_json, show
     from kafka_rack.cli.commands.demo.scenario import play
     from kafka_rack.cli.commands.demo.verdict import judge
+    from kafka_rack.cli.output.console import console
 
-    console = Console(stderr=arguments.format == "json", highlight=False)
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
-    outcome = asyncio.run(play(libraries, racks, arguments.brokers, stopped, arguments.phase_seconds, console.print))
+    screen = console(errors=arguments.format == "json")
+    outcome = asyncio.run(play(libraries, racks, arguments.brokers, stopped, arguments.phase_seconds, screen.print))
     verdict = judge(outcome)
     if arguments.format == "json":
         print(json.dumps(as_json(outcome, verdict), indent=2))
     else:
-        show(console, outcome, verdict)
+        show(screen, outcome, verdict)
     return DONE if verdict.holds else FINDINGS
 
 
 def check(racks: list[str], stopped: str, libraries: list[str], arguments: argparse.Namespace) -> None:
     """Refuse what cannot be run. Raises: UsageError, CommandError."""
     if len(set(racks)) != len(racks) or len(racks) < 2 or not all(racks):
-        raise UsageError(f"--racks {arguments.racks}: two or more different names are wanted, as a,b,c")
+        raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {arguments.racks!r}")
     if stopped not in racks:
         raise UsageError(f"--stop {stopped}: the racks are {', '.join(racks)}")
     if arguments.brokers < len(racks):

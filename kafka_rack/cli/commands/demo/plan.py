@@ -17,7 +17,7 @@ LIBRARIES = {"confluent-kafka": "with_confluent", "aiokafka": "with_aiokafka", "
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WorkerPlan:
     """One worker: its library and rack, and where to find the cluster and leave the result."""
 
     library: str

@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS
-from kafka_rack.cli.commands.demo.scenario import Outcome
-from kafka_rack.cli.commands.demo.verdict import APIS, PHASES, TITLES, Verdict, crossed_share
+from kafka_rack.cli.commands.demo.scenario import DemoOutcome
+from kafka_rack.cli.commands.demo.verdict import APIS, PHASES, TITLES, DemoVerdict, crossed_share
+from kafka_rack.cli.output.console import painted, ruled_table
 
 MOST_EXAMPLES = 3
 
 
-def show(console: Console, outcome: Outcome, verdict: Verdict) -> None:
+def show(console: Console, outcome: DemoOutcome, verdict: DemoVerdict) -> None:
     """Print the tables and the conclusion."""
     for topic in (DISKLESS, CLASSIC):
-        console.print(f"\n[bold]{topic} ({TITLES[topic]})[/]: rack and brokers that served each client")
+        console.print()
+        console.print(painted((f"{topic} ({TITLES[topic]})", "bold"), ": rack and brokers that served each client"))
         console.print(served_table(outcome, verdict, topic))
     console.print()
     for topic in (DISKLESS, CLASSIC):
         moved, outage = verdict.moved[topic], verdict.moved_in_outage[topic]
-        console.print(f"[bold]{topic} ({TITLES[topic]})[/]: KiB of records, clients' racks down, brokers' across")
+        title = (f"{topic} ({TITLES[topic]})", "bold")
+        console.print(painted(title, ": KiB of records, clients' racks down, brokers' across"))
         console.print(matrix(outcome.racks, moved))
         console.print(
             f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
@@ -34,52 +37,42 @@ def show(console: Console, outcome: Outcome, verdict: Verdict) -> None:
         console.print(line, soft_wrap=True)  # a line each, however narrow the terminal
 
 
-def plain_table() -> Table:
-    """A table without a frame."""
-    return Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-
-
-def served_table(outcome: Outcome, verdict: Verdict, topic: str) -> Table:
+def served_table(outcome: DemoOutcome, verdict: DemoVerdict, topic: str) -> Table:
     """Who served whom: each client by rack, in each phase the racks and, behind each, its brokers."""
     stopped = outcome.stopped_rack
-    table = plain_table()
-    for heading in ("client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"):
-        table.add_column(heading, no_wrap=True)
-    for library in dict.fromkeys(plan.library for plan in outcome.plans):
-        for rack in outcome.racks:
-            for api in APIS.values():
-                by_phase = verdict.served[library, rack, api, topic]
-                cells = [brokers_cell(by_phase[phase], rack, topic) for phase in PHASES]
-                table.add_row(library, rack, api, *cells)
-    return table
+    rows: list[list[str | Text]] = [
+        [library, rack, api, *(brokers_cell(by_phase[phase], rack, topic) for phase in PHASES)]
+        for library in dict.fromkeys(plan.library for plan in outcome.plans)
+        for rack in outcome.racks
+        for api in APIS.values()
+        for by_phase in [verdict.served[library, rack, api, topic]]
+    ]
+    return ruled_table(["client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"], rows)
 
 
-def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> str:
+def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> Text:
     """``a:0,3  b:1``: the racks and their brokers; another rack than the client's stands out for a diskless topic."""
     racks = sorted({broker_rack for broker_rack, _ in served})
-    cells = []
+    cells: list[str | tuple[str, str]] = []
     for broker_rack in racks:
         brokers = ",".join(str(broker) for served_by, broker in sorted(served) if served_by == broker_rack)
         cell = f"{broker_rack}:{brokers}"
-        cells.append(f"[yellow]{cell}[/]" if topic == DISKLESS and broker_rack != rack else cell)
-    return "  ".join(cells) or "-"
+        cells += ["  "] if cells else []
+        cells.append((cell, "yellow") if topic == DISKLESS and broker_rack != rack else cell)
+    return painted(*cells or ["-"])
 
 
 def matrix(racks: list[str], moved: Counter[tuple[str, str]]) -> Table:
     """Record bytes by the client's rack and the broker's."""
-    table = plain_table()
-    table.add_column("rack")
-    for rack in racks:
-        table.add_column(rack, justify="right")
-    table.add_column("crossed", justify="right")
+    rows = []
     for client in racks:
         row = [moved[client, broker] for broker in racks]
         crossed = sum(row) - moved[client, client]
-        table.add_row(client, *(f"{size / 1024:,.0f}" for size in row), f"{crossed / max(1, sum(row)):.1%}")
-    return table
+        rows.append([client, *(f"{size / 1024:,.0f}" for size in row), f"{crossed / max(1, sum(row)):.1%}"])
+    return ruled_table(["rack", *racks, "crossed"], rows, right=range(1, len(racks) + 2))
 
 
-def conclusion(outcome: Outcome, verdict: Verdict) -> list[str]:
+def conclusion(outcome: DemoOutcome, verdict: DemoVerdict) -> list[Text]:
     """The verdict in a few lines."""
     groups = len({plan.group for plan in outcome.plans})
     lines = [
@@ -97,20 +90,20 @@ def conclusion(outcome: Outcome, verdict: Verdict) -> list[str]:
         line(verdict.doubled, "none came twice", "records came twice"),
     ]
     if verdict.failed:
-        lines.append(f"[yellow]note[/] {verdict.failed} records were given up by their producers")
+        lines.append(painted(("note", "yellow"), f" {verdict.failed} records were given up by their producers"))
     if outcome.unfinished:
-        lines.append(f"[yellow]note[/] not read to the end: {', '.join(outcome.unfinished)}")
+        lines.append(painted(("note", "yellow"), f" not read to the end: {', '.join(outcome.unfinished)}"))
     return lines
 
 
-def line(faults: list[str], good: str, bad: str) -> str:
+def line(faults: list[str], good: str, bad: str) -> Text:
     """One promise, kept or broken."""
     if not faults:
-        return f"[green]ok[/] {good}"
-    return f"[red]broken[/] {len(faults)} {bad}: {'; '.join(faults[:MOST_EXAMPLES])}"
+        return painted(("ok", "green"), f" {good}")
+    return painted(("broken", "red"), f" {len(faults)} {bad}: {'; '.join(faults[:MOST_EXAMPLES])}")
 
 
-def as_json(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+def as_json(outcome: DemoOutcome, verdict: DemoVerdict) -> dict[str, Any]:
     """The same for programs."""
     return {
         "holds": verdict.holds,

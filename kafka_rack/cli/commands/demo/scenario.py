@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from kafka_rack.cli import CommandError
-from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS, METADATA_MAX_AGE_MS, PARTITIONS, TOPICS, Plan
+from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS, METADATA_MAX_AGE_MS, PARTITIONS, TOPICS, WorkerPlan
 from kafka_rack.cli.output.progress import until
 from mockbroker import MockCluster
-from mockbroker.core.journal import Entry, Journal
+from mockbroker.core.journal import Journal, JournalEntry
 
 ALL_JOIN_WITHIN_MS = 1000  # each member that joins a new group extends it; so all get their partitions at once
 FINISHED_WITHIN_S = 60.0
@@ -40,7 +40,7 @@ class Moments:
 
 
 @dataclass(slots=True)
-class Outcome:
+class DemoOutcome:
     """All that the verdict and the report are made of.
 
     ``results`` has what each worker left: names of acknowledged records, how often each was seen, failures.
@@ -48,9 +48,9 @@ class Outcome:
 
     racks: list[str]
     stopped_rack: str
-    plans: list[Plan]
+    plans: list[WorkerPlan]
     moments: Moments
-    journal: list[Entry]
+    journal: list[JournalEntry]
     results: list[dict[str, Any]]
     unfinished: list[str] = field(default_factory=list)
 
@@ -58,7 +58,7 @@ class Outcome:
 class Worker:
     """A worker's process: orders in, progress out."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WorkerPlan) -> None:
         self.plan = plan
         self.progress: dict[str, Any] = {"assigned": False, "drained": False, "acknowledged": 0, "failed": 0, "seen": 0}
         self.process: asyncio.subprocess.Process
@@ -103,7 +103,7 @@ class Worker:
 
 async def play(
     libraries: Sequence[str], racks: list[str], brokers: int, stopped_rack: str, phase_s: float, say: Say
-) -> Outcome:
+) -> DemoOutcome:
     """Run the demo; ``say`` gets a line for each step.
 
     Raises: CommandError: a client could not start, or got no partitions.
@@ -122,7 +122,7 @@ async def play(
         )
         say(f"{brokers} brokers in racks {', '.join(racks)} are up; topics: {CLASSIC} (classic), {DISKLESS} (diskless)")
         plans = [
-            Plan(library, rack, cluster.bootstrap_servers, str(folder / f"{library}-{rack}.json"))
+            WorkerPlan(library, rack, cluster.bootstrap_servers, str(folder / f"{library}-{rack}.json"))
             for library in libraries
             for rack in racks
         ]
@@ -150,7 +150,7 @@ async def play(
         unfinished = await drain(cluster, workers, say)
         results = read_results(plans)
         moments = Moments(go, stopping, stopped, started, returned, end)
-        return Outcome(racks, stopped_rack, plans, moments, list(cluster.journal), results, unfinished)
+        return DemoOutcome(racks, stopped_rack, plans, moments, list(cluster.journal), results, unfinished)
 
 
 def settled(cluster: MockCluster, workers: list[Worker]) -> bool:
@@ -168,7 +168,8 @@ async def assigned(cluster: MockCluster, workers: list[Worker]) -> None:
 
     def joined() -> object:
         groups = cluster.state.groups.select()
-        return [(group.id, group.member_count) for group in groups], [one.progress["assigned"] for one in workers]
+        joined = [(group.id, group.state_name, group.member_count) for group in groups]
+        return joined, [one.progress["assigned"] for one in workers]
 
     arrived = await until(lambda: bool(ended()) or settled(cluster, workers), joined)
     for worker in ended():
@@ -176,7 +177,9 @@ async def assigned(cluster: MockCluster, workers: list[Worker]) -> None:
         raise CommandError(f"{plan.library} in rack {plan.rack} has ended: {await worker.failure()}")
     if not arrived:
         waiting = [f"{w.plan.library} in {w.plan.rack}" for w in workers if not w.progress["assigned"]]
-        raise CommandError(f"no partitions for {', '.join(waiting) or 'some clients'}, and nothing goes on")
+        groups = [f"{one.id} is {one.state_name} with {one.member_count}" for one in cluster.state.groups.select()]
+        about = f"no partitions for {', '.join(waiting)}" if waiting else "groups do not settle"
+        raise CommandError(f"{about}, and nothing goes on; members of groups: {', '.join(groups) or 'none'}")
 
 
 def refreshes(cluster: MockCluster, workers: list[Worker], rack: str, mark: int) -> list[int]:
@@ -227,7 +230,7 @@ async def drain(cluster: MockCluster, workers: list[Worker], say: Say) -> list[s
     return left_behind
 
 
-def read_results(plans: list[Plan]) -> list[dict[str, Any]]:
+def read_results(plans: list[WorkerPlan]) -> list[dict[str, Any]]:
     """What the workers left."""
     return [json.loads(Path(plan.result_file).read_text(encoding="utf-8")) for plan in plans]
 

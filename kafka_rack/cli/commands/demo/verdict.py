@@ -6,15 +6,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS
-from kafka_rack.cli.commands.demo.scenario import Outcome
-from mockbroker.core.journal import Entry
+from kafka_rack.cli.commands.demo.scenario import DemoOutcome
+from mockbroker.core.journal import JournalEntry
 
 PHASES = ("before", "during", "after")
 APIS = {0: "produce", 1: "fetch"}
 
 
 @dataclass(slots=True)
-class Verdict:
+class DemoVerdict:
     """What is to be shown.
 
     ``served[library, rack, api, topic][phase]`` counts requests by (broker's rack, broker id).
@@ -40,9 +40,9 @@ class Verdict:
         return not (self.crossings or self.missing or self.doubled)
 
 
-def judge(outcome: Outcome) -> Verdict:
+def judge(outcome: DemoOutcome) -> DemoVerdict:
     """Read the outcome."""
-    verdict = Verdict(
+    verdict = DemoVerdict(
         defaultdict(lambda: {phase: Counter() for phase in PHASES}), defaultdict(Counter), defaultdict(Counter)
     )
     clients = {plan.client_id(role): plan for plan in outcome.plans for role in ("producer", "consumer")}
@@ -64,17 +64,20 @@ def judge(outcome: Outcome) -> Verdict:
     return verdict
 
 
-def phase_of(entry: Entry, outcome: Outcome) -> str:
-    """The phase that a request falls into; ``changing`` while brokers stop, and until clients know they are back."""
-    moments = outcome.moments
-    if entry.at_ms < moments.stopping:
+def phase_of(entry: JournalEntry, outcome: DemoOutcome) -> str:
+    """The phase that a request falls into; ``changing`` while brokers stop, and until clients know they are back.
+
+    It is the one in which the request came: where it went was decided then, however long it waited for records.
+    """
+    moments, came_ms = outcome.moments, entry.at_ms - entry.latency_ms
+    if came_ms < moments.stopping:
         return "before"
-    if entry.at_ms >= moments.returned:
+    if came_ms >= moments.returned:
         return "after"
-    return "during" if moments.stopped <= entry.at_ms < moments.started else "changing"
+    return "during" if moments.stopped <= came_ms < moments.started else "changing"
 
 
-def note_crossing(verdict: Verdict, outcome: Outcome, entry: Entry, rack: str, phase: str) -> None:
+def note_crossing(verdict: DemoVerdict, outcome: DemoOutcome, entry: JournalEntry, rack: str, phase: str) -> None:
     """A diskless request left its client's rack: excused while that rack is down, or has just come back."""
     if rack == outcome.stopped_rack and phase == "during":
         return
@@ -85,7 +88,7 @@ def note_crossing(verdict: Verdict, outcome: Outcome, entry: Entry, rack: str, p
     verdict.crossings.append(f"{entry.client_id}: {api} at broker {entry.broker_id} in rack {entry.rack}, {phase}")
 
 
-def follow_records(verdict: Verdict, outcome: Outcome) -> None:
+def follow_records(verdict: DemoVerdict, outcome: DemoOutcome) -> None:
     """Each acknowledged record was seen once by each group."""
     acknowledged = {name for result in outcome.results for name in result["acknowledged"]}
     verdict.acknowledged = len(acknowledged)

@@ -7,16 +7,16 @@ import asyncio
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, PAUSE_S, TOPICS, Plan
-from kafka_rack.cli.commands.demo.worker import Ledger
+from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, PAUSE_S, TOPICS, WorkerPlan
+from kafka_rack.cli.commands.demo.worker import DemoLedger
 
 
-def run(plan: Plan, ledger: Ledger) -> None:
+def run(plan: WorkerPlan, ledger: DemoLedger) -> None:
     """Produce and consume in one event loop."""
     asyncio.run(both(plan, ledger))
 
 
-async def both(plan: Plan, ledger: Ledger) -> None:
+async def both(plan: WorkerPlan, ledger: DemoLedger) -> None:
     common = {"bootstrap_servers": plan.bootstrap_servers, "metadata_max_age_ms": METADATA_MAX_AGE_MS}
     producer = AIOKafkaProducer(**common, client_id=plan.client_id("producer"), enable_idempotence=True, linger_ms=5)
     consumer = AIOKafkaConsumer(
@@ -31,7 +31,7 @@ async def both(plan: Plan, ledger: Ledger) -> None:
         await asyncio.gather(produce(producer, ledger), consume(consumer, ledger))
 
 
-async def produce(producer: AIOKafkaProducer, ledger: Ledger) -> None:
+async def produce(producer: AIOKafkaProducer, ledger: DemoLedger) -> None:
     """Send records at an even pace from ``go`` to ``drain``."""
     await asyncio.to_thread(ledger.go.wait)
     sending = set()
@@ -45,7 +45,7 @@ async def produce(producer: AIOKafkaProducer, ledger: Ledger) -> None:
     ledger.drained = True
 
 
-async def send(producer: AIOKafkaProducer, ledger: Ledger, topic: str, value: bytes) -> None:
+async def send(producer: AIOKafkaProducer, ledger: DemoLedger, topic: str, value: bytes) -> None:
     """Send one record and wait for its acknowledgement."""
     try:
         await producer.send_and_wait(topic, value)
@@ -55,7 +55,7 @@ async def send(producer: AIOKafkaProducer, ledger: Ledger, topic: str, value: by
         ledger.acknowledge(value)
 
 
-async def consume(consumer: AIOKafkaConsumer, ledger: Ledger) -> None:
+async def consume(consumer: AIOKafkaConsumer, ledger: DemoLedger) -> None:
     """Take what comes until ``finish``."""
     while not ledger.finish.is_set():
         for records in (await consumer.getmany(timeout_ms=100)).values():

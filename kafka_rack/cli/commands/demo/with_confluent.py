@@ -7,13 +7,13 @@ import time
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, TOPICS, Plan
-from kafka_rack.cli.commands.demo.worker import Ledger, produce
+from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, TOPICS, WorkerPlan
+from kafka_rack.cli.commands.demo.worker import DemoLedger, produce
 
 COMMIT_WITHIN_S = 20.0
 
 
-def run(plan: Plan, ledger: Ledger) -> None:
+def run(plan: WorkerPlan, ledger: DemoLedger) -> None:
     """Produce in a thread, consume here."""
     common = {
         "bootstrap.servers": plan.bootstrap_servers,

@@ -7,11 +7,11 @@ import threading
 
 from kafka import KafkaConsumer, KafkaProducer
 
-from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, TOPICS, Plan
-from kafka_rack.cli.commands.demo.worker import Ledger, produce
+from kafka_rack.cli.commands.demo.plan import METADATA_MAX_AGE_MS, TOPICS, WorkerPlan
+from kafka_rack.cli.commands.demo.worker import DemoLedger, produce
 
 
-def run(plan: Plan, ledger: Ledger) -> None:
+def run(plan: WorkerPlan, ledger: DemoLedger) -> None:
     """Produce in a thread, consume here."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it logs every connection that a stopped broker closes
     common = {"bootstrap_servers": plan.bootstrap_servers, "metadata_max_age_ms": METADATA_MAX_AGE_MS}

@@ -14,13 +14,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kafka_rack.cli.commands.demo.plan import LIBRARIES, PAUSE_S, PROGRESS_S, RECORD_BYTES, TOPICS, Plan
+from kafka_rack.cli.commands.demo.plan import LIBRARIES, PAUSE_S, PROGRESS_S, RECORD_BYTES, TOPICS, WorkerPlan
 
 
-class Ledger:
+class DemoLedger:
     """What was acknowledged and what was seen, by record name; and the orders from the parent."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WorkerPlan) -> None:
         self.plan = plan
         self.acknowledged: dict[str, None] = {}
         self.seen: Counter[str] = Counter()
@@ -63,7 +63,7 @@ def name_of(value: bytes) -> str:
     return value.decode().rstrip()
 
 
-def listen(ledger: Ledger) -> None:
+def listen(ledger: DemoLedger) -> None:
     """Follow the parent's orders until it has gone."""
     for line in sys.stdin:
         {"go": ledger.go, "drain": ledger.drain, "finish": ledger.finish}[line.strip()].set()
@@ -71,14 +71,14 @@ def listen(ledger: Ledger) -> None:
         event.set()
 
 
-def report(ledger: Ledger) -> None:
+def report(ledger: DemoLedger) -> None:
     """Tell the parent how far we are, again and again."""
     while not ledger.finish.wait(PROGRESS_S):
         sys.stdout.write(json.dumps(ledger.progress()) + "\n")
         sys.stdout.flush()
 
 
-def produce(ledger: Ledger, send: Any, flush: Any) -> None:
+def produce(ledger: DemoLedger, send: Any, flush: Any) -> None:
     """Send records at an even pace from ``go`` to ``drain``; ``send(topic, value)`` reports to the ledger by itself."""
     ledger.go.wait()
     while not ledger.drain.wait(PAUSE_S):
@@ -90,8 +90,8 @@ def produce(ledger: Ledger, send: Any, flush: Any) -> None:
 
 def main() -> None:
     """Run the worker that the one argument, a plan as JSON, describes."""
-    plan = Plan(**json.loads(sys.argv[1]))
-    ledger = Ledger(plan)
+    plan = WorkerPlan(**json.loads(sys.argv[1]))
+    ledger = DemoLedger(plan)
     for target in (listen, report):
         threading.Thread(target=target, args=(ledger,), daemon=True).start()
     library = import_module(f"kafka_rack.cli.commands.demo.{LIBRARIES[plan.library]}")

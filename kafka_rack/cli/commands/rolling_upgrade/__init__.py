@@ -29,14 +29,22 @@ MOST_BROKERS = 30
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--brokers", type=int, default=6, metavar="N", help="how many; broker i is in rack i modulo the list (6)"
+        "--brokers",
+        type=int,
+        default=6,
+        metavar="N",
+        help="how many; broker i is in rack i modulo the list; default: 6",
     )
-    parser.add_argument("--racks", default="a,b,c", metavar="A,B,...", help="names of the racks (a,b,c)")
+    parser.add_argument("--racks", default="a,b,c", metavar="A,B,...", help="names of the racks; default: a,b,c")
     parser.add_argument(
-        "--from", dest="old", default="0.9.0.1", metavar="RELEASE", help="what the brokers run before (0.9.0.1)"
+        "--from", dest="old", default="0.9.0.1", metavar="RELEASE", help="what the brokers run before; default: 0.9.0.1"
     )
     parser.add_argument(
-        "--to", dest="new", default="0.10.0.0", metavar="RELEASE", help="and after, up to 3.9 (0.10.0.0)"
+        "--to",
+        dest="new",
+        default="0.10.0.0",
+        metavar="RELEASE",
+        help="what they run after, up to 3.9; default: 0.10.0.0",
     )
     parser.add_argument("--no-clients", action="store_true", help="without kafka-python")
     parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
@@ -77,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 def check_layout(brokers: int, racks: list[str], given: str) -> None:
     """Refuse what cannot be run. Raises: UsageError."""
     if len(set(racks)) != len(racks) or len(racks) < 2 or not all(racks):
-        raise UsageError(f"--racks {given}: two or more different names are wanted, as a,b,c")
+        raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {given!r}")
     if not len(racks) <= brokers <= MOST_BROKERS:
         raise UsageError(
             f"--brokers {brokers}: each of the {len(racks)} racks needs one at least, and {MOST_BROKERS} are the most"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.output.progress import until
-from mockbroker.state.releases import Software
+from mockbroker.state.releases import BrokerSoftware
 
 TOPIC = "orders"
 VERSIONS = ("0.9", "0.10")
@@ -36,7 +36,7 @@ class Order:
         return tuple(map(int, self.version.split(".")))
 
 
-class Ledger(NamedTuple):
+class ClientLedger(NamedTuple):
     """What a client did: records acknowledged to it, those that it gave up, and how often it read which."""
 
     version: str
@@ -45,7 +45,7 @@ class Ledger(NamedTuple):
     seen: dict[str, int]
 
 
-class Client:
+class UpgradeClient:
     """One process; an async context manager. Leaving it ends the process."""
 
     def __init__(self, order: Order) -> None:
@@ -102,15 +102,15 @@ class Client:
             self._errors.append(line)
 
 
-def can_talk(version: str, software: Software) -> bool:
+def can_talk(version: str, software: BrokerSoftware) -> bool:
     """Whether a client of this version, which asks nobody for theirs, can talk to a broker."""
     return software.since(FIRST_RELEASE[version])
 
 
-async def arrived(done: Callable[[], bool], clients: list[Client], what: str) -> None:
+async def arrived(done: Callable[[], bool], clients: list[UpgradeClient], what: str) -> None:
     """Wait for the clients. Raises CommandError: one has ended, or nothing goes on any more."""
 
-    def ended() -> list[Client]:
+    def ended() -> list[UpgradeClient]:
         return [client for client in clients if client.process.returncode is not None]
 
     if not await until(lambda: bool(ended()) or done(), lambda: [client.progress for client in clients]):
@@ -120,7 +120,7 @@ async def arrived(done: Callable[[], bool], clients: list[Client], what: str) ->
         raise CommandError(client.complaint())
 
 
-async def all_on_their_way(clients: list[Client], what: str) -> None:
+async def all_on_their_way(clients: list[UpgradeClient], what: str) -> None:
     """Wait until each client has had some more records acknowledged, and has read some more."""
     before = {client.order.version: dict(client.progress) for client in clients}
 
@@ -134,7 +134,7 @@ async def all_on_their_way(clients: list[Client], what: str) -> None:
     await arrived(are, clients, what)
 
 
-async def finish(clients: list[Client]) -> list[Ledger]:
+async def finish(clients: list[UpgradeClient]) -> list[ClientLedger]:
     """Stop the producers, let the consumers read what there is, end the processes; gives what they did.
 
     Raises CommandError: a process that does not end well.
@@ -162,7 +162,7 @@ async def finish(clients: list[Client]) -> list[Ledger]:
     return ledgers
 
 
-def ledger_of(order: Order) -> Ledger:
+def ledger_of(order: Order) -> ClientLedger:
     """What a process left."""
     left = json.loads(Path(order.result_file).read_text(encoding="utf-8"))
-    return Ledger(order.version, left["acknowledged"], left["failures"], left["seen"])
+    return ClientLedger(order.version, left["acknowledged"], left["failures"], left["seen"])

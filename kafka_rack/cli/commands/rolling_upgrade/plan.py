@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mockbroker.state.releases import STRICT_READER, Software, Version, software_of
+from mockbroker.state.releases import STRICT_READER, BrokerSoftware, Version, software_of
 
 LENIENT_READER = "0.9.0.1"
 RACK_PROTOCOL = Version("0.10.0-IV1")
@@ -23,21 +23,21 @@ TITLES = {
 }
 
 
-class Move(NamedTuple):
+class UpgradeStep(NamedTuple):
     """One thing that happens: a broker restarts with this software, or, without a broker, all are configured so."""
 
     step: int
     broker_id: int | None
-    software: Software
+    software: BrokerSoftware
 
 
 class Upgrade(NamedTuple):
     """An upgrade of these brokers from one software to another, and its moves in order."""
 
     broker_ids: tuple[int, ...]
-    old: Software
-    new: Software
-    moves: tuple[Move, ...]
+    old: BrokerSoftware
+    new: BrokerSoftware
+    moves: tuple[UpgradeStep, ...]
 
 
 def upgrade_of(broker_ids: Iterable[int], old: str, new: str) -> Upgrade:
@@ -58,16 +58,16 @@ def upgrade_of(broker_ids: Iterable[int], old: str, new: str) -> Upgrade:
     moves = []
     if before.reads_strictly and after.release > Version(LENIENT_READER):
         between = software_of(LENIENT_READER, None)
-        moves += [Move(LENIENT_CODE, broker_id, between) for broker_id in ids]
+        moves += [UpgradeStep(LENIENT_CODE, broker_id, between) for broker_id in ids]
     held_back = software_of(new, before.protocol.text)
-    moves += [Move(NEW_CODE, broker_id, held_back) for broker_id in ids]
+    moves += [UpgradeStep(NEW_CODE, broker_id, held_back) for broker_id in ids]
     if before.protocol != after.protocol:
-        moves.append(Move(NEW_SETTING, None, after))
-        moves += [Move(NEW_PROTOCOL, broker_id, after) for broker_id in ids]
+        moves.append(UpgradeStep(NEW_SETTING, None, after))
+        moves += [UpgradeStep(NEW_PROTOCOL, broker_id, after) for broker_id in ids]
     return Upgrade(ids, before, after, tuple(moves))
 
 
-def software_for(option: str, release: str) -> Software:
+def software_for(option: str, release: str) -> BrokerSoftware:
     """A release with its own protocol. Raises ValueError, naming the option."""
     try:
         return software_of(release, None)

@@ -21,19 +21,19 @@ from kafka_rack.cli import CommandError
 from kafka_rack.cli.commands.rolling_upgrade.clients import (
     TOPIC,
     VERSIONS,
-    Client,
-    Ledger,
+    ClientLedger,
     Order,
+    UpgradeClient,
     all_on_their_way,
     arrived,
     can_talk,
     finish,
 )
-from kafka_rack.cli.commands.rolling_upgrade.plan import BEFORE, NEW_SETTING, TITLES, Move, Upgrade
-from kafka_rack.cli.live.wire_client import Connection
+from kafka_rack.cli.commands.rolling_upgrade.plan import BEFORE, NEW_SETTING, TITLES, Upgrade, UpgradeStep
+from kafka_rack.cli.live.wire_client import BrokerConnection
 from kafka_rack.errors import UnreadableRegistrationError
 from mockbroker import MockCluster
-from mockbroker.state.releases import PROTOCOL_SETTING, Software
+from mockbroker.state.releases import PROTOCOL_SETTING, BrokerSoftware
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 
 MOST_REPLICAS = 3
@@ -78,7 +78,7 @@ class Placed(NamedTuple):
         return sum(used == self.racks_possible for used in self.racks_used)
 
 
-class Told(NamedTuple):
+class MetadataRacks(NamedTuple):
     """What a broker answers to Metadata v1: rack by broker. None where it does not serve it."""
 
     asked: int
@@ -96,22 +96,22 @@ class Observation:
     brokers: list[Seen]
     sent: list[Sent]
     topic: Placed
-    told: list[Told]
+    told: list[MetadataRacks]
     clients: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Version -> records acknowledged and read until then."""
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """The whole replay."""
 
     upgrade: Upgrade
     racks: list[str]
     observations: list[Observation]
-    ledgers: list[Ledger]
+    ledgers: list[ClientLedger]
     with_clients: bool
 
 
-async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Say) -> Outcome:
+async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Say) -> ReplayOutcome:
     """Make every move; ``say`` gets a line for each.
 
     Raises CommandError: a client could not start, or did not go on after a restart.
@@ -134,10 +134,10 @@ async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Sa
             )
         )
         say(f"{count} brokers of Kafka {upgrade.old.release} in racks {', '.join(racks)} are up")
-        clients: list[Client] = []
+        clients: list[UpgradeClient] = []
         observations: list[Observation] = []
         step = -1
-        for move in (Move(BEFORE, None, upgrade.old), *upgrade.moves):
+        for move in (UpgradeStep(BEFORE, None, upgrade.old), *upgrade.moves):
             if move.step != step:
                 step = move.step
                 say(f"step {step}: {TITLES[step]}" if step else TITLES[step])
@@ -151,10 +151,10 @@ async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Sa
         if clients:
             say("producers stop, consumers read to the end")
         ledgers = await finish(clients) if clients else []
-        return Outcome(upgrade, racks, observations, ledgers, with_clients)
+        return ReplayOutcome(upgrade, racks, observations, ledgers, with_clients)
 
 
-async def make(cluster: MockCluster, move: Move) -> None:
+async def make(cluster: MockCluster, move: UpgradeStep) -> None:
     """Restart a broker with its new software, or have all brokers' files changed."""
     release, protocol = move.software.release.text, move.software.protocol.text
     if move.broker_id is not None:
@@ -168,7 +168,7 @@ async def make(cluster: MockCluster, move: Move) -> None:
 
 
 async def join_clients(
-    cluster: MockCluster, clients: list[Client], stack: AsyncExitStack, folder: Path, say: Say
+    cluster: MockCluster, clients: list[UpgradeClient], stack: AsyncExitStack, folder: Path, say: Say
 ) -> None:
     """Start each client that can talk to every broker by now, and see it produce and consume."""
     running = running_software(cluster).values()
@@ -179,19 +179,19 @@ async def join_clients(
             say(f"  the client of {version} waits: not every broker serves what it asks for")
             continue
         order = Order(version, cluster.bootstrap_servers, str(folder / f"{version}.json"))
-        client = await stack.enter_async_context(Client(order))
+        client = await stack.enter_async_context(UpgradeClient(order))
         clients.append(client)
         await arrived(client.is_assigned, clients, f"the start of the client of {version}")
         await client.say("go")
         say(f"  the client of {version} produces and consumes")
 
 
-def note_clients(observation: Observation, clients: list[Client]) -> None:
+def note_clients(observation: Observation, clients: list[UpgradeClient]) -> None:
     for client in clients:
         observation.clients[client.order.version] = (client.progress["acknowledged"], client.progress["seen"])
 
 
-async def observe(cluster: MockCluster, move: Move, number: int) -> Observation:
+async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Observation:
     """Look at everything; a topic is created by the broker that restarted, or by the controller."""
     zookeeper = cluster.state.zookeeper
     assert zookeeper is not None
@@ -199,7 +199,7 @@ async def observe(cluster: MockCluster, move: Move, number: int) -> Observation:
     sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
     zookeeper.deliveries.clear()
     told = [
-        Told(broker_id, await asyncio.to_thread(racks_told, address_of(cluster, broker_id)))
+        MetadataRacks(broker_id, await asyncio.to_thread(racks_told, address_of(cluster, broker_id)))
         for broker_id in sorted(cluster.state.brokers)
     ]
     asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
@@ -221,7 +221,7 @@ async def observe(cluster: MockCluster, move: Move, number: int) -> Observation:
     )
 
 
-def running_software(cluster: MockCluster) -> dict[int, Software]:
+def running_software(cluster: MockCluster) -> dict[int, BrokerSoftware]:
     assert cluster.state.zookeeper is not None
     return cluster.state.zookeeper.running
 
@@ -231,7 +231,7 @@ def address_of(cluster: MockCluster, broker_id: int) -> tuple[str, int]:
     return (broker.host, broker.port)
 
 
-def seen(broker_id: int, software: Software, registration: bytes) -> Seen:
+def seen(broker_id: int, software: BrokerSoftware, registration: bytes) -> Seen:
     """A broker, and what each reader makes of the bytes that it wrote."""
     return Seen(
         broker_id,
@@ -277,7 +277,7 @@ def racks_told(address: tuple[str, int]) -> dict[int, str | None] | None:
 
 def metadata_of(address: tuple[str, int], version: int, names: Sequence[str]) -> MetadataResponse | None:
     """A broker's answer to Metadata in one version, None where it does not serve that."""
-    with Connection(address, ANSWER_WITHIN_S) as connection:
+    with BrokerConnection(address, ANSWER_WITHIN_S) as connection:
         if connection.version_for(MetadataRequest, least=version, most=version) is None:
             return None
         request = MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in names])
@@ -285,7 +285,7 @@ def metadata_of(address: tuple[str, int], version: int, names: Sequence[str]) ->
         return answer
 
 
-def name_of(move: Move) -> str:
+def name_of(move: UpgradeStep) -> str:
     return TITLES[move.step] if move.broker_id is None else f"the restart of broker {move.broker_id}"
 
 

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from kafka_rack.cli.commands.rolling_upgrade.plan import LENIENT_READER, TITLES
-from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, Outcome
-from kafka_rack.cli.commands.rolling_upgrade.verdict import Verdict
+from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome
+from kafka_rack.cli.commands.rolling_upgrade.verdict import PromiseVerdict
 from kafka_rack.cli.output.tables import table
 from mockbroker.state.releases import STRICT_READER
 
@@ -26,7 +26,7 @@ COLUMNS = (
 )
 
 
-def as_text(outcome: Outcome, verdicts: Sequence[Verdict]) -> str:
+def as_text(outcome: ReplayOutcome, verdicts: Sequence[PromiseVerdict]) -> str:
     """A row for each move, what the columns mean, and the verdict."""
     rows = [row_of(one) for one in outcome.observations]
     steps = sorted({one.step for one in outcome.observations})
@@ -94,7 +94,7 @@ def metadata_cell(one: Observation) -> str:
     return f"{'/'.join(map(str, known))} of {len(one.brokers)}, by {len(answers)}"
 
 
-def as_json(outcome: Outcome, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def as_json(outcome: ReplayOutcome, verdicts: Sequence[PromiseVerdict]) -> dict[str, Any]:
     """The same for programs."""
     return {
         "holds": all(verdict.holds for verdict in verdicts),

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafka_rack.cli.commands.rolling_upgrade.clients import Ledger
+from kafka_rack.cli.commands.rolling_upgrade.clients import ClientLedger
 from kafka_rack.cli.commands.rolling_upgrade.plan import (
     BEFORE,
     LENIENT_READER,
     NEW_SETTING,
     RACK_PROTOCOL,
     RACK_RELEASE,
-    Move,
+    UpgradeStep,
 )
-from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, Outcome
-from mockbroker.state.releases import STRICT_READER, Software
+from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome
+from mockbroker.state.releases import STRICT_READER, BrokerSoftware
 
 MOST_EXAMPLES = 3
 LAST_STRICT_VERSION = 2
 
 
-class Verdict(NamedTuple):
+class PromiseVerdict(NamedTuple):
     """One promise: whether it held, and what is to be said of it."""
 
     holds: bool
     text: str
 
 
-def judge(outcome: Outcome) -> list[Verdict]:
+def judge(outcome: ReplayOutcome) -> list[PromiseVerdict]:
     """Every promise of the upgrade, kept or not."""
     verdicts = [of_client(ledger, outcome.ledgers) for ledger in outcome.ledgers]
     return [*verdicts, of_placement(outcome), of_readers(outcome), of_metadata(outcome), of_controller(outcome)]
 
 
-def of_client(ledger: Ledger, everybody: list[Ledger]) -> Verdict:
+def of_client(ledger: ClientLedger, everybody: list[ClientLedger]) -> PromiseVerdict:
     """Whether a client's consumer read all that was acknowledged to anybody."""
     acknowledged = [name for one in everybody for name in one.acknowledged]
     lost = [name for name in acknowledged if name not in ledger.seen]
@@ -44,16 +44,16 @@ def of_client(ledger: Ledger, everybody: list[Ledger]) -> Verdict:
             what += f" ({', '.join(lost[:MOST_EXAMPLES])})"
         if ledger.failures:
             what += f"; {len(ledger.failures)} records could not be produced: {ledger.failures[0]}"
-        return Verdict(False, f"{who}: {what}")
+        return PromiseVerdict(False, f"{who}: {what}")
     again = sum(ledger.seen.values()) - len(ledger.seen)
-    return Verdict(
+    return PromiseVerdict(
         True,
         f"{who}: no acknowledged record lost; {len(ledger.acknowledged):,} acknowledged to it, "
         f"all {len(acknowledged):,} of both read, {again:,} of them again",
     )
 
 
-def of_placement(outcome: Outcome) -> Verdict:
+def of_placement(outcome: ReplayOutcome) -> PromiseVerdict:
     """Whether new topics use racks as soon as every broker speaks the protocol that registers racks, not before."""
     due = [all(has_racks(one) for one in state) for state in planned(outcome)]
     used = [one.topic.spanning == len(one.topic.racks_used) for one in outcome.observations]
@@ -61,106 +61,110 @@ def of_placement(outcome: Outcome) -> Verdict:
         name(one) for one, is_due, is_used in zip(outcome.observations, due, used, strict=True) if is_due > is_used
     ]
     if missed:
-        return Verdict(False, f"racks: not used {missed[0]}, though every broker had registered its rack")
+        return PromiseVerdict(False, f"racks: not used {missed[0]}, though every broker had registered its rack")
     early = [
         name(one) for one, is_due, is_used in zip(outcome.observations, due, used, strict=True) if is_used > is_due
     ]
     if len(early) == due.count(False) and early:
-        return Verdict(
+        return PromiseVerdict(
             True,
             "racks: with these brokers every placement spans the racks; more brokers than racks show when it starts",
         )
     if early:
-        return Verdict(False, f"racks: used {early[0]}, before every broker had registered its rack")
+        return PromiseVerdict(False, f"racks: used {early[0]}, before every broker had registered its rack")
     if True not in due:
-        return Verdict(True, "racks: never used, as no protocol of this upgrade registers them")
-    return Verdict(True, f"racks: used by new topics {name(outcome.observations[due.index(True)])} on, not before")
+        return PromiseVerdict(True, "racks: never used, as no protocol of this upgrade registers them")
+    return PromiseVerdict(
+        True, f"racks: used by new topics {name(outcome.observations[due.index(True)])} on, not before"
+    )
 
 
-def of_readers(outcome: Outcome) -> Verdict:
+def of_readers(outcome: ReplayOutcome) -> PromiseVerdict:
     """Whether versions above 2 are written by the new protocol alone, and the strict reader alone breaks on them."""
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         for broker in one.brokers:
             if (broker.json_version > LAST_STRICT_VERSION) != has_racks(state[broker.broker_id]):
-                return Verdict(
+                return PromiseVerdict(
                     False,
                     f"readers: broker {broker.broker_id} writes version {broker.json_version} {name(one)}, "
                     f"with inter.broker.protocol.version={state[broker.broker_id].protocol}",
                 )
             if broker.lenient_error is not None:
-                return Verdict(
+                return PromiseVerdict(
                     False,
                     f"readers: {LENIENT_READER} cannot read broker {broker.broker_id} {name(one)}: "
                     f"{broker.lenient_error}",
                 )
             if (broker.json_version > LAST_STRICT_VERSION) != (broker.strict_error is not None):
                 does = "reads" if broker.strict_error is None else "does not read"
-                return Verdict(
+                return PromiseVerdict(
                     False,
                     f"readers: {STRICT_READER} {does} version {broker.json_version} of broker {broker.broker_id}, "
                     f"{name(one)}",
                 )
     breaks = [one for one in outcome.observations if any(broker.strict_error for broker in one.brokers)]
     if not breaks:
-        return Verdict(True, f"readers: {STRICT_READER} and {LENIENT_READER} read all registrations all along")
+        return PromiseVerdict(True, f"readers: {STRICT_READER} and {LENIENT_READER} read all registrations all along")
     first = next(broker for broker in breaks[0].brokers if broker.strict_error)
-    return Verdict(
+    return PromiseVerdict(
         True,
         f"readers: {STRICT_READER} breaks {name(breaks[0])} on, at broker {first.broker_id} ({first.strict_error}); "
         f"{LENIENT_READER} reads all along",
     )
 
 
-def of_metadata(outcome: Outcome) -> Verdict:
+def of_metadata(outcome: ReplayOutcome) -> PromiseVerdict:
     """Whether clients are told the racks of all brokers at the end, and of none that has not registered its own."""
     for one in outcome.observations:
         registered = {broker.broker_id: broker.json_rack for broker in one.brokers}
         for told in one.told:
             for broker_id, rack in (told.racks or {}).items():
                 if rack and rack != registered[broker_id]:
-                    return Verdict(False, f"Metadata v1: broker {told.asked} tells of rack {rack}, {name(one)}")
+                    return PromiseVerdict(False, f"Metadata v1: broker {told.asked} tells of rack {rack}, {name(one)}")
     last = outcome.observations[-1]
     known = [told for told in last.told if told.racks and all(told.racks.values())]
     is_due = all(has_racks(one) for one in planned(outcome)[-1])
     if len(known) != (len(last.told) if is_due else 0):
-        return Verdict(False, f"Metadata v1: {len(known)} of {len(last.told)} brokers tell every rack at the end")
+        return PromiseVerdict(
+            False, f"Metadata v1: {len(known)} of {len(last.told)} brokers tell every rack at the end"
+        )
     if not is_due:
-        return Verdict(True, "Metadata v1: no broker tells racks, as none is registered")
+        return PromiseVerdict(True, "Metadata v1: no broker tells racks, as none is registered")
     first = next(one for one in outcome.observations if any(any((told.racks or {}).values()) for told in one.told))
-    return Verdict(True, f"Metadata v1: first racks told {name(first)}, every rack by every broker at the end")
+    return PromiseVerdict(True, f"Metadata v1: first racks told {name(first)}, every rack by every broker at the end")
 
 
-def of_controller(outcome: Outcome) -> Verdict:
+def of_controller(outcome: ReplayOutcome) -> PromiseVerdict:
     """Whether every UpdateMetadata was in the version of its controller's protocol, and taken."""
     versions: list[int] = []
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         if one.problem is not None:
-            return Verdict(False, f"controller: {one.problem}, {name(one)}")
+            return PromiseVerdict(False, f"controller: {one.problem}, {name(one)}")
         for sent in one.sent:
             allowed = state[sent.controller_id].update_metadata_version
             if sent.controller_id == one.controller_id and sent.version != allowed:
-                return Verdict(
+                return PromiseVerdict(
                     False,
-                    f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, v{allowed} is due",
+                    f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, expected v{allowed}",
                 )
             versions.append(sent.version)
     way = " -> ".join(f"v{version}" for version in sorted(set(versions)))
-    return Verdict(True, f"controller: UpdateMetadata {way}, each as its controller's protocol has it")
+    return PromiseVerdict(True, f"controller: UpdateMetadata {way}, each as its controller's protocol has it")
 
 
-def planned(outcome: Outcome) -> list[list[Software]]:
+def planned(outcome: ReplayOutcome) -> list[list[BrokerSoftware]]:
     """What each broker runs after each move, by the plan."""
     upgrade = outcome.upgrade
     state = dict.fromkeys(upgrade.broker_ids, upgrade.old)
     states = []
-    for move in (Move(BEFORE, None, upgrade.old), *upgrade.moves):
+    for move in (UpgradeStep(BEFORE, None, upgrade.old), *upgrade.moves):
         if move.broker_id is not None:
             state[move.broker_id] = move.software
         states.append([state[broker_id] for broker_id in upgrade.broker_ids])
     return states
 
 
-def has_racks(software: Software) -> bool:
+def has_racks(software: BrokerSoftware) -> bool:
     """Whether a broker registers its rack, and knows what to do with others'."""
     return software.release >= RACK_RELEASE and software.protocol >= RACK_PROTOCOL
 

@@ -61,28 +61,40 @@ def test_rack_awareness_of_ours_is_for_the_coordinators_assignors_only():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"assignor": "fair"}, "assignor 'fair', but one of range, roundrobin"),
-        ({"cluster": []}, r"cluster: \[\], but an object"),
-        ({"cluster": {"nodes": [[0, "a"]]}}, "cluster.topics: None, but a dict is needed"),
+        ({"assignor": "fair"}, "assignor: expected one of range, roundrobin"),
+        ({"cluster": []}, r"cluster: expected an object with nodes and topics, got \[\]"),
+        ({"cluster": {"nodes": [[0, "a"]]}}, "cluster.topics: expected an object, got None"),
         ({"cluster": {"nodes": [[0, "a"], [0, "b"]], "topics": {}}}, r"cluster.nodes\[1\]: broker 0 is listed twice"),
-        ({"cluster": {"nodes": [[0]], "topics": {}}}, r"cluster.nodes\[0\]: \[0\], but \[broker id, rack\]"),
+        ({"cluster": {"nodes": [[0]], "topics": {}}}, r"cluster.nodes\[0\]: expected \[broker id, rack\], got \[0\]"),
         ({"cluster": {"nodes": [["0", "a"]], "topics": {}}}, r"cluster.nodes\[0\]"),
         ({"cluster": {"nodes": [[0, 7]], "topics": {}}}, r"cluster.nodes\[0\]: rack 7 is no string"),
-        ({"cluster": {"nodes": [], "topics": {"t": 3}}}, "cluster.topics.t: 3, but a list of replica lists"),
+        ({"cluster": {"nodes": [], "topics": {"t": 3}}}, "cluster.topics.t: expected a list of replica lists, got 3"),
         ({"cluster": {"nodes": [], "topics": {"t": [3]}}}, r"cluster.topics.t\[0\]: 3 is no list of broker ids"),
-        ({"cluster": {**LAYOUT, "topic_ids": {"t1": "short"}}}, "cluster.topic_ids.t1: 'short', but a topic id"),
-        ({"members": []}, r"members: \[\], but an object of member ids"),
-        ({"members": {"m": None}}, "members.m: None, but an object with topics"),
-        ({"members": {"m": {}}}, "members.m.topics: None, but a list of topic names"),
-        ({"members": {"m": {"topics": "t1"}}}, "members.m.topics: 't1'"),
+        (
+            {"cluster": {**LAYOUT, "topic_ids": {"t1": "short"}}},
+            "t1: expected a topic id of 22 base64 characters, got 'short'",
+        ),
+        ({"members": []}, r"members: expected an object of member ids, got \[\]"),
+        ({"members": {"m": None}}, "members.m: expected an object with topics, got None"),
+        ({"members": {"m": {}}}, "members.m.topics: expected a list of topic names, got None"),
+        ({"members": {"m": {"topics": "t1"}}}, "members.m.topics: expected a list of topic names, got 't1'"),
         ({"members": {"m": {"topics": [], "rack": 1}}}, "members.m.rack: 1 is no string"),
         ({"members": {"m": {"topics": [], "generation": "1"}}}, "members.m.generation: '1' is no number"),
         *(
-            ({"members": {"m": {"topics": [], "owned": owned}}}, r"members.m.owned: .*, but a list of \[topic, ")
+            (
+                {"members": {"m": {"topics": [], "owned": owned}}},
+                r"members.m.owned: expected a list of \[topic, .*, got ",
+            )
             for owned in (0, 7, "", "t1", {}, {"t1": [0]}, False, 1.5)
         ),
-        ({"members": {"m": {"topics": [], "owned": [["t1", "0"]]}}}, r"members.m.owned: \['t1', '0'\], but \[topic,"),
-        ({"members": {"m": {"topics": [], "user_data": "xyz"}}}, "members.m.user_data: 'xyz', but bytes in hex"),
+        (
+            {"members": {"m": {"topics": [], "owned": [["t1", "0"]]}}},
+            r"members.m.owned: expected \[topic, .*, got \['t1', '0'\]",
+        ),
+        (
+            {"members": {"m": {"topics": [], "user_data": "xyz"}}},
+            "members.m.user_data: expected bytes in hex, got 'xyz'",
+        ),
     ],
 )
 def test_wrong_input_is_named_in_one_line(changed, message):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_rack.assignment.clients.subscriptions import Ownership
+from kafka_rack.assignment.clients.subscriptions import LastAssignment
 from kafka_rack.assignment.user_data import read_cooperative, read_sticky
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
@@ -200,7 +200,7 @@ def test_aiokafkas_other_assignors_still_read_subscriptions():
 
 
 def test_a_member_owns_nothing_before_its_first_assignment():
-    ownership = Ownership()
+    ownership = LastAssignment()
     assert (ownership.user_data("sticky"), ownership.user_data("range"), ownership.owned("cooperative-sticky")) == (
         b"",
         b"",

@@ -111,11 +111,15 @@ def test_chances_far_below_the_precision_of_one_are_not_lost():
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"placer": "best"}, InputError, "placer 'best'"),
-        ({"placer": "random", "partitions": 0}, InputError, "0 partitions"),
-        ({"placer": "random", "replicas": 13}, InvalidReplicationFactorError, "from 1 to the 12 brokers"),
-        ({"placer": "random", "in_sync": 4}, InputError, "from 1 to replication factor 3"),
-        ({"placer": "random", "racks": 13}, InputError, "13 racks"),
+        ({"placer": "best"}, InputError, "placer: expected one of .*, got 'best'"),
+        ({"placer": "random", "partitions": 0}, InputError, "partitions: expected 1 or more, got 0"),
+        (
+            {"placer": "random", "replicas": 13},
+            InvalidReplicationFactorError,
+            "replication factor: expected 1 to the 12 brokers, got 13",
+        ),
+        ({"placer": "random", "in_sync": 4}, InputError, "expected 1 to replication factor 3"),
+        ({"placer": "random", "racks": 13}, InputError, "racks: expected 1 to the 12 brokers, got 13"),
         ({"placer": "random", "rack_failures": 1}, InputError, "1 failed racks, but there are 0"),
         ({"placer": "broker-replica", "brokers": 10}, ReplicaPlacementError, "no multiple of replication factor 3"),
     ],

@@ -7,10 +7,11 @@ import random
 
 import pytest
 
-from kafka_rack.locality.captures import TABLES, excerpts_of, flows_of, rewindowed
+from kafka_rack.locality.captures import excerpts_of, flows_of
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.settings import Settings
-from kafka_rack.locality.traffic import TrafficSums
+from kafka_rack.locality.tables import TABLES, TablesInMemory
+from kafka_rack.locality.traffic import TrafficSums, rewindowed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_capture.splits import plan
@@ -28,9 +29,8 @@ def traffic_of(parts):
         evidence = part.evidence if evidence is None else evidence.merge(part.evidence)
     sums = TrafficSums(evidence.conclude())
     for part in parts:
-        for (flow, window, since), amounts in part.each(evidence.covered, WINDOW_US):
-            sums.add(flow, window, since, amounts)
-    return sums.amounts
+        sums.add_flows(part, evidence.covered)
+    return rewindowed(sums.amounts, WINDOW_US)
 
 
 def flows_of_block(block, window_us=None, most_frames=20_000):
@@ -39,7 +39,7 @@ def flows_of_block(block, window_us=None, most_frames=20_000):
         rows, block.file, block.opened(), Options(), end=block.end, only=TABLES, most_frames=most_frames
     )
     for piece in pieces:
-        flows.add(piece)
+        flows.add(TablesInMemory(piece))
         piece.clear()
     return flows
 

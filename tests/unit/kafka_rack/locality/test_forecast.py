@@ -67,11 +67,11 @@ def test_copies_elsewhere_are_those_that_a_list_of_all_pairs_counts(racks, repli
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"racks": 0}, "racks 0, but 1 at least"),
-        ({"replication_factor": 0}, "replication factor 0, but 1 at least"),
-        ({"bytes_in": -1}, "bytes in -1, but 0 at least"),
-        ({"readers": -1}, "readers -1, but 0 at least"),
-        ({"local_consumers": 1.5}, "local consumers 1.5, but a share from 0 to 1"),
+        ({"racks": 0}, "racks: expected 1 at least, got 0"),
+        ({"replication_factor": 0}, "replication factor: expected 1 at least, got 0"),
+        ({"bytes_in": -1}, "bytes in: expected 0 at least, got -1"),
+        ({"readers": -1}, "readers: expected 0 at least, got -1"),
+        ({"local_consumers": 1.5}, "local consumers: expected a share from 0 to 1, got 1.5"),
     ],
 )
 def test_numbers_out_of_range_are_refused(changed, said):
@@ -98,7 +98,7 @@ def test_a_month_is_the_span_repeated():
 
 @pytest.mark.parametrize("text", ["", "0s", "5", "5 weeks", "-5m", "1.5h", "٣s"])
 def test_windows_that_are_none_are_refused(text):
-    with pytest.raises(InputError, match="a number with ms, s, m, h or d is wanted"):
+    with pytest.raises(InputError, match="expected a number with ms, s, m, h or d, as 5m"):
         parse_window(text)
 
 
@@ -115,7 +115,7 @@ def test_a_span_has_sixty_windows_at_most(span_us):
 
 @pytest.mark.parametrize("text", ["", "MiB", "5 parsecs", "-1MiB", "1e9"])
 def test_sizes_that_are_none_are_refused(text):
-    with pytest.raises(InputError, match="is wanted, as 300MiB/s"):
+    with pytest.raises(InputError, match="GiB or TiB, as 300MiB/s, got"):
         parse_size(text)
 
 

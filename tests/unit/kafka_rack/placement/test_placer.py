@@ -181,7 +181,10 @@ def test_a_placer_is_found_by_an_entry_point(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"replica.placer.class.name": "best"}, "best: unknown; .* rack-aware, striped"),
+        (
+            {"replica.placer.class.name": "best"},
+            "expected module:Class or one of .* rack-aware, striped, .*, got 'best'",
+        ),
         ({"replica.placer.class.name": "no.such.module:Placer"}, "No module named"),
         ({"replica.placer.class.name": "kafka_rack.placement:Nothing"}, "no attribute 'Nothing'"),
         ({"replica.placer.class.name": "kafka_rack.placement:place"}, "is no class"),
@@ -201,7 +204,7 @@ def test_a_placer_that_cannot_be_had_is_refused_with_the_setting_and_the_reason(
 
 
 def test_place_knows_only_built_in_names():
-    with pytest.raises(PlacerSettingsError, match="placer 'best'"):
+    with pytest.raises(PlacerSettingsError, match=r"placer: expected one of .*, got 'best'"):
         place("best", BROKERS, 0, 1, 1)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.what_if import Change, compare
+from kafka_rack.what_if import WhatIfChange, compare
 from kafka_rack.wire_tables.reading import decode_paths
 from tests.fixture_data import FIXTURES
 
@@ -35,7 +35,7 @@ def workload_of(path):
 
 def test_every_byte_of_the_tables_is_in_the_workload(name):
     rows = decode_paths([path_of(name)])
-    compared = compare(workload_of(path_of(name)), Change())
+    compared = compare(workload_of(path_of(name)), WhatIfChange())
     produced = sum(row["request_bytes"] + row["response_bytes"] for row in rows.as_dicts("produces"))
     fetched = sum(
         row["request_bytes"] + row["response_bytes"] for row in rows.as_dicts("fetches") if row["who"] != "follower"
@@ -46,7 +46,7 @@ def test_every_byte_of_the_tables_is_in_the_workload(name):
 
 def test_the_model_of_a_capture_as_it_is_puts_its_bytes_where_they_went(name):
     """Up to the fetches that leaders answer with the name of a nearer replica, and those before the first answer."""
-    compared = compare(workload_of(path_of(name)), Change())
+    compared = compare(workload_of(path_of(name)), WhatIfChange())
     for category in ("produce", "consume"):
         was, model = compared.measured.bills[category], compared.model.bills[category]
         assert abs(was.bytes["cross"] - model.bytes["cross"]) <= 0.1 * was.total
@@ -54,16 +54,16 @@ def test_the_model_of_a_capture_as_it_is_puts_its_bytes_where_they_went(name):
 
 
 def test_groups_are_as_the_wire_shows_them():
-    history = compare(workload_of(path_of("java41-range")), Change()).measured.groups["range-2"]
+    history = compare(workload_of(path_of("java41-range")), WhatIfChange()).measured.groups["range-2"]
     assert (history.protocol, history.assignor, history.rebalances) == ("classic", "range", 1)
-    modern = compare(workload_of(path_of("java41-kip848")), Change()).measured.groups["kip848-2"]
+    modern = compare(workload_of(path_of("java41-kip848")), WhatIfChange()).measured.groups["kip848-2"]
     assert modern.protocol == "consumer"
     assert modern.rebalances > 0
 
 
 def test_kafkas_own_assignor_replayed_gives_what_the_wire_had():
     workload = workload_of(path_of("java41-range"))
-    compared = compare(workload, Change(protocol="classic"))
+    compared = compare(workload, WhatIfChange(protocol="classic"))
     was, again = (outcome.groups["range-2"] for outcome in (compared.measured, compared.after))
     assert {place: set(by) for place, by in was.readers.items()} == {
         place: set(by) for place, by in again.readers.items()

@@ -8,9 +8,16 @@ import pytest
 
 from kafka_rack.errors import InputError
 from kafka_rack.locality.prices import Prices
-from kafka_rack.what_if import Change, Workload, change_of, compare
+from kafka_rack.what_if import WhatIfChange, Workload, change_of, compare
 from kafka_rack.what_if.flows import as_it_would_be
-from kafka_rack.what_if.workload import Amount, Generation, Group, MemberSeen, PartitionLayout, Position
+from kafka_rack.what_if.workload import (
+    Amount,
+    ClientPosition,
+    MemberSeen,
+    ObservedGeneration,
+    ObservedGroup,
+    ObservedPartition,
+)
 
 A, B, C = ("at-a", "10.0.0.1"), ("at-b", "10.0.0.2"), ("at-c", "10.0.0.3")
 RACKS = {0: "a", 1: "b", 2: "c"}
@@ -21,7 +28,7 @@ SECOND = 1_000_000
 def workload(**given):
     """Three racks, three partitions with a replica everywhere; each client reads from the leader in the next rack."""
     layouts = {
-        number: PartitionLayout((number, (number + 1) % 3, (number + 2) % 3), number, frozenset(RACKS))
+        number: ObservedPartition((number, (number + 1) % 3, (number + 2) % 3), number, frozenset(RACKS))
         for number in range(3)
     }
     made = {
@@ -29,7 +36,7 @@ def workload(**given):
         "last": 10 * SECOND,
         "brokers": dict(RACKS),
         "topics": {"orders": layouts},
-        "positions": {A: Position("a"), B: Position("b"), C: Position("c")},
+        "positions": {A: ClientPosition("a"), B: ClientPosition("b"), C: ClientPosition("c")},
         "produced": {(A, "orders", 0, 0): Amount(1000, 50, 900), (A, "orders", 1, 1): Amount(500, 50, 400)},
         "consumed": {
             (A, "readers", "orders", 1, 1): Amount(100, 700, 600),
@@ -37,11 +44,11 @@ def workload(**given):
             (C, "readers", "orders", 0, 0): Amount(100, 901, 800),
         },
         "groups": {
-            "readers": Group(
+            "readers": ObservedGroup(
                 "classic",
                 "range",
                 [
-                    Generation(
+                    ObservedGeneration(
                         0,
                         {name: MemberSeen(client, ("orders",)) for name, client in (("ma", A), ("mb", B), ("mc", C))},
                         {"ma": [("orders", 1)], "mb": [("orders", 2)], "mc": [("orders", 0)]},
@@ -75,8 +82,8 @@ def test_a_rack_that_no_broker_has_leads_to_the_leaders():
 
 def test_a_replica_out_of_sync_serves_nobody():
     given = workload()
-    given.topics["orders"][1] = PartitionLayout((1, 0, 2), 1, frozenset({1, 2}))
-    assert Change(reads_from_followers=True, client_rack="auto") == NEAR
+    given.topics["orders"][1] = ObservedPartition((1, 0, 2), 1, frozenset({1, 2}))
+    assert WhatIfChange(reads_from_followers=True, client_rack="auto") == NEAR
     flows = [flow for flow in as_it_would_be(given, NEAR).flows if flow.category == "consume"]
     assert all(flow.broker != 0 or flow.topic != "orders" or flow.client_rack == "a" for flow in flows)
     reads_of_a = [flow for flow in flows if flow.client == A]
@@ -86,12 +93,12 @@ def test_a_replica_out_of_sync_serves_nobody():
 def test_no_byte_of_clients_is_lost_or_made_whatever_differs():
     changes = [
         NEAR,
-        Change(protocol="consumer"),
-        Change(assignor="rack-uniform", client_rack="auto"),
-        Change(diskless=("*",), client_rack="auto"),
-        Change(diskless=("*",)),
-        Change(placer="striped"),
-        Change(placer="rack-aware", replication_factor=2),
+        WhatIfChange(protocol="consumer"),
+        WhatIfChange(assignor="rack-uniform", client_rack="auto"),
+        WhatIfChange(diskless=("*",), client_rack="auto"),
+        WhatIfChange(diskless=("*",)),
+        WhatIfChange(placer="striped"),
+        WhatIfChange(placer="rack-aware", replication_factor=2),
     ]
     for change in changes:
         compared = compare(workload(), change)
@@ -101,7 +108,7 @@ def test_no_byte_of_clients_is_lost_or_made_whatever_differs():
 
 
 def test_diskless_topics_are_served_within_racks_and_copied_by_no_broker():
-    compared = compare(workload(), Change(diskless=("ord*",), client_rack="auto"))
+    compared = compare(workload(), WhatIfChange(diskless=("ord*",), client_rack="auto"))
     assert compared.after.bills["produce"].bytes == {"local": 1600, "cross": 0, "unknown": 0}
     assert compared.after.bills["replication"].total == 0
     assert sum(load.leaders for load in compared.after.brokers.values()) == 0
@@ -109,12 +116,12 @@ def test_diskless_topics_are_served_within_racks_and_copied_by_no_broker():
 
 
 def test_clients_of_diskless_topics_that_name_no_rack_are_sent_anywhere():
-    after = compare(workload(), Change(diskless=("orders",))).after
+    after = compare(workload(), WhatIfChange(diskless=("orders",))).after
     assert {broker for broker, load in after.brokers.items() if load.bytes_in} == set(RACKS)
 
 
 def test_fewer_replicas_are_fetched_by_fewer_followers():
-    compared = compare(workload(), Change(placer="rack-aware", replication_factor=2))
+    compared = compare(workload(), WhatIfChange(placer="rack-aware", replication_factor=2))
     assert compared.measured.bills["replication"].total == 2 * (900 + 400)
     assert compared.after.bills["replication"].total == 900 + 400
     assert any("taken from what was produced" in note for note in compared.notes)
@@ -125,6 +132,17 @@ def test_captured_replication_stays_as_it_is_where_nothing_moves():
     compared = compare(workload(replicated=replicated), NEAR)
     assert compared.measured.bills["replication"].total == compared.after.bills["replication"].total == 2260
     assert compared.after.bills["replication"].bytes["cross"] == 2260
+
+
+def test_a_follower_of_two_leaders_takes_from_each_what_it_took_in_whatever_order():
+    """Of a topic whose layout nobody told; cut captures on two workers gave all of it to either leader."""
+    replicated = {(1, "untold", 0, 0): Amount(70, 1000, 900), (1, "untold", 0, 2): Amount(9, 100, 90)}
+    turned = dict(reversed(replicated.items()))
+    for given in (replicated, turned):
+        measured = compare(workload(replicated=given), NEAR).measured
+        without = compare(workload(replicated={(1, "untold", 0, 1): Amount()}), NEAR).measured
+        out = {broker: load.bytes_out - without.brokers[broker].bytes_out for broker, load in measured.brokers.items()}
+        assert out == {0: 1000, 1: 79, 2: 100}
 
 
 def test_money_is_of_each_direction():
@@ -139,23 +157,23 @@ def test_eager_groups_stop_whole_and_cooperative_ones_what_moves():
     owned = {"ma": [("orders", 0)], "mb": [("orders", 1)], "mc": [("orders", 2)]}
     two = {name: seen for name, seen in members.items() if name != "mc"}
     generations = [
-        Generation(0, members, owned),
-        Generation(5 * SECOND, two, {"ma": [("orders", 0), ("orders", 1)], "mb": [("orders", 2)]}),
+        ObservedGeneration(0, members, owned),
+        ObservedGeneration(5 * SECOND, two, {"ma": [("orders", 0), ("orders", 1)], "mb": [("orders", 2)]}),
     ]
-    given = workload(groups={"readers": Group("classic", "range", generations)})
-    eager = compare(given, Change(assignor="roundrobin"))
+    given = workload(groups={"readers": ObservedGroup("classic", "range", generations)})
+    eager = compare(given, WhatIfChange(assignor="roundrobin"))
     history = eager.measured.groups["readers"]
     assert (history.members, history.rebalances, history.stopped, history.moved) == (3, 1, 3, 2)
     assert eager.after.groups["readers"].stopped == 3
-    calm = compare(given, Change(protocol="consumer")).after.groups["readers"]
+    calm = compare(given, WhatIfChange(protocol="consumer")).after.groups["readers"]
     assert (calm.protocol, calm.assignor, calm.rebalances, calm.stopped, calm.moved) == ("consumer", "uniform", 1, 1, 1)
-    careful = compare(given, Change(assignor="cooperative-sticky")).after.groups["readers"]
+    careful = compare(given, WhatIfChange(assignor="cooperative-sticky")).after.groups["readers"]
     assert careful.protocol == "classic"
     assert careful.stopped == careful.moved == 1
 
 
 def test_a_group_whose_generations_were_not_seen_is_there_all_the_same():
-    given = workload(groups={"late": Group("classic", None)})
+    given = workload(groups={"late": ObservedGroup("classic", None)})
     compared = compare(given, NEAR)
     assert (compared.measured.groups["late"].rebalances, compared.after.groups["late"].members) == (0, 0)
 
@@ -172,9 +190,12 @@ def test_a_group_with_an_assignor_of_its_own_is_left_as_it_is_and_that_is_said()
     ("settings", "said"),
     [
         ({"client.rak": "auto"}, "did you mean client.rack?"),
-        ({"replica.selector.class": "nearest"}, "unknown"),
+        ({"replica.selector.class": "nearest"}, "expected module:Class or one of leader"),
         ({"client.rack": ""}, "expected a rack"),
-        ({"group.protocol": "classic", "group.remote.assignor": "uniform"}, "expected one of the classic protocol"),
+        (
+            {"group.protocol": "classic", "group.remote.assignor": "uniform"},
+            "assignor of the classic protocol: expected one of range",
+        ),
         ({"group.protocol": "share"}, "expected classic or consumer"),
     ],
 )

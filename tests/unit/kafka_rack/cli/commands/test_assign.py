@@ -98,10 +98,10 @@ def test_explain_gives_people_tables_and_findings(capsys):
     [
         ([], 2, "give a FILE, a live group, or --brokers, --topic and --consumers"),
         (["/nowhere.json"], 2, "/nowhere.json: cannot be read: No such file or directory"),
-        ([*MADE_UP, "--topic", "orders"], 2, "--topic orders: NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS is due"),
+        ([*MADE_UP, "--topic", "orders"], 2, "NAME:PARTITIONS:REPLICAS, got 'orders'"),
         ([*MADE_UP, "--topic", "x:1:4"], 2, "--topic x:1:4: "),
         ([*MADE_UP, "--our-rack-awareness"], 2, "rack awareness of ours for range, but only uniform, server-range"),
-        ([*MADE_UP, "--rack-of", "a"], 2, "--rack-of a: PREFIX=RACK is due"),
+        ([*MADE_UP, "--rack-of", "a"], 2, "--rack-of: expected PREFIX=RACK, got 'a'"),
         ([*MADE_UP, "--prices", "p.toml"], 2, "--prices and --reads go with --to-consumer-protocol"),
         ([*MADE_UP, "--to-consumer-protocol", "--reads", "1MB/s"], 2, "--reads goes with --prices"),
         ([*MADE_UP, "--to-consumer-protocol", "--prices", "/no.toml"], 2, "--prices /no.toml: cannot be read"),
@@ -122,9 +122,9 @@ def test_wrong_usage_is_one_line(capsys, arguments, code, message):
 def test_a_file_that_is_no_group_is_named(capsys, tmp_path):
     path = tmp_path / "x.json"
     path.write_text('{"cluster": {}}')
-    assert run(capsys, str(path))[2] == f"kafka-rack assign: {path}: an object with cluster and members is due\n"
+    assert run(capsys, str(path))[2] == f"kafka-rack assign: {path}: expected an object with cluster and members\n"
     path.write_text('{"cluster": {"nodes": []}, "members": {}}')
-    assert "cluster.topics: None" in run(capsys, str(path))[2]
+    assert "cluster.topics: expected an object, got None" in run(capsys, str(path))[2]
 
 
 def test_a_topic_that_does_not_exist_fails_the_work(capsys, tmp_path):
@@ -164,7 +164,9 @@ def test_a_cluster_in_the_form_of_the_other_tools_will_do(capsys, tmp_path):
         "two": [["orders", [0, 2]]],
     }
     path.write_text(json.dumps(GROUP | {"cluster": layout | {"brokers": [[0, 7]]}}))
-    assert run(capsys, str(path))[2].startswith(f"kafka-rack assign: {path}: cluster: broker 0: rack is 7")
+    assert run(capsys, str(path))[2].startswith(
+        f"kafka-rack assign: {path}: cluster: broker 0: rack: expected a text or null, got 7"
+    )
 
 
 def test_members_without_a_rack_can_be_given_one_by_the_start_of_their_names(capsys, tmp_path):

@@ -49,7 +49,9 @@ def test_a_healthy_cluster_is_done_with_exit_code_0(file_of, capsys):
 def test_findings_are_told_one_a_line_with_exit_code_1(file_of, capsys):
     assert audit("--layout", file_of(SICK)) == 3
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith("shared-rack     orders  1 of 2 partitions (0); in 0 brokers 0 and 1 share rack a")
+    assert lines[1].startswith(
+        "shared-rack     orders  1 of 2 partitions (0); in partition 0 brokers 0 and 1 share rack a"
+    )
     assert lines[2].startswith("lost-with-rack  orders  when rack a fails, no copy is left of 1 of 2 partitions (0)")
 
 
@@ -93,6 +95,20 @@ def test_a_picture_has_a_line_for_each_partition_of_each_topic(file_of, tmp_path
     assert [text for text in texts if text.startswith("orders-")] == ["orders-0", "orders-1", "orders-2"]
 
 
+def test_the_picture_marks_what_was_found(file_of, tmp_path):
+    """orders-0 has both copies in one rack, and broker 3 no rack at all."""
+    picture = tmp_path / "layout.svg"
+    faulty = {"brokers": [[0, "a"], [1, "a"], [2, "b"], [3, None]], "topics": {"orders": [[0, 1], [0, 2]]}}
+    assert audit("--layout", file_of(faulty), "--plot", picture, "--ignore", "lost-with-rack") == 3
+    svg = "{http://www.w3.org/2000/svg}"
+    drawn = ET.parse(picture)
+    framed = [one.find(f"{svg}title").text for one in drawn.iter(f"{svg}rect") if one.get("fill-opacity") == "0"]
+    assert framed == ["orders-0: shared-rack"]
+    red = [one.text for one in drawn.iter(f"{svg}text") if one.get("fill") == "#c62828"]
+    assert ("3" in red, "orders-0" in red, "orders-1" in red) == (True, True, False)
+    assert "found by the audit: 1 partition" in [one.text for one in drawn.iter(f"{svg}text")]
+
+
 async def test_a_live_cluster_is_audited_with_its_own_settings(capsys):
     async with MockCluster(topics={"orders": (3, 3)}, settings={"min.insync.replicas": 3}) as mock:
         assert await asyncio.to_thread(audit, "--bootstrap-server", mock.bootstrap_servers) == 3
@@ -119,8 +135,8 @@ async def test_a_rack_that_is_down_shows_as_it_is(capsys):
 @pytest.mark.parametrize(
     ("content", "options", "text"),
     [
-        (HEALTHY, ["--min-insync-replicas", "0"], "--min-insync-replicas 0, but it must be at least 1"),
-        (HEALTHY, ["--skew", "0.5"], "--skew 0.5, but it must be at least 1"),
+        (HEALTHY, ["--min-insync-replicas", "0"], "--min-insync-replicas: expected 1 or more, got 0"),
+        (HEALTHY, ["--skew", "0.5"], "--skew: expected 1 or more, got 0.5"),
         (HEALTHY, ["--plot", "x.png"], "end in .svg"),
         (HEALTHY, ["--brokers", "3"], "give them once"),
         ("{", [], "line 1 column 2"),

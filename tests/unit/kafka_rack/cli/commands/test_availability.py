@@ -29,7 +29,7 @@ def test_a_row_for_each_cluster_size_with_every_column(capsys):
 
 
 def test_all_placers_can_be_asked_at_once(capsys):
-    availability("--brokers", "6", "--racks", "3", *COMMON, "--placer", "all", "--format", "json")
+    availability("--brokers", "6", "--rack-count", "3", *COMMON, "--placer", "all", "--format", "json")
     rows = json.loads(capsys.readouterr().out)
     assert [row["placer"] for row in rows] == [
         *("broker-replica", "copyset", "random", "rack-aware", "striped", "unaware")
@@ -64,10 +64,10 @@ def test_the_table_of_kafka_1736_as_json(capsys):
     [
         (["--brokers", "6"], 2, "--partitions, --replication-factor, --failures must be given, or --kafka-1736"),
         (["--brokers", "10", *COMMON, "--placer", "broker-replica"], 1, "10 brokers are no multiple"),
-        (["--brokers", "2", *COMMON], 1, "replication factor 3, but it must be from 1 to the 2 brokers"),
+        (["--brokers", "2", *COMMON], 1, "replication factor: expected 1 to the 2 brokers, got 3"),
         (["--brokers", "6", *COMMON, "--rack-failures", "1"], 1, "1 failed racks, but there are 0"),
-        (["--brokers", "6", *COMMON, "--placer", "best"], 2, "--placer best"),
-        (["--brokers", "6", *COMMON, "--trials", "0"], 2, "--trials 0"),
+        (["--brokers", "6", *COMMON, "--placer", "best"], 2, "--placer: expected all or some of"),
+        (["--brokers", "6", *COMMON, "--trials", "0"], 2, "--trials: expected 1 or more, got 0"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_is_wrong(arguments, code, text, capsys):

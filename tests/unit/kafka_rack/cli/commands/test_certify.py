@@ -26,7 +26,7 @@ READING = [*WORKER, "--topic", "{topic}", "--rack", "{rack}"]
 
 LOOKING_AT_TOPICS = """
 import json, os, sys
-from kafka_rack.cli.live.client_settings import client_settings_in
+from kafka_rack.cli.live.command_config import client_settings_in
 from kafka_rack.cli.live.cluster import LiveCluster
 settings = client_settings_in(sys.argv[1])
 with LiveCluster(os.environ["KAFKA_BOOTSTRAP_SERVERS"], settings=settings) as cluster:
@@ -55,7 +55,7 @@ def certify(*arguments: str) -> subprocess.CompletedProcess:
         (["--capture", "x.jsonl.gz", "--", "x"], "written plain"),
         (["--topic", "a/b", "--", "x"], "a/b"),
         (["--feed", "--", "x"], "--feed: expected --bootstrap-server and the --topic to write to"),
-        (["--bootstrap-server", "staging", "--", "x"], "'staging', but host:port is due"),
+        (["--bootstrap-server", "staging", "--", "x"], "expected host:port, got 'staging'"),
         (["--bootstrap-server", "x:1", "--racks", "a,b", "--", "x"], "--racks: expected ID=RACK with commas between"),
         (["--command-config", "no-such-file", "--", "x"], "--command-config no-such-file: No such file or directory"),
     ],

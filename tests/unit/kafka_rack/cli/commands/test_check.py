@@ -131,7 +131,7 @@ def test_settings_decide_what_is_permitted(capsys):
     ("arguments", "code", "text"),
     [
         (["/nowhere"], 2, "/nowhere: no such file or folder"),
-        (["--ports", "x", str(KAFKAJS)], 2, "ports 'x'"),
+        (["--ports", "x", str(KAFKAJS)], 2, "ports: expected numbers between commas, as 9092,9093, got 'x'"),
         ([str(CAPTURES / "README.md")], 1, "expected captures, got none in"),
     ],
 )

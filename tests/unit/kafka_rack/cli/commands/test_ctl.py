@@ -46,7 +46,7 @@ def served() -> Iterator[ServeProcess]:
 def ctl(served, capsys, monkeypatch) -> Ctl:
     """Runs a command; the cluster is as it was started."""
     monkeypatch.setenv("KAFKA_RACK_CONTROL", served.ready["control"])
-    httpx.post(f"{served.ready['control']}/reset", trust_env=False).raise_for_status()
+    httpx.post(f"{served.ready['control']}/reset", trust_env=False, timeout=None).raise_for_status()
 
     def ctl(*words: str) -> Said:
         try:
@@ -164,7 +164,7 @@ def test_shutdown_ends_the_process_with_code_0(ctl):
         (("leader", "orders", "7", "1"), 1, "there is no partition '7' of orders; its partitions: 0 to 1"),
         (("topics", "show", "none"), 1, "there is no topic 'none'; the topics: orders"),
         (("stop", "town", "a"), 2, "argument what: expected broker or rack, got 'town'"),
-        (("leader", "orders", "0", "two"), 2, "argument broker: invalid int value: 'two'"),
+        (("leader", "orders", "0", "two"), 2, "argument ID: expected a whole number, got 'two'"),
         (("topics", "create", "x:many"), 2, "topic: expected NAME[:PARTITIONS[:RF]]"),
         (("faults", "add"), 2, "expected a file or --effect, got neither"),
         (("faults", "add", "--effect", "{"), 2, "--effect: expected JSON, got '{'"),
@@ -289,7 +289,7 @@ def test_the_token_is_found_in_a_file_a_variable_or_the_address_that_serve_print
 
 
 def test_a_token_file_that_is_not_there_is_one_line(tmp_path, capsys):
-    assert main(["ctl", "status", "--token-file", str(tmp_path / "none")]) == 1
+    assert main(["ctl", "status", "--token-file", str(tmp_path / "none")]) == 2
     assert "cannot read the token in" in capsys.readouterr().err
 
 

@@ -10,28 +10,30 @@ from rich.console import Console
 
 import kafka_rack.cli.commands.demo.scenario
 from kafka_rack.cli import main
-from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS, Plan
+from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS, WorkerPlan
 from kafka_rack.cli.commands.demo.report import show
-from kafka_rack.cli.commands.demo.scenario import Moments, Outcome
+from kafka_rack.cli.commands.demo.scenario import DemoOutcome, Moments
 from kafka_rack.cli.commands.demo.verdict import crossed_share, judge
-from mockbroker.core.journal import Entry
+from mockbroker.core.journal import JournalEntry
 
 RACKS = ["a", "b", "c"]
 PRODUCE, FETCH, METADATA = 0, 1, 3
 MOMENTS = Moments(go=0, stopping=900, stopped=1000, started=2000, returned=2500, end=4000)
 BEFORE, STOPPING, DURING, RETURNING, AFTER = 500, 950, 1500, 2200, 3000
-PLANS = [Plan(library, rack, "", "") for library in ("confluent-kafka", "aiokafka") for rack in RACKS]
+PLANS = [WorkerPlan(library, rack, "", "") for library in ("confluent-kafka", "aiokafka") for rack in RACKS]
 
 
 def entry(
     at_ms: int, client_rack: str, broker_rack: str, *, api_key: int = PRODUCE, topic: str = DISKLESS, size: int = 100
-) -> Entry:
+) -> JournalEntry:
     """A call of the aiokafka client in one rack, answered by a broker in another or the same."""
     role = "consumer" if api_key == FETCH else "producer"
-    client_id = Plan("aiokafka", client_rack, "", "").client_id(role)
+    client_id = WorkerPlan("aiokafka", client_rack, "", "").client_id(role)
     traffic = None if api_key == METADATA else {topic: size}
     broker = RACKS.index(broker_rack)
-    return Entry(at_ms, broker, broker_rack, client_id, client_rack, "127.0.0.1", 1, api_key, 9, 150, 50, traffic)
+    return JournalEntry(
+        at_ms, broker, broker_rack, client_id, client_rack, "127.0.0.1", 1, api_key, 9, 150, 50, traffic
+    )
 
 
 def result(
@@ -40,9 +42,9 @@ def result(
     return {"acknowledged": list(acknowledged), "seen": seen or {}, "failures": list(failures)}
 
 
-def outcome(journal: Iterable[Entry] = (), results: list[dict[str, Any]] | None = None) -> Outcome:
+def outcome(journal: Iterable[JournalEntry] = (), results: list[dict[str, Any]] | None = None) -> DemoOutcome:
     """Rack a stopped; each group has one member a rack."""
-    return Outcome(RACKS, "a", PLANS, MOMENTS, list(journal), results or [result() for _ in PLANS])
+    return DemoOutcome(RACKS, "a", PLANS, MOMENTS, list(journal), results or [result() for _ in PLANS])
 
 
 def results_where(**by_plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -82,6 +84,13 @@ def test_a_client_of_the_stopped_rack_may_cross_while_it_is_down():
 @pytest.mark.parametrize("at_ms", [STOPPING, RETURNING])
 def test_a_client_whose_rack_is_just_going_or_coming_is_counted_and_excused(at_ms):
     verdict = judge(outcome([entry(at_ms, "a", "b"), entry(at_ms, "a", "a")]))
+    assert verdict.holds
+    assert verdict.returning == 1
+
+
+def test_a_fetch_that_came_before_its_client_knew_that_its_rack_is_back_is_excused_however_long_it_waits():
+    waited = entry(AFTER, "a", "b", api_key=FETCH)._replace(latency_ms=AFTER - RETURNING)
+    verdict = judge(outcome([waited]))
     assert verdict.holds
     assert verdict.returning == 1
 
@@ -169,8 +178,8 @@ SABOTAGE = {
 }
 
 
-def run_demo(monkeypatch: pytest.MonkeyPatch, played: Outcome, *arguments: str) -> int:
-    async def play(*_: object) -> Outcome:
+def run_demo(monkeypatch: pytest.MonkeyPatch, played: DemoOutcome, *arguments: str) -> int:
+    async def play(*_: object) -> DemoOutcome:
         return played
 
     monkeypatch.setattr(kafka_rack.cli.commands.demo.scenario, "play", play)

@@ -121,7 +121,7 @@ def test_a_broker_before_racks_is_inspected_all_the_same(capsys):
     ("arguments", "code", "text"),
     [
         ([], 2, "--bootstrap-server"),
-        (["--bootstrap-server", "x"], 2, "host:port is due"),
+        (["--bootstrap-server", "x"], 2, "expected host:port, got 'x'"),
         (["--bootstrap-server", "127.0.0.1:1"], 1, "127.0.0.1:1: cannot be reached: Connection refused"),
         (["--bootstrap-server", "127.0.0.1:1", "--plot", "x.png"], 2, "end in .svg"),
     ],

@@ -36,7 +36,16 @@ def test_it_counts_every_byte_of_the_capture_and_prints_one_screen(capsys):
 def test_prices_racks_and_windows_reach_the_result_and_the_files(tmp_path, capsys):
     (tmp_path / "prices.toml").write_text("currency = 'EUR'\negress = 0.5\ningress = 0")
     (tmp_path / "racks").write_text("az-c@client:live-writer\n")
-    options = ("--prices", tmp_path / "prices.toml", "--racks", tmp_path / "racks", "--window", "1s", "--top", "1")
+    options = (
+        "--prices",
+        tmp_path / "prices.toml",
+        "--client-racks",
+        tmp_path / "racks",
+        "--window",
+        "1s",
+        "--top",
+        "1",
+    )
     assert locality(RANGE, "--out", tmp_path / "out", *options, "--format", "json") == 0
     printed = capsys.readouterr().out
     assert (tmp_path / "out" / "locality.json").read_text() == printed
@@ -66,8 +75,8 @@ def test_an_input_without_a_frame_is_told_and_fails(tmp_path, capsys):
         ([], "what to read is missing"),
         (["nosuch.jsonl"], "nosuch.jsonl: no such file or folder"),
         ([RANGE, "--out", RANGE], "it is no folder"),
-        ([RANGE, "--window", "5 weeks"], "--window: window '5 weeks'"),
-        ([RANGE, "--top", "0"], "--top 0, but it must be from 1"),
+        ([RANGE, "--window", "5 weeks"], "--window: expected a number with ms, s, m, h or d, as 5m, got '5 weeks'"),
+        ([RANGE, "--top", "0"], "--top: expected 1 to 1000, got 0"),
         ([RANGE, "--ports", "many"], "many"),
         ([RANGE, "--forecast", "racks=3,rf=3,in=1"], "it goes without CAPTURE"),
     ],

@@ -85,16 +85,20 @@ def test_decode_reads_files_and_standard_input(kafka_rack, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["decode", "--message", "MetadatRequest", "--hex", "00"], 1, "near it are MetadataRequest"),
-        (["decode", "--message", "MetadataRequest", "--version", "99", "--hex", "00"], 1, "has versions 0-14, not 99"),
+        (["decode", "--message", "MetadatRequest", "--hex", "00"], 2, "did you mean MetadataRequest"),
+        (
+            ["decode", "--message", "MetadataRequest", "--version", "99", "--hex", "00"],
+            2,
+            "expected MetadataRequest's versions, 0-14, got 99",
+        ),
         (["decode", "--message", "MetadataRequest", "--hex", "0g"], 2, "--hex"),
         (["decode", "--message", "MetadataRequest"], 2, "give the bytes once"),
         (["decode", "--hex", "00"], 2, "--message says what the bytes are"),
-        (["decode", "--message", "MetadataRequest", "no-such-file"], 1, "no-such-file: No such file"),
+        (["decode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: No such file"),
         (["decode", "--message", "MetadataRequest", "--frame", "response", "--hex", "00"], 2, "goes with a response"),
-        (["encode", "--message", "MetadataRequest", "no-such-file"], 1, "no-such-file: No such file"),
-        (["messages", "Metadat0"], 1, "no message is called 'Metadat0'"),
-        (["messages", "MetadataRequest", "99"], 1, "has versions 0-14, not 99"),
+        (["encode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: No such file"),
+        (["messages", "Metadat0"], 2, "got 'Metadat0'; did you mean MetadataRequest or MetadataResponse?"),
+        (["messages", "MetadataRequest", "99"], 2, "expected MetadataRequest's versions, 0-14, got 99"),
     ],
 )
 def test_a_mistake_is_answered_in_one_line(kafka_rack, arguments, code, complaint):

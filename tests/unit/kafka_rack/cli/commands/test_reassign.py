@@ -107,7 +107,7 @@ def test_no_plan_is_written_where_the_way_back_cannot_be(layout, tmp_path, capsy
         (["--repair", "--layout", "{layout}", "--topic", "x"], 1, "topic x: there is no such topic"),
         (["--generate", "--layout", "{layout}", "--broker-list", "0,9"], 1, "broker 9 is not in the cluster"),
         (["--generate", "--layout", "{layout}", "--broker-list", "0,0"], 2, "a broker is given twice"),
-        (["--generate", "--layout", "{layout}", "--broker-list", "x"], 2, "broker ids between commas are due"),
+        (["--generate", "--layout", "{layout}", "--broker-list", "x"], 2, "broker ids stand between commas"),
         (["--generate", "--layout", "{layout}", "--broker-list", ""], 2, "--broker-list names no broker"),
         (
             ["--generate", "--layout", "{layout}", "--broker-list", "0,1"],
@@ -122,10 +122,10 @@ def test_no_plan_is_written_where_the_way_back_cannot_be(layout, tmp_path, capsy
         (
             ["--execute", "--bootstrap-server", "h:1", "--reassignment-json-file", "{layout}"],
             2,
-            "a reassignment is due",
+            "expected a reassignment",
         ),
         (["--repair", "--bootstrap-server", "h:1", "--brokers", "2"], 2, "a live cluster tells its own"),
-        (["--repair", "--bootstrap-server", "nonsense"], 2, "host:port is due"),
+        (["--repair", "--bootstrap-server", "nonsense"], 2, "expected host:port"),
         (["--repair", "--bootstrap-server", "h:1", "--timeout", "0"], 2, "--timeout 0, but it must be above 0"),
     ],
 )
@@ -140,7 +140,7 @@ def test_bad_input_is_one_line_that_says_what_is_wrong(arguments, code, text, la
     ("content", "text"),
     [
         ("{", "line 1 column 2"),
-        ('{"topics": []}', "with at least one topic is due"),
+        ('{"topics": []}', "with at least one topic, got none"),
         ('{"topics": [{"name": "t"}]}', "topic at place 0"),
         ('{"topics": [{"topic": "t"}, {"topic": "t"}]}', "topic t is given twice"),
     ],

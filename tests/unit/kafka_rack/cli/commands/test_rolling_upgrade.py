@@ -12,9 +12,9 @@ import pytest
 import kafka_rack.cli.commands.rolling_upgrade as command
 from kafka_rack.cli import main
 from kafka_rack.cli.commands.rolling_upgrade import replay as replaying
-from kafka_rack.cli.commands.rolling_upgrade.clients import Ledger
+from kafka_rack.cli.commands.rolling_upgrade.clients import ClientLedger
 from kafka_rack.cli.commands.rolling_upgrade.plan import upgrade_of
-from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, Outcome, replay
+from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome, replay
 from kafka_rack.cli.commands.rolling_upgrade.report import as_json, as_text
 from kafka_rack.cli.commands.rolling_upgrade.verdict import judge
 
@@ -25,7 +25,7 @@ LAST = OF_3
 
 
 @pytest.fixture(scope="module")
-def upgraded() -> Outcome:
+def upgraded() -> ReplayOutcome:
     """Four brokers, so that two of them share rack a, taken from 0.9.0.1 to 0.10.0.0."""
     with pytest.MonkeyPatch.context() as patch, command.quiet_brokers():
         patch.setattr(replaying, "DOWN_S", 0)
@@ -36,14 +36,14 @@ def versions(observation: Observation) -> str:
     return "".join(str(broker.json_version) for broker in observation.brokers)
 
 
-def changed(outcome: Outcome, at: int, **changes: object) -> Outcome:
+def changed(outcome: ReplayOutcome, at: int, **changes: object) -> ReplayOutcome:
     """The same, but for one observation."""
     observations = list(outcome.observations)
     observations[at] = replace(observations[at], **changes)
     return outcome._replace(observations=observations)
 
 
-def failed(outcome: Outcome) -> list[str]:
+def failed(outcome: ReplayOutcome) -> list[str]:
     return [verdict.text for verdict in judge(outcome) if not verdict.holds]
 
 
@@ -163,13 +163,13 @@ def test_racks_told_before_they_are_registered_or_kept_back_at_the_end_are_found
 
 def test_a_controller_that_sends_another_version_or_is_stuck_is_found(upgraded):
     newer = [one._replace(version=2) for one in upgraded.observations[OF_0].sent]
-    assert "UpdateMetadata v2 from step 4, broker 0, v1 is due" in failed(changed(upgraded, OF_0, sent=newer))[0]
+    assert "UpdateMetadata v2 from step 4, broker 0, expected v1" in failed(changed(upgraded, OF_0, sent=newer))[0]
     assert "cannot read" in failed(changed(upgraded, OF_0, problem="Kafka 0.9.0.0 cannot read"))[0]
 
 
 def test_a_record_lost_to_either_client_is_found_and_one_that_came_twice_is_counted(upgraded):
-    old = Ledger("0.9", ["0.9/0"], [], {"0.9/0": 2, "0.10/0": 1})
-    new = Ledger("0.10", ["0.10/0"], [], {"0.9/0": 1, "0.10/0": 1})
+    old = ClientLedger("0.9", ["0.9/0"], [], {"0.9/0": 2, "0.10/0": 1})
+    new = ClientLedger("0.10", ["0.10/0"], [], {"0.9/0": 1, "0.10/0": 1})
     assert failed(upgraded._replace(ledgers=[old, new])) == []
     assert "1 of them again" in judge(upgraded._replace(ledgers=[old, new]))[0].text
     blind = new._replace(seen={"0.10/0": 1})
@@ -217,8 +217,8 @@ def test_the_command_prints_progress_beside_the_result(monkeypatch, capsys):
     [
         (["--brokers", "2"], "--brokers 2: each of the 3 racks"),
         (["--brokers", "31"], "30 are the most"),
-        (["--racks", "a,a"], "--racks a,a: two or more different names"),
-        (["--racks", "a"], "--racks a: two or more"),
+        (["--racks", "a,a"], "--racks: expected two or more different names, as a,b,c, got 'a,a'"),
+        (["--racks", "a"], "--racks: expected two or more different names, as a,b,c, got 'a'"),
         (["--from", "0.7"], "--from 0.7: '0.7' is no version"),
         (["--to", "4.1"], "--to 4.1: Kafka 4.1 has no ZooKeeper mode"),
         (["--from", "0.10.0.0", "--to", "0.9.0.1"], "an upgrade goes to a later release"),

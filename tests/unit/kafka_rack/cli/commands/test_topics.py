@@ -222,7 +222,7 @@ async def test_a_placement_is_drawn_as_a_picture(tmp_path):
         (create("--partitions", "1", "--replication-factor", "4"), 1, "replication factor 4, but 3 brokers"),
         (create("--partitions", "1", "--replication-factor", "0"), 1, "replication factor 0, but it must be"),
         (create("--partitions", "0", "--replication-factor", "1"), 1, "0 partitions, but there must be at least 1"),
-        (create(*SIZE, "--placer", "nobody"), 1, "nobody: unknown"),
+        (create(*SIZE, "--placer", "nobody"), 1, ", got 'nobody'"),
         (("--describe", "--partitions", "3"), 2, "--partitions does not go with --describe"),
         (("--list", "--if-exists"), 2, "--if-exists does not go with --list"),
         (("--alter", "--partitions", "3"), 2, "--alter gives one topic more partitions: name it by --topic"),

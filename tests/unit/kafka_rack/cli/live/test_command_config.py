@@ -10,11 +10,11 @@ import pytest
 
 import protocol
 from kafka_rack.cli import CommandError, main
-from kafka_rack.cli.live.client_settings import ClientSettings, client_settings_of
 from kafka_rack.cli.live.cluster import LiveCluster, addresses_of
-from kafka_rack.cli.live.login import MECHANISMS, MODULES, Login, login_of, scram
-from kafka_rack.cli.live.wire_client import Connection
+from kafka_rack.cli.live.wire_client import BrokerConnection
 from mockbroker import MockCluster
+from mockbroker.adapters.client_properties.login import MECHANISMS, MODULES, SaslLogin, login_of, scram
+from mockbroker.adapters.client_properties.settings import ClientSettings, client_settings_of
 from protocol.apis.api_versions import ApiVersionsResponse
 from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.metadata import MetadataRequest
@@ -98,7 +98,7 @@ def test_a_listener_that_asks_for_no_login_is_told_of(tmp_path, capsys):
     config = written(tmp_path / "client.properties", properties("PLAIN"))
     with MockCluster(1) as cluster:
         assert main(["inspect", "--bootstrap-server", cluster.bootstrap_servers, "--command-config", config]) == 1
-    assert "asks nobody to log in; the settings say security.protocol=SASL_PLAINTEXT" in capsys.readouterr().err
+    assert "asks nobody to log in: expected security.protocol=PLAINTEXT, got SASL_PLAINTEXT" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_time_to_wait_comes_from_the_file_unless_it_is_given(tmp_path, capsy
         assert "no answer to ApiVersions within 0.05 s" in capsys.readouterr().err
 
 
-class BeforeKafka10(Connection):
+class BeforeKafka10(BrokerConnection):
     """A client that takes the broker for one older than 1.0, which knows no SaslAuthenticate."""
 
     def _negotiated(self):
@@ -211,7 +211,7 @@ def test_a_broker_too_old_for_logins_is_told_of():
         scripted_broker(before_logins) as where,
         pytest.raises(CommandError, match=r"does not serve SaslHandshake \(Kafka 0\.10\); nobody can log in"),
     ):
-        Connection(addresses_of(where)[0], settings=client_settings_of(properties("PLAIN"))).open()
+        BrokerConnection(addresses_of(where)[0], settings=client_settings_of(properties("PLAIN"))).open()
 
 
 def test_an_unsecured_token_says_who_we_are():
@@ -281,14 +281,14 @@ def test_a_token_in_a_file_is_sent_and_a_refusal_is_acknowledged_as_rfc_7628_has
     ],
 )
 def test_a_broker_that_plays_scram_wrongly_is_not_answered(token, words):
-    exchange = scram(Login("SCRAM-SHA-256", "alice", SECRET), "mine")
+    exchange = scram(SaslLogin("SCRAM-SHA-256", "alice", SECRET), "mine")
     next(exchange)
     with pytest.raises(Exception, match=words):
         exchange.send(token.replace(b"{nonce}", b"mine"))
 
 
 def test_a_broker_that_does_not_know_the_password_is_not_trusted():
-    exchange = scram(Login("SCRAM-SHA-512", "alice", SECRET), "mine")
+    exchange = scram(SaslLogin("SCRAM-SHA-512", "alice", SECRET), "mine")
     next(exchange)
     exchange.send(b"r=mineandtheirs,s=c2FsdA==,i=4096")
     with pytest.raises(Exception, match="the broker does not prove that it knows the password"):
@@ -296,7 +296,7 @@ def test_a_broker_that_does_not_know_the_password_is_not_trusted():
 
 
 def test_the_example_of_rfc_7677_gives_its_proof():
-    exchange = scram(Login("SCRAM-SHA-256", "user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
+    exchange = scram(SaslLogin("SCRAM-SHA-256", "user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
     assert next(exchange) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     nonce = b"rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     final = exchange.send(b"r=" + nonce + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096")
@@ -315,7 +315,7 @@ def test_a_delegation_token_logs_in_as_whoever_had_it_made():
     settings = {"delegation.token.secret.key": "any"}
     with MockCluster(1, users={"alice": SECRET}, settings=settings) as cluster:
         address = addresses_of(cluster.bootstrap_servers)[0]
-        with Connection(address, settings=client_settings_of(properties("SCRAM-SHA-512"))) as connection:
+        with BrokerConnection(address, settings=client_settings_of(properties("SCRAM-SHA-512"))) as connection:
             token = connection.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 3)
         key = base64.b64encode(token.hmac).decode()
         login = jaas("SCRAM-SHA-256", key, token.token_id).replace(";", ' tokenauth="true";')

@@ -10,7 +10,7 @@ from kafka_rack.assignment import assign
 from kafka_rack.assignment.user_data import read_sticky
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.live.group import live_group
-from kafka_rack.cluster_layout import Partition, Topic
+from kafka_rack.cluster_layout import LayoutPartition, LayoutTopic
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.apis.groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -55,7 +55,9 @@ class FakeCluster:
 
     def snapshot(self, *, with_settings):
         brokers = {0: SimpleNamespace(id=0, rack="a", fenced=False), 1: SimpleNamespace(id=1, rack="b", fenced=True)}
-        return SimpleNamespace(brokers=brokers, topics={"t": Topic((Partition((0, 1), 1), Partition((1, 0))))})
+        return SimpleNamespace(
+            brokers=brokers, topics={"t": LayoutTopic((LayoutPartition((0, 1), 1), LayoutPartition((1, 0))))}
+        )
 
 
 def classic(assignor="range", state="Stable", kind="consumer", rack="a", version=3, topics=("t",)):
@@ -133,7 +135,7 @@ def test_a_group_of_the_newer_protocol_tells_its_targets(name, ours):
     ("cluster", "message"),
     [
         (FakeCluster([classic(state="PreparingRebalance")]), "group g: is in state PreparingRebalance; ask again"),
-        (FakeCluster([classic(kind="connect")]), "group g: is of type connect, but consumers are due"),
+        (FakeCluster([classic(kind="connect")]), "group g: expected a group of consumers, got one of type 'connect'"),
         (
             FakeCluster([Group(group_id="g", group_state="Dead")]),
             "group g: there is no such group, or it has no members",

@@ -10,7 +10,7 @@ import pytest
 import protocol
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.live.cluster import LiveCluster, addresses_of
-from kafka_rack.cli.live.wire_client import Connection, Unreachable
+from kafka_rack.cli.live.wire_client import BrokerConnection, Unreachable
 from mockbroker import MockCluster
 from protocol.apis.api_versions import ApiVersionsResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
@@ -131,13 +131,13 @@ def garbage(reply):
         (b"\x00\x00\x00\x02\x00\x00", "answered ApiVersions with what is none"),
         (
             protocol.response_frame(ApiVersionsResponse(), 4, correlation_id=77),
-            "correlation id 77, but 1 is due",
+            "another correlation id: expected 1, got 77",
         ),
     ],
 )
 def test_what_is_no_kafka_is_recognised(reply, text):
     with scripted_broker(garbage(reply)) as where, pytest.raises(CommandError) as caught:
-        Connection(address(where)).open()
+        BrokerConnection(address(where)).open()
     assert text in str(caught.value)
     assert where in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -147,7 +147,7 @@ def test_a_broker_that_never_answers_is_given_up_after_the_timeout():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"no answer to ApiVersions within 0\.05 s"):
-            Connection(address(where), timeout_s=0.05).open()
+            BrokerConnection(address(where), timeout_s=0.05).open()
 
 
 def test_a_broker_that_hangs_up_whatever_is_asked_may_want_tls():
@@ -180,7 +180,7 @@ def test_where_no_address_answers_each_is_named():
     "text", ["", "localhost", "localhost:", ":9092", "localhost:x", "h:70000", "::1:9092", "a:1,,"]
 )
 def test_an_address_that_is_none_is_wrong_usage(text):
-    with pytest.raises(UsageError, match="host:port is due"):
+    with pytest.raises(UsageError, match="expected host:port"):
         addresses_of(text)
 
 
@@ -194,7 +194,7 @@ def test_an_advertised_address_that_does_not_answer_is_named_with_its_broker():
 
 
 def test_bounds_of_a_version_are_kept():
-    connection = Connection(("localhost", 9092))
+    connection = BrokerConnection(("localhost", 9092))
     connection.versions = {METADATA: (2, 5)}
     assert connection.version_for(MetadataRequest) == 5
     assert connection.version_for(MetadataRequest, most=1) is None

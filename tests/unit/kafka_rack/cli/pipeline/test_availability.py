@@ -36,16 +36,16 @@ def no_spark(monkeypatch):
             ["--brokers", "6"],
             "--partitions, --replication-factor, --failures must be given, or --grid or --kafka-1736",
         ),
-        ([*SMALL, "--brokers", "six"], "--brokers: 'six', but numbers between commas or FROM-TO/STEP are due"),
+        ([*SMALL, "--brokers", "six"], "--brokers: expected numbers between commas or FROM-TO/STEP, got 'six'"),
         ([*SMALL, "--brokers", "1-99999999999"], "--brokers: '1-99999999999' has more values than the 20000 points of"),
         ([*SMALL, "--brokers", "5000"], "--brokers: 5000, but at most 2000 are taken"),
         ([*SMALL, "--replication-factor", "101"], "--replication-factor: 101, but at most 100 are taken"),
         ([*SMALL, "--rack-failures", "0-9999"], "--rack-failures: 2001, but at most 2000 are taken"),
         ([*SMALL, "--brokers", "1-2000", "--partitions", "1-100"], "200000 combinations, but at most 20000 are taken"),
-        ([*SMALL, "--trials", "0"], "--trials 0, but it must be from 1 to 100000000"),
-        ([*SMALL, "--trials", "100000001"], "--trials 100000001, but it must be from 1 to 100000000"),
-        ([*SMALL, "--tasks", "0"], "--tasks 0, but it must be from 1 to 100000"),
-        ([*SMALL, "--tasks", "100001"], "--tasks 100001, but it must be from 1 to 100000"),
+        ([*SMALL, "--trials", "0"], "--trials: expected 1 to 100000000, got 0"),
+        ([*SMALL, "--trials", "100000001"], "--trials: expected 1 to 100000000, got 100000001"),
+        ([*SMALL, "--tasks", "0"], "--tasks: expected 1 to 100000, got 0"),
+        ([*SMALL, "--tasks", "100001"], "--tasks: expected 1 to 100000, got 100001"),
         (["--grid", "nowhere.json"], "nowhere.json: "),
         (["--grid", "nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory"),
         (["--grid", "grid.toml", "--kafka-1736"], "--grid and --kafka-1736 are both grids: give one"),
@@ -54,14 +54,14 @@ def no_spark(monkeypatch):
 def test_wrong_usage_is_one_line_and_2_before_spark_starts(tmp_path, capsys, arguments, reason):
     assert availability(*arguments, "--out", str(tmp_path / "out")) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"kafka-rack pipeline: {reason}")
+    assert said.startswith(f"kafka-rack pipeline availability: {reason}")
     assert said.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_placer_is_told_which_there_are(tmp_path, capsys):
     assert availability(*SMALL, "--placer", "best", "--out", str(tmp_path)) == 2
-    assert "placer 'best', but it must be all or some of broker-replica, copyset" in capsys.readouterr().err
+    assert "placer: expected all or some of broker-replica, copyset" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_unknown_placer_is_told_which_there_are(tmp_path, capsys):
     [
         ("grid.json", b"{", ", line 1 column 2: "),
         ("grid.json", b"\xff", ": "),
-        ("grid.json", b'{"brokers": "6-"}', ": brokers: '6-', but numbers between commas"),
+        ("grid.json", b'{"brokers": "6-"}', ": brokers: expected numbers between commas"),
         (
             "grid.json",
             b'{"grids": [{"brokers": 3}, {"rack": 3}]}',
@@ -77,7 +77,7 @@ def test_an_unknown_placer_is_told_which_there_are(tmp_path, capsys):
         ),
         ("grid.toml", b"brokers = ", ": "),
         ("grid.toml", b"\xff = 3", ": is no UTF-8 text"),
-        ("grid.toml", b"brokers = 1979-05-27", ': brokers: "1979-05-27", but numbers from 0 are due'),
+        ("grid.toml", b"brokers = 1979-05-27", ': brokers: expected numbers from 0, got "1979-05-27"'),
         ("grid.toml", b"brokers = 6", ": partitions, replication_factor, failures must be given"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_bad_file_is_one_line_with_its_name(tmp_path, capsys, name, content, r
     file.write_bytes(content)
     assert availability("--grid", str(file), "--out", str(tmp_path / "out")) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"kafka-rack pipeline: {file}{reason}")
+    assert said.startswith(f"kafka-rack pipeline availability: {file}{reason}")
     assert said.count("\n") == 1
 
 
@@ -109,7 +109,7 @@ def test_a_grid_in_toml_is_the_one_in_json_and_the_one_of_the_command_line(tmp_p
     (tmp_path / "grid.toml").write_text(
         'brokers = "6-12/3"\nracks = ["none", 3]\npartitions = 12\nreplication_factor = 3\nfailures = [1, 2]\n'
     )
-    said = ["--brokers", "6-12/3", "--racks", "none,3", "--partitions", "12", "--replication-factor", "3"]
+    said = ["--brokers", "6-12/3", "--rack-count", "none,3", "--partitions", "12", "--replication-factor", "3"]
     points = points_given(tmp_path, *said, "--failures", "1,2")
     assert points_given(tmp_path, "--grid", str(tmp_path / "grid.json")) == points
     assert points_given(tmp_path, "--grid", str(tmp_path / "grid.toml")) == points
@@ -144,4 +144,4 @@ def test_many_rows_are_told_by_placer_and_skipped_ones_by_their_most_common_reas
     said = pipeline_availability.as_text(found, "out/").splitlines()
     assert said[0] == "29 rows, all exact"
     assert said[3].split()[:3] == ["random", "29", "0"]
-    assert said[-2] == "1 combination skipped: replication factor 3, but it must be from 1 to the 2 brokers"
+    assert said[-2] == "1 combination skipped: replication factor: expected 1 to the 2 brokers, got 3"

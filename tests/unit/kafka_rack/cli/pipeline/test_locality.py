@@ -45,22 +45,25 @@ def test_a_plan_for_programs_with_other_prices_and_free_replication(tmp_path, ca
         (["nosuch.jsonl", "--out", "x"], "nosuch.jsonl: no such file or folder"),
         (["CAPTURE"], "--out DIR is missing"),
         (["CAPTURE", "--out", "CAPTURE"], "it is no folder"),
-        (["CAPTURE", "--out", "x", "--window", "5 weeks"], "--window: window '5 weeks', but a number with ms"),
+        (["CAPTURE", "--out", "x", "--window", "5 weeks"], "--window: expected a number with ms"),
         (["CAPTURE", "--out", "x", "--tasks", "0"], "--tasks: expected 1 or more, got 0"),
-        (["CAPTURE", "--out", "x", "--top", "0"], "--top 0, but it must be from 1"),
+        (["CAPTURE", "--out", "x", "--top", "0"], "--top: expected 1 to 1000, got 0"),
         (["CAPTURE", "--out", "x", "--checkpoint", "y"], "--stream or --once is missing"),
         (["CAPTURE", "--out", "x", "--ports", "many"], "many"),
         (["CAPTURE", "--out", "x", "--prices", "nosuch.toml"], "nosuch.toml: No such file or directory"),
         (["CAPTURE", "--out", "x", "--prices", "CAPTURE"], "line 1, column 2: no JSON"),
-        (["CAPTURE", "--out", "x", "--racks", "CAPTURE"], "line 1: '{bytes}', but RACK@RANGE"),
+        (["CAPTURE", "--out", "x", "--client-racks", "CAPTURE"], "line 1: expected RACK@RANGE"),
         (["CAPTURE", "--forecast", PLAN], "it goes without IN"),
         (["--forecast", "racks=3"], "--forecast has no rf="),
         (["--forecast", "racks=3,racks=3"], "--forecast 'racks=3': each of racks, rf, in"),
-        (["--forecast", "racks=0,rf=3,in=1"], "--forecast: racks 0, but 1 at least"),
-        (["--forecast", "racks=x,rf=3,in=1"], "--forecast: racks 'x', but a whole number"),
-        (["--forecast", "racks=3,rf=3,in=fast"], "--forecast: size 'fast', but a number with B"),
-        (["--forecast", "racks=3,rf=3,in=1,local-producers=1/0"], "local-producers '1/0', but a share from 0 to 1"),
-        (["--forecast", "racks=3,rf=3,in=1,local-producers=2"], "local producers 2, but a share from 0 to 1"),
+        (["--forecast", "racks=0,rf=3,in=1"], "--forecast: racks: expected 1 at least, got 0"),
+        (["--forecast", "racks=x,rf=3,in=1"], "--forecast: racks: expected a whole number, got 'x'"),
+        (["--forecast", "racks=3,rf=3,in=fast"], "--forecast: size: expected a number with B"),
+        (
+            ["--forecast", "racks=3,rf=3,in=1,local-producers=1/0"],
+            "local-producers: expected a share from 0 to 1, got '1/0'",
+        ),
+        (["--forecast", "racks=3,rf=3,in=1,local-producers=2"], "local producers: expected a share from 0 to 1, got 2"),
     ],
 )
 def test_wrong_usage_is_told_in_one_line_before_spark_starts(arguments, said, tmp_path, monkeypatch, capsys):
@@ -75,14 +78,14 @@ def test_wrong_usage_is_told_in_one_line_before_spark_starts(arguments, said, tm
 
 def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path, capsys):
     (tmp_path / "racks").write_bytes(b"az-a@\xff")
-    assert locality(tmp_path / "racks", "--out", tmp_path / "out", "--racks", tmp_path / "racks") == 2
+    assert locality(tmp_path / "racks", "--out", tmp_path / "out", "--client-racks", tmp_path / "racks") == 2
     assert "byte 5 is not UTF-8" in capsys.readouterr().err
 
 
 def test_tables_of_another_version_fail_in_one_line(tmp_path, capsys):
     (tmp_path / "schema.json").write_text('{"schema_version": 999}')
     assert locality(tmp_path, "--out", tmp_path / "out") == 1
-    assert "holds tables of schema version 999" in capsys.readouterr().err
+    assert "tables of schema version 999" in capsys.readouterr().err
 
 
 def month(cost, possible="0", saves="0", most="0"):

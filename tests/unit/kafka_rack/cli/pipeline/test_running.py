@@ -38,9 +38,9 @@ def spark(monkeypatch):
     return Spark()
 
 
-def run(spark, work):
+def run(spark, work, **given):
     with told_in_one_line("out/"):
-        return run_on_spark(spark.session, argparse.Namespace(), work)
+        return run_on_spark(spark.session, argparse.Namespace(**given), work)
 
 
 def test_work_gets_the_session_and_gives_its_result(spark):
@@ -109,8 +109,10 @@ def test_a_signal_before_or_after_the_session_is_told_in_one_line(number):
 def test_a_session_that_is_closing_shows_no_tasks_and_is_no_end_of_the_work(spark, monkeypatch):
     told, seen = [], threading.Event()
     monkeypatch.setattr(progress, "FIRST_S", 0.0)
-    monkeypatch.setattr(progress.Line, "tell", lambda _, text: (told.append(text), text == "working" and seen.set()))
-    assert run(spark, lambda _: seen.wait(60)) is True  # it has no statusTracker any more
+    monkeypatch.setattr(
+        progress.ProgressLine, "tell", lambda _, text: (told.append(text), text == "working" and seen.set())
+    )
+    assert run(spark, lambda _: seen.wait(60), progress=True) is True  # it has no statusTracker any more
     assert set(told) <= {"starting Spark", "working"}
 
 

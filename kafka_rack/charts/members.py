@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
-from kafka_rack.assignment.explanation import Explanation, View
+from kafka_rack.assignment.explanation import AssignmentExplanation, View
+from kafka_rack.charts.svg import box, document, legend, text
 
 ROW, GAP, LEFT, TOP, BAR_WIDTH, BETWEEN = 14, 10, 190, 64, 220, 40
 """Pixels: a bar's line, the space between racks, the margins for labels, the widest bar, the space between views."""
 MOST_MEMBERS = 1_000
 """Members beyond which a picture would be longer than anyone looks at."""
-IN_RACK, OUT_OF_RACK, UNKNOWN, TEXT = "#1f5fa8", "#d9822b", "#b8b8b8", "#333333"
+IN_RACK, OUT_OF_RACK, UNKNOWN = "#1f5fa8", "#d9822b", "#b8b8b8"
 
 
-def reads_by_member(explanation: Explanation) -> str:
+def reads_by_member(explanation: AssignmentExplanation) -> str:
     """The picture as SVG text. Partitions of a member without a rack are neither inside nor outside of one."""
     views = (
         [explanation.now] if explanation.now is explanation.with_racks else [explanation.now, explanation.with_racks]
@@ -31,37 +31,29 @@ def reads_by_member(explanation: Explanation) -> str:
         name = member.rack or "no rack"
         if name != rack:
             y += GAP + ROW if rack else ROW
-            lines.append(f'<text x="10" y="{y - 4}" font-weight="bold">{escape(name)}</text>')
+            lines.append(text(10, y - 4, name, font_weight="bold"))
             rack = name
-        lines.append(f'<text x="20" y="{y + 10}">{escape(shortened(member.member))}</text>')
+        lines.append(text(20, y + 10, shortened(member.member)))
         for place, view in enumerate(views):
             lines += bar(view, at, LEFT + place * (BAR_WIDTH + BETWEEN), y, largest)
         y += ROW
     if len(shown) < len(order):
         y += ROW
-        lines.append(f'<text x="10" y="{y}">and {len(order) - len(shown)} members more</text>')
+        lines.append(text(10, y, f"and {len(order) - len(shown)} members more"))
     width, height = LEFT + len(views) * (BAR_WIDTH + BETWEEN), y + 16
-    return "\n".join([*head(explanation.assignor, views, width, height), *lines, "</svg>", ""])
+    return document(width, height, [*head(explanation.assignor, views), *lines])
 
 
-def head(assignor: str, views: Sequence[View], width: int, height: int) -> list[str]:
-    """The frame, the title, each view's name and share, and what the colours mean."""
-    size = f'width="{width}" height="{height}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10" fill="{TEXT}">',
-        f'<rect {size} fill="white"/>',
-        f'<text x="10" y="18" font-size="13">{escape(assignor)}: partitions read inside the rack, by member</text>',
-    ]
-    for place, (colour, meaning) in enumerate(
-        [(IN_RACK, "inside the rack"), (OUT_OF_RACK, "across racks"), (UNKNOWN, "member without a rack")]
-    ):
-        x = 10 + 120 * place
-        parts.append(f'<rect x="{x}" y="28" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 14}" y="37">{meaning}</text>')
+def head(assignor: str, views: Sequence[View]) -> list[str]:
+    """The title, each view's name and share, and what the colours mean."""
+    key, _ = legend(
+        [(IN_RACK, "inside the rack"), (OUT_OF_RACK, "across racks"), (UNKNOWN, "member without a rack")], 10, 28
+    )
+    parts = [text(10, 18, f"{assignor}: partitions read inside the rack, by member", font_size=13), *key]
     for place, view in enumerate(views):
         share = "-" if view.forecast.share is None else f"{100 * view.forecast.share:.1f} %"
         x = LEFT + place * (BAR_WIDTH + BETWEEN)
-        parts.append(f'<text x="{x}" y="56" font-weight="bold">{escape(view.name)}: {share}</text>')
+        parts.append(text(x, 56, f"{view.name}: {share}", font_weight="bold"))
     return parts
 
 
@@ -74,9 +66,9 @@ def bar(view: View, at: int, x: int, y: int, largest: int) -> list[str]:
     for count, colour in parts:
         width = round(count / largest * (BAR_WIDTH - 30))
         if count:
-            found.append(f'<rect x="{x}" y="{y + 2}" width="{max(width, 1)}" height="{ROW - 4}" fill="{colour}"/>')
+            found.append(box(x, y + 2, max(width, 1), ROW - 4, colour))
             x += max(width, 1)
-    found.append(f'<text x="{x + 4}" y="{y + 10}">{member.partitions}</text>')
+    found.append(text(x + 4, y + 10, str(member.partitions)))
     return found
 
 

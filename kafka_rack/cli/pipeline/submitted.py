@@ -1,0 +1,13 @@
+"""A job of `kafka-rack pipeline` as a program of `spark-submit`; its arguments are the job's.
+
+`kafka-rack pipeline pack` writes it beside what workers need. The driver has this package (deploy mode `client`).
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kafka_rack.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["pipeline", *sys.argv[1:]]))
