@@ -1,14 +1,20 @@
 # From a fresh clone with only Python, `make demo` and `make test` set up what they need and run.
 #
 #   make demo      three racks, real clients, an outage, and who was served by which rack
-#   make test      all tests, on all cores (interop ones skip, with the reason, where a client is not installed)
+#   make test      all tests but those of real clients, which `make interop` runs, and of what has a target below; on all cores
 #   make check     within minutes: format, lint, types, import directions, fast tests, doctests
-#   make interop   only the tests that run real clients; TARGET=kafka: the matrix of clients beside real Kafka; TARGET=proxy: through ours before it
+#   make interop   the tests that run real clients, skipped with the reason where one is not installed; TARGET=kafka: the matrix of clients beside real Kafka; TARGET=proxy: through ours before it
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
 #   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and keeps what they answer
 #   make simulate  the whole cluster with clients and faults under virtual time, SEEDS runs; all must hold
 #   make torture   attacks on a server, each measured; TORTURE="answers" for one kind
+#   make notebook  the notebooks of examples/notebooks, run from first cell to last
+#   make docs      the pages as one site in build/site, every link checked
+#   make object-store  the jobs on an S3 endpoint on loopback, and killed over it
+#   make wheel     the sdist and the wheel, checked, and the wheel tried in an empty environment
+#   make formats   tests of tables as Delta and Iceberg, with their released packages
+#   make newest-spark  tests of the pipeline with the newest Spark, in an environment of its own
 #   make setup     everything a developer needs, in .venv
 #   make clean     .venv and caches away
 #
@@ -34,18 +40,22 @@ SHARED_OUT := --numprocesses=auto --dist=loadscope
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
+RELEASE_READY := $(VENV)/.ready-release
+NOTEBOOK_READY := $(VENV)/.ready-notebook
+DOCS_READY := $(VENV)/.ready-docs
 NEEDS_PYTHON := a Python of version 3.11 or newer is missing; install it (Debian, Ubuntu: apt-get install python3 python3-venv; macOS: brew install python) or name it: make PYTHON=/path/to/python3
 NEEDS_VENV := has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)
 NEEDS_PACKAGES := the packages of constraints.txt could not be installed, as $(VENV)/install.log says; mostly a way to a Python package index is missing: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
 NEEDS_JAVA := Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME
+NEEDS_TSHARK := the tests that have tshark read our packets are skipped without it: install it (Debian, Ubuntu: apt-get install tshark)
 NEEDS_CHROMIUM := the tests of the dashboard drive Chromium, and are skipped without it: install it with its driver (Debian: apt-get install chromium chromium-driver)
 
 # Installs packages of Debian, with a second and a third try, as mirrors fail for a moment. In a subshell; its status tells.
 APT_INSTALL = { [ "$$(id -u)" = 0 ] && command -v apt-get && for pause in 5 20 0; do \
-	apt-get update; apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
+	apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
 PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); }; }
 
-.PHONY: setup java chromium clients demo test check format lint types imports fast-tests interop bench torture answers fuzz simulate planted-bugs constraints clean
+.PHONY: setup java chromium tshark clients demo test check format lint types imports fast-tests interop bench torture answers fuzz simulate planted-bugs notebook docs wheel object-store formats newest-spark newest-spark-there constraints clean
 
 setup: $(DEV_READY) java
 
@@ -59,6 +69,10 @@ chromium:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		( [ -n "$$CI" ] && $(call APT_INSTALL,chromium chromium-driver) ) || echo '$(NEEDS_CHROMIUM)'
 
+# What we write as packets is read by tshark too. Where it is missing and CI may install it, it is; else those tests are skipped.
+tshark:
+	@command -v tshark >/dev/null || ( [ -n "$$CI" ] && $(call APT_INSTALL,tshark) ) || echo '$(NEEDS_TSHARK)'
+
 demo: $(DEMO_READY)
 	@$(BIN)/kafka-rack demo
 
@@ -69,8 +83,8 @@ clients:
 		command -v "$${pair%%=*}" >/dev/null || ( [ -n "$$CI" ] && $(call APT_INSTALL,"$${pair#*=}") ) || true; \
 	done
 
-test: $(DEV_READY) java chromium clients
-	@$(BIN)/python -m pytest $(SHARED_OUT) $(PYTEST_ARGS)
+test: $(DEV_READY) java chromium tshark
+	@$(BIN)/python -m pytest $(SHARED_OUT) -m "not interop" $(PYTEST_ARGS)
 
 check: format lint types imports fast-tests
 
@@ -89,7 +103,7 @@ imports: $(DEV_READY)
 fast-tests: $(DEV_READY)
 	@$(BIN)/python -m pytest --quiet $(SHARED_OUT) --hypothesis-profile=quick -m "not interop and not slow and not spark and not browser" $(PYTEST_ARGS)
 
-interop: $(DEV_READY) clients
+interop: $(DEV_READY) java clients tshark
 ifneq ($(filter kafka proxy,$(TARGET)),)
 	@$(BIN)/python -m tests.interop.matrix --target $(TARGET)
 else
@@ -119,6 +133,41 @@ simulate: $(DEV_READY)
 planted-bugs: $(DEV_READY)
 	@$(BIN)/python -m tests.simulation.planted_bugs
 
+# Leaves them with their outputs in build/notebooks, from where `make docs` takes them.
+notebook: $(NOTEBOOK_READY)
+	@$(BIN)/python -m tests.notebooks
+
+# Warnings are errors: a link or an anchor that leads nowhere, a page that the navigation leaves out.
+docs: $(DOCS_READY)
+	@$(BIN)/python -m sphinx -c website -b html -W --keep-going -q -E . build/site
+	@echo "build/site/index.html"
+
+# moto's server and what Spark needs for s3a:// are fetched by the tests, once, into build/interop.
+object-store: $(DEV_READY) java clients
+	@$(BIN)/python -m pytest tests/object_store $(PYTEST_ARGS)
+
+# Spark fetches the packages of both formats once, into build/interop/ivy.
+formats: $(DEV_READY) java
+	@TABLE_FORMATS=1 $(BIN)/python -m pytest tests/formats $(PYTEST_ARGS)
+
+# What an index would be given, and what it would give to others.
+wheel: $(RELEASE_READY)
+	@$(BIN)/python -m tests.wheel
+
+# The newest Spark that pyproject.toml allows; all else of the versions of constraints.txt, as far as that Spark takes them.
+# Filters are handed over by newer ones than that of constraints.txt alone, and so are asked here.
+SPARK_TESTS := tests/pipeline/test_filters_handed_over.py tests/pipeline/test_decode.py tests/pipeline/test_questions.py \
+	tests/pipeline/test_failed_starts.py tests/pipeline/test_spark_connect.py tests/pipeline/test_spark_submit.py \
+	tests/unit/kafka_rack/pipeline/spark
+SPARK_TESTS_NEED := --editable '.[spark,fuzz]' 'pyspark[connect]' pytest pytest-asyncio pytest-timeout
+newest-spark: java
+	@$(MAKE) --no-print-directory VENV=$(VENV)/newest-spark newest-spark-there
+newest-spark-there: | $(BIN)/pip
+	@grep -vE '^(pyspark|py4j)==' constraints.txt >$(VENV)/constraints.txt
+	@$(call PIP_INSTALL,--upgrade --constraint $(VENV)/constraints.txt $(SPARK_TESTS_NEED)) >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@$(BIN)/python -c 'import pyspark; print("Spark", pyspark.__version__)'
+	@$(BIN)/python -m pytest --quiet $(SPARK_TESTS) $(PYTEST_ARGS)
+
 # The newest versions that pyproject.toml allows, worked out without installing them.
 PIN := import json, sys; \
 	found = (entry["metadata"] for entry in json.load(sys.stdin)["install"]); \
@@ -126,7 +175,7 @@ PIN := import json, sys; \
 	print(*(pin for pin in pins if not pin.startswith("kafka-rack==")), sep="\n")
 constraints: $(DEV_READY)
 	@mkdir -p build
-	@$(BIN)/pip install --quiet --dry-run --ignore-installed --report build/report.json '.[dev]'
+	@$(BIN)/pip install --quiet --dry-run --ignore-installed --report build/report.json '.[dev,release,notebook,docs]'
 	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -c '$(PIN)' <build/report.json; } >build/constraints.txt
 	@mv build/constraints.txt constraints.txt
 
@@ -139,6 +188,19 @@ $(DEV_READY): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "Setting up $(VENV) for developers (once)"
 	@$(call PIP_INSTALL,--constraint constraints.txt --editable '.[dev]') >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
 	@touch $@ $(DEMO_READY)
+
+# Apart from the developers' packages, as only one step of CI needs each of these.
+$(RELEASE_READY): $(DEV_READY)
+	@$(call PIP_INSTALL,--constraint constraints.txt --editable '.[release]') >$(VENV)/install-release.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@touch $@
+
+$(NOTEBOOK_READY): $(DEV_READY)
+	@$(call PIP_INSTALL,--constraint constraints.txt --editable '.[notebook]') >$(VENV)/install-notebook.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@touch $@
+
+$(DOCS_READY): $(DEV_READY)
+	@$(call PIP_INSTALL,--constraint constraints.txt --editable '.[docs]') >$(VENV)/install-docs.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
+	@touch $@
 
 $(BIN)/pip:
 	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \

@@ -2,8 +2,8 @@
 
 Several processes (``--numprocesses=auto --dist=loadscope``, as `make test` has it) share the tests out by file, the
 longest first; all that run on the session of Spark that a process keeps are one portion, so that only one keeps it, and
-so are those in a browser. There are two processes more than cores, as half the time of tests that run real clients is
-time in which these wait.
+so are those in a browser. Files of few long tests are shared out test by test. There are two processes more than cores,
+as half the time of tests that run real clients, Spark or a browser is time in which these wait.
 """
 
 from __future__ import annotations
@@ -20,13 +20,40 @@ SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(
 
 NEEDING_SPARK = ["kafka_rack/pipeline", "kafka_rack/wire_tables/arrow.py"]
 
-collect_ignore = ["tests/interop/transactors", *(NEEDING_SPARK if SPARK_MISSING else [])]
-"""Programs that tests run, and what cannot be imported."""
+WITH_ANY_SPARK = [
+    "tests/pipeline/test_failed_starts.py",
+    "tests/pipeline/test_filters_handed_over.py",
+    "tests/pipeline/test_spark_connect.py",
+    "tests/pipeline/test_spark_submit.py",
+]
+"""What `make newest-spark` asks of the newest Spark beside tests that run everywhere; where named, it is collected."""
+
+collect_ignore = ["tests/interop/transactors", *WITH_ANY_SPARK, *(NEEDING_SPARK if SPARK_MISSING else [])]
+"""Programs that tests run, what has a step of its own in CI, and what cannot be imported."""
 
 ON_SPARKS_SESSION = ("tests/pipeline/", "kafka_rack/pipeline/")
 WITH_SPARK_OF_THEIR_OWN = ("tests/pipeline/test_cluster.py", "tests/pipeline/test_stream.py")
 IN_A_BROWSER = "tests/browser/"
-LONGEST_FIRST = (*ON_SPARKS_SESSION, "tests/property/", "tests/interop/", IN_A_BROWSER, "tests/conformance/", "tests/")
+LONG_TEST_BY_TEST = (
+    "tests/interop/test_examples.py",
+    "tests/interop/test_matrix.py",
+    "tests/interop/test_certify.py",
+    "tests/interop/test_museum.py",
+    "tests/interop/test_certify_writers.py",
+    "tests/interop/test_demo.py",
+)
+"""Each test of these runs programs of its own, from ten seconds on, and has nothing in common with the next."""
+
+LONGEST_FIRST = (
+    *LONG_TEST_BY_TEST,
+    *WITH_SPARK_OF_THEIR_OWN,
+    *ON_SPARKS_SESSION,
+    IN_A_BROWSER,
+    "tests/property/",
+    "tests/interop/",
+    "tests/conformance/",
+    "tests/",
+)
 
 
 def pytest_report_header() -> list[str]:
@@ -74,8 +101,12 @@ def portion_of(nodeid: str) -> str:
     'spark'
     >>> portion_of("tests/browser/test_dashboard_looks.py::test_it")
     'browser'
+    >>> portion_of("tests/interop/test_museum.py::test_it[one]")
+    'tests/interop/test_museum.py::test_it[one]'
     """
     file = nodeid.partition("::")[0]
+    if file in LONG_TEST_BY_TEST:
+        return nodeid
     if file.startswith(IN_A_BROWSER):
         return "browser"
     return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_SPARK_OF_THEIR_OWN else file
@@ -83,11 +114,11 @@ def portion_of(nodeid: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """A process a core, and two more where there are tests of real clients; xdist's own variable goes before."""
+    """A process a core, and two more where there are tests that wait for others; xdist's own variable goes before."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if "not interop" in config.getoption("markexpr") else cores + 2
+    return cores if "not spark" in config.getoption("markexpr") else cores + 2
 
 
 @pytest.hookimpl(optionalhook=True)

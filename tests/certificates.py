@@ -38,6 +38,20 @@ def key_store(path: Path, identity: Identity, password: str = PASSWORD) -> Path:
     return path
 
 
+def broker_stores(folder: Path, authority: CertificateAuthority) -> dict[str, str]:
+    """Kafka's settings of a broker on this machine that asks clients for certificates; its stores are in the folder."""
+    return {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(key_store(folder / "server.p12", authority.server(LOCAL))),
+        "ssl.keystore.password": PASSWORD,
+        "ssl.key.password": PASSWORD,
+        "ssl.truststore.type": "PKCS12",
+        "ssl.truststore.location": str(trust_store(folder / "trust.p12", authority)),
+        "ssl.truststore.password": PASSWORD,
+        "ssl.client.auth": "required",
+    }
+
+
 def trust_store(path: Path, authority: CertificateAuthority, password: str = PASSWORD) -> Path:
     """A trust store in PKCS#12, as Java reads it."""
     certificate = x509.load_pem_x509_certificate(authority.pem.encode())

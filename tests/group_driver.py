@@ -9,10 +9,10 @@ from typing import Any
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import Joining, Protocols
+from mockbroker.state.groups.classic.members import GroupJoin, Protocols
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.settings import Settings
+from mockbroker.state.settings import KafkaSettings
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"
@@ -27,7 +27,7 @@ class GroupDriver:
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         self.notified: list[Hashable] = []
         self.writer = ImageWriter()
-        self.groups = Groups(Settings(settings), self.notified.append, self.writer)
+        self.groups = Groups(KafkaSettings(settings), self.notified.append, self.writer)
         self.now_ms = 0
         self.rng = Random(0)
 
@@ -57,7 +57,7 @@ class GroupDriver:
         requires_member_id: bool = True,
         skips_assignment: bool = True,
     ) -> PendingAnswer[JoinAnswer]:
-        joining = Joining(
+        joining = GroupJoin(
             member_id,
             instance_id,
             "client",

@@ -13,6 +13,7 @@ from typing import Any
 
 import protocol
 from protocol.records import iter_batches, iter_records
+from protocol.records.batches import BatchHeader
 
 LEFT_OUT = frozenset({"throttleTimeMs", "acquisitionLockTimeoutMs"})
 NAMED = {
@@ -161,6 +162,23 @@ def named(value: Any, names: Names, name: str = "") -> Any:
     return value
 
 
+def batch_fields(header: BatchHeader) -> dict[str, int]:
+    """What stands in a batch's header, by Kafka's names."""
+    return {
+        "baseOffset": header.base_offset,
+        "partitionLeaderEpoch": header.partition_leader_epoch,
+        "magic": header.magic,
+        "attributes": header.attributes,
+        "lastOffsetDelta": header.last_offset_delta,
+        "baseTimestamp": header.base_timestamp,
+        "maxTimestamp": header.max_timestamp,
+        "producerId": header.producer_id,
+        "producerEpoch": header.producer_epoch,
+        "baseSequence": header.base_sequence,
+        "count": header.record_count,
+    }
+
+
 def batches_of(data: bytes) -> Any:
     """Records opened: each batch's header, and its records; text where these are no records."""
     try:
@@ -180,17 +198,7 @@ def batches_of(data: bytes) -> Any:
             continue
         kept.append(
             {
-                "baseOffset": header.base_offset,
-                "partitionLeaderEpoch": header.partition_leader_epoch,
-                "magic": header.magic,
-                "attributes": header.attributes,
-                "lastOffsetDelta": header.last_offset_delta,
-                "baseTimestamp": header.base_timestamp,
-                "maxTimestamp": header.max_timestamp,
-                "producerId": header.producer_id,
-                "producerEpoch": header.producer_epoch,
-                "baseSequence": header.base_sequence,
-                "count": header.record_count,
+                **batch_fields(header),
                 "records": [
                     {
                         "timestamp": one.timestamp,

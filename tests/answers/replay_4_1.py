@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.answers.comparison import Difference
 from tests.answers.drivers import SimulatedCluster
 from tests.answers.kafka_4_1 import FILE, LABEL, differing, recorded_by_4_1
@@ -148,7 +148,7 @@ def write(story: Story, topic: Topic, index: int, batch: dict[str, Any]) -> None
         Record(key=data(one["key"]), value=data(one["value"]), timestamp=story.time(one["at"]))
         for one in batch["records"]
     ]
-    partition = {"index": index, "records": build_batch(records, codec=Codec(batch["attributes"] & 7))}
+    partition = {"index": index, "records": build_batch(records, codec=CompressionCodec(batch["attributes"] & 7))}
     wanted = {"acks": -1, "timeoutMs": 1000, "topicData": [{"name": topic.name, "partitionData": [partition]}]}
     answer = story.quiet("Produce", 9, wanted, to=topic.leader(index))
     assert answer["responses"][0]["partitionResponses"][0]["errorCode"] == 0, answer

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import protocol
 from protocol.headers import read_response, request_frame
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from protocol.registry import message_class
 from tests.answers.drivers import CLOSED, Driver
 from tests.answers.normal import Names, normal
@@ -361,7 +361,11 @@ class Story:
         return int(given)
 
     def batch(
-        self, *values: bytes | tuple[bytes | None, bytes | None], at: int = 0, codec: Codec = Codec.NONE, **fields: Any
+        self,
+        *values: bytes | tuple[bytes | None, bytes | None],
+        at: int = 0,
+        codec: CompressionCodec = CompressionCodec.NONE,
+        **fields: Any,
     ) -> bytes:
         """Records by value, or by key and value, of the time ``time(at)``; ``fields`` as of ``build_batch``."""
         pairs = [one if isinstance(one, tuple) else (None, one) for one in values]

@@ -138,7 +138,7 @@ def metadata_per_second(address: str, in_flight: int) -> float:
         return ASKS // in_flight * in_flight / (perf_counter() - before)
 
 
-def produce_mb_per_second(bootstrap: str) -> float:
+def produce_mb_per_second(bootstrap: str, topic: str = TOPIC) -> float:
     from confluent_kafka import Producer
 
     value = bytes(VALUE_BYTES)
@@ -153,16 +153,16 @@ def produce_mb_per_second(bootstrap: str) -> float:
             "queue.buffering.max.kbytes": 2_000_000,
         }
     )
-    producer.list_topics(TOPIC)
+    producer.list_topics(topic)
     before = perf_counter()
     for _ in range(VALUES):
-        producer.produce(TOPIC, value)
+        producer.produce(topic, value)
     left = producer.flush(120)
     assert left == 0, f"{left} records were not acknowledged"
     return VALUES * VALUE_BYTES / 1e6 / (perf_counter() - before)
 
 
-def consume_mb_per_second(bootstrap: str) -> float:
+def consume_mb_per_second(bootstrap: str, topic: str = TOPIC) -> float:
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
@@ -177,7 +177,7 @@ def consume_mb_per_second(bootstrap: str) -> float:
         }
     )
     before = perf_counter()
-    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     read = 0
     while read < VALUES:
         read += sum(message.error() is None for message in consumer.consume(10_000, 5.0))

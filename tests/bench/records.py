@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from protocol.records import Codec, Record, assign_offsets, build_batch, iter_batches, iter_records, validate
+from protocol.records import CompressionCodec, Record, assign_offsets, build_batch, iter_batches, iter_records, validate
 from tests.bench.measure import machine, side_by_side
 
 COUNT = 1_000
@@ -21,7 +21,13 @@ Row = tuple[str, str, list[float]]
 
 def rows() -> Iterable[Row]:
     """What is measured, its unit, and the medians of ours, kafka-python and aiokafka in that unit."""
-    for magic, codec in ((2, Codec.NONE), (2, Codec.LZ4), (2, Codec.ZSTD), (1, Codec.NONE), (1, Codec.GZIP)):
+    for magic, codec in (
+        (2, CompressionCodec.NONE),
+        (2, CompressionCodec.LZ4),
+        (2, CompressionCodec.ZSTD),
+        (1, CompressionCodec.NONE),
+        (1, CompressionCodec.GZIP),
+    ):
         data = build_batch(RECORDS, magic=magic, codec=codec)
         name = f"magic {magic}, {codec.name.lower()}"
         times = side_by_side([lambda data=data: drain(iter_records(data)), *readers(data)])
@@ -55,7 +61,7 @@ def readers(data: bytes) -> list[Callable[[], Any]]:
     return [lambda: read(KafkaPython), lambda: read(Aiokafka)]
 
 
-def builders(magic: int, codec: Codec) -> list[Callable[[], Any]]:
+def builders(magic: int, codec: CompressionCodec) -> list[Callable[[], Any]]:
     import aiokafka.record.default_records
     import aiokafka.record.legacy_records
     import kafka.record.default_records

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     ControlType,
     Record,
     UnsupportedCompressionError,
@@ -207,7 +207,7 @@ def test_older_consumers_are_sent_what_kafka_sends_them(case: dict[str, Any], ke
 
 def test_the_fixtures_hold_every_magic_with_every_codec_it_may_have() -> None:
     kinds = {(batch["magic"], batch["codec"]) for case in CASES for batch in case.values[0]["batches"]}
-    codecs = {codec.name.lower() for codec in Codec}
+    codecs = {codec.name.lower() for codec in CompressionCodec}
     assert kinds == {(2, codec) for codec in codecs} | {
         (magic, codec) for magic in (0, 1) for codec in codecs - {"zstd"}
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from protocol.records import Codec, Record, build_batch, iter_records
+from protocol.records import CompressionCodec, Record, build_batch, iter_records
 
 kafka = pytest.importorskip("kafka.record.memory_records", reason="kafka-python is in the dev dependencies")
 aiokafka = pytest.importorskip("aiokafka.record", reason="aiokafka is in the dev dependencies")
@@ -21,11 +21,11 @@ RECORDS = [
 ]
 HEADERS: tuple[tuple[str, bytes | None], ...] = (("one", b"1"), ("", b""))
 # kafka-python's snappy is a package that is not in the dev dependencies.
-KAFKA_PYTHON = [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD]
-ALL = [*KAFKA_PYTHON, Codec.SNAPPY]
+KAFKA_PYTHON = [CompressionCodec.NONE, CompressionCodec.GZIP, CompressionCodec.LZ4, CompressionCodec.ZSTD]
+ALL = [*KAFKA_PYTHON, CompressionCodec.SNAPPY]
 
 
-def written_by_us(magic: int, codec: Codec) -> bytes:
+def written_by_us(magic: int, codec: CompressionCodec) -> bytes:
     return build_batch(with_headers(magic), magic=magic, codec=codec)
 
 
@@ -42,7 +42,7 @@ def written_by_them(builder: Any, magic: int) -> bytes:
     return bytes(builder.build())
 
 
-def kafka_python_builder(magic: int, codec: Codec) -> Any:
+def kafka_python_builder(magic: int, codec: CompressionCodec) -> Any:
     from kafka.record.default_records import DefaultRecordBatchBuilder
     from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
@@ -51,7 +51,7 @@ def kafka_python_builder(magic: int, codec: Codec) -> Any:
     return DefaultRecordBatchBuilder(2, int(codec), False, -1, -1, -1, 1 << 24)
 
 
-def aiokafka_builder(magic: int, codec: Codec) -> Any:
+def aiokafka_builder(magic: int, codec: CompressionCodec) -> Any:
     from aiokafka.record.default_records import DefaultRecordBatchBuilder
     from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
@@ -87,13 +87,14 @@ def expected(magic: int) -> list[Record]:
     ]
 
 
-def judged(codecs: list[Codec]) -> list[Any]:
+def judged(codecs: list[CompressionCodec]) -> list[Any]:
     return [
         pytest.param(magic, codec, id=f"magic{magic}-{codec.name.lower()}")
         for magic in (0, 1, 2)
         for codec in codecs
-        if (magic, codec) != (0, Codec.LZ4)  # both refuse it, for its header checksum; Java's fixtures hold it
-        if magic == 2 or codec != Codec.ZSTD
+        if (magic, codec)
+        != (0, CompressionCodec.LZ4)  # both refuse it, for its header checksum; Java's fixtures hold it
+        if magic == 2 or codec != CompressionCodec.ZSTD
     ]
 
 
@@ -106,7 +107,7 @@ def judged(codecs: list[Codec]) -> list[Any]:
     ],
 )
 def test_what_a_client_writes_reads_the_same_here(
-    builder: Callable[[int, Codec], Any], magic: int, codec: Codec
+    builder: Callable[[int, CompressionCodec], Any], magic: int, codec: CompressionCodec
 ) -> None:
     records = iter_records(written_by_them(builder(magic, codec), magic))
     found = [Record(record.offset, record.timestamp, record.key, record.value, record.headers) for record in records]
@@ -121,5 +122,7 @@ def test_what_a_client_writes_reads_the_same_here(
         for case in judged(codecs)
     ],
 )
-def test_what_we_write_reads_the_same_in_a_client(reader: Callable[[bytes], Any], magic: int, codec: Codec) -> None:
+def test_what_we_write_reads_the_same_in_a_client(
+    reader: Callable[[bytes], Any], magic: int, codec: CompressionCodec
+) -> None:
     assert read(reader(written_by_us(magic, codec)), magic) == expected(magic)

@@ -16,6 +16,7 @@ from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS
 from protocol.apis.producer_ids import InitProducerIdRequest
 from protocol.apis.transactions import AddOffsetsToTxnRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
+from tests.answers.normal import batch_fields
 from tests.answers.story import message_of
 from tests.fixture_data import transactions_of_kafka
 from tests.transaction_driver import OLD, TransactionalProducer
@@ -306,17 +307,7 @@ def opened(records: str | None) -> list[Any]:
         own = [record for record in iter_records(data) if record.batch == header]
         batches.append(
             {
-                "baseOffset": header.base_offset,
-                "partitionLeaderEpoch": header.partition_leader_epoch,
-                "magic": header.magic,
-                "attributes": header.attributes,
-                "lastOffsetDelta": header.last_offset_delta,
-                "baseTimestamp": header.base_timestamp,
-                "maxTimestamp": header.max_timestamp,
-                "producerId": header.producer_id,
-                "producerEpoch": header.producer_epoch,
-                "baseSequence": header.base_sequence,
-                "count": header.record_count,
+                **batch_fields(header),
                 "crcRight": True,
                 "records": [],
             }

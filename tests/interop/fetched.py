@@ -87,6 +87,15 @@ def java_program(source: Path, jars: Path) -> list[str]:
     return ["-cp", f"{classes}:{jars}/*", source.stem]
 
 
+def java_answers(program: Sequence[str], lines: Sequence[str], *arguments: str, java: Sequence[str] = ()) -> list[str]:
+    """What a program of ``java_program`` answers: a line to each line that it is given."""
+    done = run(["java", *java, *program, *arguments], given="".join(f"{line}\n" for line in lines))
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(lines), done.stderr[-2000:]
+    return answers
+
+
 def needs_programs(*programs: str) -> None:
     """Raises ToolMissingError: one of these is not installed."""
     for program in programs:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.interop.fetched import java_program, maven_jars
-from tests.progress import run
+from tests.interop.fetched import java_answers, java_program, maven_jars
 
 SOURCES = Path(__file__).parent / "java" / "assignors"
 
@@ -31,15 +30,8 @@ def java_times(groups: Iterable[Mapping[str, Any]], milliseconds: int) -> list[f
 
 
 def run_java(lines: Sequence[str], *arguments: str) -> list[str]:
-    """One answer a line."""
-    done = run(
-        ["java", "-Xss8m", *java_program(SOURCES / "Assignors.java", jars()), *arguments],
-        given="".join(f"{line}\n" for line in lines),
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answers = done.stdout.splitlines()
-    assert len(answers) == len(lines), done.stderr[-2000:]
-    return answers
+    program = java_program(SOURCES / "Assignors.java", jars())
+    return java_answers(program, lines, *arguments, java=["-Xss8m"])
 
 
 def jars() -> Path:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_rack.placement import UsableBroker
-from tests.interop.fetched import java_program, maven_jars
-from tests.progress import run
+from tests.interop.fetched import java_answers, java_program, maven_jars
 
 SOURCES = Path(__file__).parent / "java" / "placement"
 DRAWN = -1
@@ -52,15 +51,7 @@ def java_times(asked: Iterable[Asked], rounds: int) -> list[float]:
 
 
 def run_java(lines: Sequence[str]) -> list[str]:
-    """One answer a line."""
-    done = run(
-        ["java", *java_program(SOURCES / "Placement.java", jars())],
-        given="".join(f"{line}\n" for line in lines),
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answers = done.stdout.splitlines()
-    assert len(answers) == len(lines), done.stderr[-2000:]
-    return answers
+    return java_answers(java_program(SOURCES / "Placement.java", jars()), lines)
 
 
 def jars() -> Path:

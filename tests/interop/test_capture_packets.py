@@ -39,9 +39,13 @@ def beside(cluster: MockCluster, path: Path) -> Capture:
 
 
 def tables(folder: Path) -> dict[str, list[dict]]:
+    """The rows of each table, by their frames: in what order they are made is nobody's concern."""
     rows = decode_paths([str(folder)])
     return {
-        table: [{name: value for name, value in row.items() if name not in HIDDEN} for row in rows.as_dicts(table)]
+        table: sorted(
+            ({name: value for name, value in row.items() if name not in HIDDEN} for row in rows.as_dicts(table)),
+            key=lambda row: (row.get("frame", 0), repr(row)),
+        )
         for table in TABLES
     }
 

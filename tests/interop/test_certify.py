@@ -53,7 +53,7 @@ def test_a_consumers_verdicts_are_what_its_capture_shows(name, tmp_path):
     verdicts = ran.verdicts
     names_racks = all(set(shown.fetch_racks[rack]) == {rack} for rack in RACKS)
     assert verdicts["fetch_rack"] == ("pass" if names_racks else "fail")
-    assert names_racks == (name in FOLLOWS)
+    assert names_racks == (name in FOLLOWS), ran.evidence("fetch_rack")
     assert bool(shown.redirects) == (name in FOLLOWS)
     if not shown.redirects:
         assert verdicts["preferred_replica"] == "not seen"

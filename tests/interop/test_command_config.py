@@ -6,7 +6,7 @@ import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.cli.live.cluster import LiveCluster, addresses_of
-from kafka_rack.cli.live.wire_client import Connection
+from kafka_rack.cli.live.wire_client import BrokerConnection
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from mockbroker.state.security.mechanisms import salted_password
 from protocol.apis.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
@@ -61,7 +61,7 @@ def kafka(tmp_path_factory, stores):
             name="alice", mechanism=1, iterations=4096, salt=salt, salted_password=salted_password(1, PASSWORD, salt)
         )
         for address in running.addresses:
-            with Connection(addresses_of(address)[0]) as connection:
+            with BrokerConnection(addresses_of(address)[0]) as connection:
                 if address == running.addresses[0]:
                     connection.ask(AlterUserScramCredentialsRequest(upsertions=[upsertion]), 0)
                 wait_until(lambda known=connection: knows_alice(known), "a broker that knows the password", str)

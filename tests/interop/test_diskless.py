@@ -11,7 +11,7 @@ import asyncio
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.core.journal import Entry
+from mockbroker.core.journal import JournalEntry
 from tests.interop.client_process import (
     FETCH,
     LIBRARIES,
@@ -57,7 +57,7 @@ def settings_in(cluster: MockCluster, rack: str, library: str, way: str) -> dict
     return settings_for(library, **given)
 
 
-def calls_for(cluster: MockCluster, api_key: int, topic: str, mark: int = 0) -> list[Entry]:
+def calls_for(cluster: MockCluster, api_key: int, topic: str, mark: int = 0) -> list[JournalEntry]:
     """The Produce or Fetch requests that moved, or looked for, records of a topic."""
     return [one for one in cluster.journal.since(mark) if one.api_key == api_key and topic in (one.traffic or ())]
 

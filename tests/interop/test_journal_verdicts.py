@@ -1,6 +1,6 @@
 """The journal and ``kafka-rack pipeline locality`` say the same of the same calls of real clients.
 
-The pipeline's steps run here without Spark, over the capture of the cluster whose journal is looked at.
+Its rules run here without Spark, over the capture of the cluster whose journal is looked at.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from kafka_rack.locality import RackRules
-from kafka_rack.pipeline.locality.facts import facts
-from kafka_rack.pipeline.locality.files import captures_in
-from kafka_rack.pipeline.locality.told import told_by
-from kafka_rack.pipeline.locality.verdicts import Judge
+from kafka_rack.locality.captures import flows_of
+from kafka_rack.locality.tables import SUMS
+from kafka_rack.locality.traffic import TrafficSums
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import find_files
 from mockbroker import KafkaProxy, MockCluster
 from mockbroker.adapters.served_cluster import ServedCluster
-from tests.pipeline.plain import plain_tables
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is missing: pip install it")
@@ -85,27 +85,23 @@ async def work(cluster: ServedCluster) -> None:
 Sums = dict[tuple[str, str, str | None, str], list[int]]
 
 
-def by_pipeline(folder: Path, out: Path, rules: RackRules | None) -> tuple[Sums, Counter[str]]:
+def by_pipeline(folder: Path, rules: RackRules | None) -> tuple[Sums, Counter[str]]:
     """Bytes and calls by category, locality, reason and what the fix saves, and near matches."""
-    plain_tables(folder, out)
     sums: Sums = {}
     details: Counter[str] = Counter()
-    for capture in captures_in([out]):
-        told = told_by(capture)
-        if told is None:
-            continue  # a file of a table without frames
-        judge = Judge(told.capture, told.cluster, rules)
-        for block in capture.blocks:
-            for fact, amount in facts(block, told, WINDOW_US):
-                judge.add(fact, amount)
-        for row in judge.rows().to_pylist():
-            avoidable = "yes" if row["saves"] else "perhaps" if row["at_most"] else "no"
-            key = (row["category"], row["locality"], row["reason"], avoidable if row["reason"] else "")
+    for file in find_files([str(folder)])[0]:
+        flows = flows_of(file, Options(), WINDOW_US)
+        traffic = TrafficSums(flows.evidence.conclude(rules), rules)
+        traffic.add_flows(flows, flows.evidence.covered)
+        for row, amounts in traffic.amounts.items():
+            added = dict(zip(SUMS, amounts, strict=True))
+            avoidable = "yes" if row.saves else "perhaps" if row.at_most else "no"
+            key = (row.category, row.locality, row.reason, avoidable if row.reason else "")
             found = sums.setdefault(key, [0, 0])
-            found[0] += row["request_bytes"] + row["response_bytes"]
-            found[1] += row["record_bytes"]
-            if row["detail"]:
-                details[row["detail"]] += row["request_bytes"] + row["response_bytes"]
+            found[0] += added["request_bytes"] + added["response_bytes"]
+            found[1] += added["record_bytes"]
+            if row.detail:
+                details[row.detail] += added["request_bytes"] + added["response_bytes"]
     return sums, details
 
 
@@ -135,7 +131,7 @@ async def test_the_journal_sums_up_to_what_the_pipeline_says_of_the_capture(tmp_
         client_racks=rules,
     ) as cluster:
         await work(cluster)
-    found, details = by_pipeline(folder, tmp_path / "tables", rules)
+    found, details = by_pipeline(folder, rules)
     assert by_journal(cluster) == (found, details)
     reasons = {reason for _, _, reason, _ in found}
     expected = {"keyed_produce", "unkeyed_produce", "no_client_rack", "rack_not_in_cluster", "no_in_sync_replica"}
@@ -161,11 +157,11 @@ async def test_a_capture_of_a_proxy_tells_what_its_live_traffic_and_the_brokers_
         KafkaProxy(real.bootstrap_servers, capture=at_the_proxy / file, client_racks=rules) as proxy,
     ):
         await work(proxy)
-    found, details = by_pipeline(at_the_proxy, tmp_path / "tables of the proxy", rules)
+    found, details = by_pipeline(at_the_proxy, rules)
     live, live_details = by_journal(proxy)
     assert live_details == details
     assert with_one_reason_to_produce(live) == with_one_reason_to_produce(found)
-    brokers, _ = by_pipeline(at_the_brokers, tmp_path / "tables of the brokers", rules)
+    brokers, _ = by_pipeline(at_the_brokers, rules)
     assert of_records(found) == of_records(brokers)
     assert {reason for _, _, reason, _ in of_records(found)} >= {"keyed_produce", "no_client_rack", "redirect"}
 

@@ -9,26 +9,12 @@ from tests.interop.matrix.clients import CLIENTS
 from tests.interop.matrix.running import outcomes
 from tests.interop.matrix.target import our_cluster
 
-HEAVY = ("Java", "Spark")
-"""Those of the Java virtual machine: another process takes them."""
-
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
-async def does_all(name: str) -> None:
+@pytest.mark.parametrize("name", CLIENTS)
+async def test_a_client_can_do_here_what_it_can_do_at_all(name):
     with skipped_without_tools():
         found = {scenario: wrong async for scenario, wrong in outcomes(CLIENTS[name], our_cluster)}
     assert list(found) == CLIENTS[name].scenarios
     assert {scenario: wrong for scenario, wrong in found.items() if wrong} == {}
-
-
-class TestOfJava:
-    @pytest.mark.parametrize("name", [name for name in CLIENTS if name.startswith(HEAVY)])
-    async def test_a_client_can_do_here_what_it_can_do_at_all(self, name):
-        await does_all(name)
-
-
-class TestOfOthers:
-    @pytest.mark.parametrize("name", [name for name in CLIENTS if not name.startswith(HEAVY)])
-    async def test_a_client_can_do_here_what_it_can_do_at_all(self, name):
-        await does_all(name)

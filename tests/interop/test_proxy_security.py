@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from kafka_rack.cli.live.client_settings import client_settings_of
+from mockbroker.adapters.client_properties.settings import client_settings_of
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from protocol.apis.topics import CreateTopicsRequest
-from tests.certificates import LOCAL, PASSWORD, key_store, trust_store
+from tests.certificates import PASSWORD, broker_stores, key_store
 from tests.interop import login_programs
 from tests.interop import test_sasl_beside_kafka as sasl
 from tests.interop.fetched import java_program, skipped_without_tools
@@ -36,21 +36,11 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 def settings_in(folder: Path, authority: CertificateAuthority) -> dict[str, str]:
-    stores = {
-        "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(key_store(folder / "server.p12", authority.server(LOCAL))),
-        "ssl.keystore.password": PASSWORD,
-        "ssl.key.password": PASSWORD,
-        "ssl.truststore.type": "PKCS12",
-        "ssl.truststore.location": str(trust_store(folder / "trust.p12", authority)),
-        "ssl.truststore.password": PASSWORD,
-        "ssl.client.auth": "required",
-    }
     of_safe = {
         f"listener.name.safe.{mechanism}.sasl.jaas.config": sasl.PLAIN if mechanism == "plain" else sasl.SCRAM
         for mechanism in ("plain", "scram-sha-256", "scram-sha-512")
     }
-    return {**sasl.SETTINGS, **stores, **of_safe}
+    return {**sasl.SETTINGS, **broker_stores(folder, authority), **of_safe}
 
 
 def upstream_at(address: str, properties: Mapping[str, str]) -> UpstreamSettings:

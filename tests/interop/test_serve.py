@@ -164,7 +164,7 @@ async def test_brokers_of_three_properties_files_serve_real_clients_by_rack(tmp_
             f"{id_name}={index + 10}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:{free_ports(1)[0]}\n"
             "num.partitions=6\nnum.io.threads=8\n"
         )
-        files += ["--config", str(file)]
+        files += ["--server-properties", str(file)]
     async with serving(tmp_path, *files, "--diskless-topic", TOPIC) as served:
         racks = (await served.control.get("/cluster")).json()["racks"]
         assert racks == {f"eu-1{at}": {"brokers": [n], "online": [n]} for n, at in enumerate("abc", 10)}

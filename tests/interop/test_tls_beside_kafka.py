@@ -19,7 +19,7 @@ from mockbroker.adapters.tls.certificates import CertificateAuthority, Identity
 from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.topics import CreateTopicsRequest
-from tests.certificates import LOCAL, PASSWORD, client_context, key_store, trust_store
+from tests.certificates import LOCAL, PASSWORD, broker_stores, client_context, key_store
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
 from tests.progress import wait_until
@@ -45,14 +45,7 @@ HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(190)
 
 def settings_in(folder: Path, authority: CertificateAuthority) -> dict[str, str]:
     return {
-        "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(key_store(folder / "server.p12", authority.server(LOCAL))),
-        "ssl.keystore.password": PASSWORD,
-        "ssl.key.password": PASSWORD,
-        "ssl.truststore.type": "PKCS12",
-        "ssl.truststore.location": str(trust_store(folder / "trust.p12", authority)),
-        "ssl.truststore.password": PASSWORD,
-        "ssl.client.auth": "required",
+        **broker_stores(folder, authority),
         "listener.name.mapped.ssl.principal.mapping.rules": "RULE:^CN=(Al[^,]*)$/$1/L",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:ANONYMOUS;User:alice;{DUKE}",

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.cli.live.cluster import TOPIC_RESOURCE, LiveCluster
-from kafka_rack.cli.live.wire_client import Connection
+from kafka_rack.cli.live.wire_client import BrokerConnection
 from kafka_rack.placement import UsableBroker, place
 from mockbroker import MockCluster
 from protocol.apis.produce import ProduceRequest
@@ -190,7 +190,7 @@ def fill(kafka, topic):
     )
 
     def taken():
-        with Connection((host, int(port)), 60) as connection:
+        with BrokerConnection((host, int(port)), 60) as connection:
             return connection.ask(request, 9).responses[0].partition_responses[0].error_code
 
     wait_until(lambda: taken() == 0, "a leader for the new topic", taken)

@@ -16,7 +16,7 @@ from protocol.errors import ProtocolError
 from protocol.fuzz.generation import maker
 from protocol.fuzz.mutation import mutated
 from protocol.layouts import layout
-from protocol.wire import Absent, Blob, Boolean, CountedArray, Fixed, Record, TaggedFields, Text, UuidConstruct
+from protocol.wire import Absent, Blob, Boolean, CountedArray, Fixed, RecordStruct, TaggedFields, Text, UuidConstruct
 from tests.fixture_data import golden_vectors
 
 MESSAGES = protocol.messages()
@@ -25,7 +25,7 @@ PLAIN = 12
 """Frames of each version that are plain, and as many of any kind, each with a damaged one."""
 
 
-def wantable(construct: Record, name: str = "") -> dict[str, Any]:
+def wantable(construct: RecordStruct, name: str = "") -> dict[str, Any]:
     """Every field that a column reader can give: its path -> its construct."""
     found: dict[str, Any] = {}
     for sub in construct.subcons:
@@ -36,7 +36,7 @@ def wantable(construct: Record, name: str = "") -> dict[str, Any]:
                 found[path] = part
         elif isinstance(part, (Text, Blob, Fixed, UuidConstruct)):
             found[path] = part
-        if isinstance(part, Record):
+        if isinstance(part, RecordStruct):
             found |= wantable(part, path)
     return found
 
@@ -49,7 +49,7 @@ def tamed(construct: Any, value: Any, chance: Random) -> Any:
         return "".join(character if character.isascii() else "." for character in value)[:100]
     if isinstance(construct, CountedArray):
         return [tamed(construct.subcon, item, chance) for item in value]
-    if not isinstance(construct, Record):
+    if not isinstance(construct, RecordStruct):
         return value
     made = type(value)()
     for sub in construct.subcons:
@@ -62,7 +62,7 @@ def tamed(construct: Any, value: Any, chance: Random) -> Any:
     return made
 
 
-def flat(construct: Record, message: Any, name: str, into: dict[str, list[Any]]) -> None:
+def flat(construct: RecordStruct, message: Any, name: str, into: dict[str, list[Any]]) -> None:
     """A decoded message's values by path, in the order of the wire."""
     for sub in construct.subcons:
         path, part = f"{name}.{sub.name}" if name else sub.name, sub.subcon
@@ -71,11 +71,11 @@ def flat(construct: Record, message: Any, name: str, into: dict[str, list[Any]])
         value = getattr(message, sub.name)
         if isinstance(part, CountedArray):
             for item in value or ():
-                if isinstance(part.subcon, Record):
+                if isinstance(part.subcon, RecordStruct):
                     flat(part.subcon, item, path, into)
                 elif isinstance(part.subcon, Text):
                     into[path].append(item)
-        elif isinstance(part, Record):
+        elif isinstance(part, RecordStruct):
             flat(part, value, path, into)
         elif isinstance(part, (Text, Blob, Fixed, UuidConstruct)):
             into[path].append(value)

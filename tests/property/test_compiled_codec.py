@@ -55,6 +55,28 @@ def test_both_readers_take_or_refuse_the_same_damaged_bytes(message_class, data)
     assert compiled == referred
 
 
+@pytest.mark.parametrize("name", ["ProduceRequest", "FetchResponse", "ShareFetchResponse", "JoinGroupResponse"])
+@SOME
+@given(st.data())
+def test_a_reader_that_gives_views_reads_the_same_out_of_a_bytearray(name, data):
+    message_class = protocol.named_class(name)
+    version, message = data.draw(versioned_messages(message_class))
+    written = protocol.encode(message, version)
+    read = codec(message_class, version).view_decoder()
+    assert outcome(read, bytearray(written)) == outcome(codec(message_class, version).decode, written)
+    cut = data.draw(damaged(written))
+    assert outcome(read, bytearray(cut)) == outcome(codec(message_class, version).decode, cut)
+
+
+def test_views_are_of_the_bytes_that_were_read():
+    fetched = protocol.named_class("FetchResponse")
+    one = fetched.Topic.Partition(records=b"batch")
+    data = bytearray(protocol.encode(fetched(responses=[fetched.Topic(partitions=[one] * 5)]), 12))
+    message, _ = codec(fetched, 12).view_decoder()(data)
+    records = [one.records for one in message.responses[0].partitions]
+    assert all(type(view) is memoryview and view.obj is data and view == b"batch" for view in records)
+
+
 @EACH_MESSAGE
 @SOME
 @given(st.data())

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from protocol.records import (
-    Codec,
+    CompressionCodec,
     CorruptRecordError,
     Record,
     RecordError,
@@ -25,7 +25,9 @@ from protocol.records import (
     validate,
 )
 
-KINDS = [(magic, codec) for magic in (0, 1, 2) for codec in Codec if magic == 2 or codec != Codec.ZSTD]
+KINDS = [
+    (magic, codec) for magic in (0, 1, 2) for codec in CompressionCodec if magic == 2 or codec != CompressionCodec.ZSTD
+]
 LIMIT = 1 << 20
 
 contents = st.none() | st.binary(max_size=40) | st.binary(min_size=1, max_size=3).map(lambda word: word * 100)
@@ -110,8 +112,8 @@ def test_log_append_time_changes_offsets_and_times_and_nothing_else(case, base_o
 @given(kinds_and_batches, st.sampled_from([0, 1]))
 def test_an_older_consumer_gets_all_records_less_what_its_format_lacks(case, magic):
     (original, codec), records = case
-    if codec == Codec.ZSTD:
-        codec = Codec.GZIP
+    if codec == CompressionCodec.ZSTD:
+        codec = CompressionCodec.GZIP
     data = build_batch(records, magic=original, codec=codec, base_offset=records[0].offset)
     marker = build_transaction_marker(
         commit=True, producer_id=1, producer_epoch=0, coordinator_epoch=0, base_offset=records[-1].offset + 1
@@ -123,7 +125,7 @@ def test_an_older_consumer_gets_all_records_less_what_its_format_lacks(case, mag
     ]
 
 
-@given(st.sampled_from(Codec), st.sampled_from([0, 1, 2]), st.binary(max_size=2_000), st.integers(1, 60))
+@given(st.sampled_from(CompressionCodec), st.sampled_from([0, 1, 2]), st.binary(max_size=2_000), st.integers(1, 60))
 def test_compression_gives_back_what_it_was_given(codec, magic, data, times):
     assert decompress(codec, compress(codec, data * times, magic=magic), magic=magic) == data * times
 
@@ -144,7 +146,7 @@ def read_everything(data: bytes) -> None:
             read()
 
 
-def sample(magic: int, codec: Codec) -> bytes:
+def sample(magic: int, codec: CompressionCodec) -> bytes:
     records = [
         Record(0, 1_000 if magic else -1, b"key", b"value", (("a", b"b"), ("c", None)) if magic == 2 else ()),
         Record(1, 999 if magic else -1, None, None),
@@ -200,7 +202,7 @@ def test_random_bytes_are_survived(data):
     read_everything(data)
 
 
-@given(st.sampled_from([codec for codec in Codec if codec]), st.binary(max_size=100), st.booleans())
+@given(st.sampled_from([codec for codec in CompressionCodec if codec]), st.binary(max_size=100), st.booleans())
 def test_random_bytes_are_no_bomb_and_no_crash_for_any_codec(codec, data, begins_right):
     start = compress(codec, b"0123456789" * 5)[:20] if begins_right else b""
     with suppress(CorruptRecordError):

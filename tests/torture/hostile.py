@@ -21,13 +21,13 @@ from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.fixture_data import captured_frames
 from tests.torture.good_traffic import GoodTraffic, good_traffic
 from tests.torture.target import ANSWER_S, MB, Client, Target, request_bytes, target
 
 TOPIC, LARGE = "good", "large"
-CALM_S, HOSTILE_S = 5.0, 20.0
+CALM_S, HOSTILE_S = 12.0, 20.0
 CAPTURES = ("franz-go", "confluent-classic", "java41-coop")
 OPTIONS = (
     *("--brokers", "3", "--racks", "a,b,c", "--topic", f"{TOPIC}:3:3", "--topic", f"{LARGE}:1:1"),
@@ -114,7 +114,7 @@ def flipped_captures(target: Target) -> Generator[None, None, None]:
 
 def bombs(target: Target) -> Generator[None, None, None]:
     """Batches of a few kilobytes that hold 20 MB."""
-    batch = build_batch([Record(value=bytes(20 * MB))], codec=Codec.GZIP)
+    batch = build_batch([Record(value=bytes(20 * MB))], codec=CompressionCodec.GZIP)
     partition = ProduceRequest.Topic.Partition(index=0, records=batch)
     topic = ProduceRequest.Topic(name=LARGE, partition_data=[partition])
     question = request_bytes(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]), 9)

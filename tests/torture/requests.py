@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import protocol
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -19,7 +21,7 @@ from protocol.apis.topics import (
     DeleteTopicsRequest,
 )
 from protocol.apis.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.torture.target import MB, Client, Target, request_bytes
 
 TOPIC = "orders"
@@ -82,6 +84,20 @@ def unknown_names(target: Target) -> None:
     target.client().ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
 
 
+def many_millions(target: Target) -> None:
+    """12 connections name a million topics that are not there, all at the same time."""
+    topics = [MetadataRequest.Topic(name=f"none-{number}") for number in range(1_000_000)]
+    question = request_bytes(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
+    clients = [target.client() for _ in range(12)]
+    asking = [threading.Thread(target=client.send, args=(question,)) for client in clients]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    for client in clients:
+        client.receive()
+
+
 def created_by_name(target: Target) -> None:
     """A Metadata names 10,000 topics that are made for it."""
     topics = [MetadataRequest.Topic(name=f"new-{number}") for number in range(10_000)]
@@ -124,7 +140,7 @@ def large_group(target: Target) -> None:
 
 def gzip_batch(size_bytes: int = 50 * MB) -> bytes:
     """A batch of one record of zeros, small as it travels."""
-    return build_batch([Record(value=bytes(size_bytes), timestamp=1000)], codec=Codec.GZIP)
+    return build_batch([Record(value=bytes(size_bytes), timestamp=1000)], codec=CompressionCodec.GZIP)
 
 
 def produce(client: Client, records: bytes, version: int, topic: str = TOPIC) -> int:
@@ -146,7 +162,7 @@ def doubled_list_offsets(target: Target) -> None:
 
 def old_gzip_sets(target: Target) -> None:
     """An old-format Produce with five gzip sets of 60 MB of zeros."""
-    inner = build_batch([Record(value=bytes(60 * MB), timestamp=1000)], codec=Codec.GZIP, magic=1)
+    inner = build_batch([Record(value=bytes(60 * MB), timestamp=1000)], codec=CompressionCodec.GZIP, magic=1)
     target.note = f"produce: {produce(target.client(), inner * 5, 2)}"
 
 
@@ -215,6 +231,7 @@ ATTACKS = {
         unknown_fetch,
         empty_names,
         unknown_names,
+        many_millions,
         created_by_name,
         many_partitions,
         more_partitions,

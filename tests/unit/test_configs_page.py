@@ -10,8 +10,9 @@ from mockbroker.state.configs.definitions import names
 from mockbroker.state.configs.effects import OF_A_BROKER, OF_LISTENERS, with_effect
 from tests.configs_page import KINDS, PAGE, parts, with_parts
 
-OF_CLIENTS = {"ssl.endpoint.identification.algorithm"}
-"""Named to whoever set it for a client that a broker's certificate does not suit; brokers' own is read nowhere."""
+OF_CLIENTS = {"ssl.endpoint.identification.algorithm", "request.timeout.ms"}
+"""Named to whoever set it for a client that a broker's certificate does not suit, or read of what the proxy is given as
+a client of a real cluster; brokers' own are read nowhere."""
 LITERAL = re.compile(r'"([a-z][a-z0-9.]*)"')
 
 

@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -12,7 +13,7 @@ from kafka_rack.cli import main
 from kafka_rack.consistency import KINDS
 from mockbroker.adapters.fault_files import faults_from_file
 from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
-from mockbroker.core.journal import Entry
+from mockbroker.core.journal import JournalEntry
 from mockbroker.core.outcome import Ending
 from mockbroker.handlers import MODULE_OF_API
 from mockbroker.handlers.api_versions import declared_versions
@@ -27,6 +28,7 @@ from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+START = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 FAULTS = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
 JOURNAL = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
 TRANSACTIONS = (ROOT / "docs" / "transactions.md").read_text(encoding="utf-8")
@@ -62,8 +64,9 @@ def test_each_python_example_of_the_readme_and_the_pages_prints_what_it_shows(co
     assert (ran.stdout, ran.returncode) == (shown, 0), ran.stderr
 
 
-def test_the_test_in_the_readme_passes(tmp_path):
-    (code,) = re.findall(r"```python\n(import pytest\n.*?)```", README, re.DOTALL)
+@pytest.mark.parametrize("page", [README, START], ids=["README", "index"])
+def test_the_test_on_the_page_passes(tmp_path, page):
+    (code,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "\ndef test_" in code)
     (tmp_path / "test_billing.py").write_text(code)
     ran = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], cwd=tmp_path)
     assert "1 passed" in ran.stdout, ran.stdout
@@ -85,7 +88,7 @@ def test_each_anomaly_is_on_the_page_on_consistency(kind):
 
 def test_the_journals_page_has_every_field_of_an_entry_and_every_ending():
     rows = re.findall(r"^\| (`.*?) \|", JOURNAL, re.MULTILINE)
-    assert set(Entry._fields) <= {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(JournalEntry._fields) <= {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert {ending.value for ending in Ending} <= set(re.findall(r"`([a-z ]+)`", JOURNAL))
 
 
@@ -169,6 +172,14 @@ def anchors_of(page: Path) -> set[str]:
 
 def test_each_page_is_linked_from_the_readme():
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f"(docs/{page.name})" not in README] == []
+
+
+def test_each_page_is_in_the_sites_navigation_once():
+    """Without building the site: `make docs` does that."""
+    site = run_path(str(ROOT / "website" / "conf.py"))
+    there = [path for pattern in site["include_patterns"] for path in ROOT.glob(pattern)]
+    named = [path for pages in site["NAVIGATION"].values() for _, path in pages]
+    assert sorted([*named, site["root_doc"]]) == sorted(str(path.relative_to(ROOT).with_suffix("")) for path in there)
 
 
 def test_the_map_names_only_modules_that_are_there():

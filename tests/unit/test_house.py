@@ -218,6 +218,8 @@ CITED = re.compile(
     r"(?<![\w/.{<-])((?:docs|examples|fixtures|kafka_rack|mockbroker|protocol|tests)/[\w./-]++)(?![*<{])"
 )
 """A path as prose and comments name it: from the root, whole."""
+IN_THE_WHEEL = ("kafka_rack/docs",)
+"""Where docs/ is put when the wheel is built."""
 CITING = (".go", ".java", ".md", ".py", ".toml", ".yaml", ".yml")
 
 
@@ -235,7 +237,11 @@ def is_there(path: str) -> bool:
     """Whether there is such a file or folder; what is written first and packed then counts by its packed name."""
     names = (path, f"{path}.gz")
     return (
-        any((ROOT / name).exists() for name in names) or path.upper() == path or "VERSION" in path or "FAMILY" in path
+        any((ROOT / name).exists() for name in names)
+        or path in IN_THE_WHEEL
+        or path.upper() == path
+        or "VERSION" in path
+        or "FAMILY" in path
     )
 
 
@@ -257,3 +263,25 @@ def test_each_path_that_is_cited_is_there():
 def test_a_module_stays_short_enough_to_have_one_subject():
     lines = {module: len(path_of(module).read_text(encoding="utf-8").splitlines()) for module in modules()}
     assert {module: count for module, count in lines.items() if count > MAX_LINES} == {}
+
+
+ONE_NAME_IN_SEVERAL_MODULES = {
+    "RackAwareAssignor": "of aiokafka and of kafka-python: a user changes the library by changing the import alone",
+    "RackAwareRangeAssignor": "as RackAwareAssignor",
+    "RackAwareRoundRobinAssignor": "as RackAwareAssignor",
+    "RackAwareStickyAssignor": "as RackAwareAssignor",
+}
+"""Classes that may share a name, and why."""
+
+
+def test_no_two_public_classes_have_one_name():
+    """A class says what it is outside its module too. Declarations have Kafka's own names, and may repeat them."""
+    owners: dict[str, list[str]] = {}
+    for module in modules():
+        if not is_under(module, ("protocol.apis", "protocol.embedded")):
+            for node in ast.parse(path_of(module).read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    owners.setdefault(node.name, []).append(module)
+    shared = {name: where for name, where in owners.items() if len(where) > 1}
+    assert {name: where for name, where in shared.items() if name not in ONE_NAME_IN_SEVERAL_MODULES} == {}
+    assert set(ONE_NAME_IN_SEVERAL_MODULES) <= set(shared)

@@ -7,7 +7,7 @@ import re
 from random import Random
 from typing import Any, ClassVar, Final
 
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.answers.random_requests import pools
 from tests.answers.random_requests.messages import MessageMaker
 from tests.answers.random_requests.turns import Turns
@@ -174,7 +174,7 @@ class Ordinary(Turns):
                     "base_sequence": wanted["sequence"],
                     "transactional": wanted["transactional"],
                 }
-        codec = Codec(wanted["codec"] if magic == 2 else min(wanted["codec"], 3))
+        codec = CompressionCodec(wanted["codec"] if magic == 2 else min(wanted["codec"], 3))
         batch = build_batch(records, codec=codec, magic=magic, **fields)
         if "patch" in wanted and magic == 2:
             batch = patched(batch, *wanted["patch"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.answers.scenarios import fetch, scenario
 from tests.answers.scenarios.list_offsets import of, when
 from tests.answers.story import Story, Topic
@@ -37,8 +37,8 @@ def list_offsets(story: Story) -> None:
     newest = when(-3)
     ask("newest of two", of(topic, newest, newest | {"partitionIndex": 3}), 7)
     for step, times, codec in (
-        ("newest inside of a batch", (7, 3, 5), Codec.NONE),
-        ("newest inside of a compressed batch", (5, 50, 9), Codec.GZIP),
+        ("newest inside of a batch", (7, 3, 5), CompressionCodec.NONE),
+        ("newest inside of a compressed batch", (5, 50, 9), CompressionCodec.GZIP),
     ):
         records = [Record(value=b"v", timestamp=story.time(ms)) for ms in times]
         produce = {"index": 0, "records": build_batch(records, codec=codec)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from protocol.records import Codec
+from protocol.records import CompressionCodec
 from tests.answers.scenarios import scenario
 from tests.answers.story import Story, Topic
 
@@ -221,7 +221,7 @@ def sessions(story: Story, version: int) -> None:
 @scenario("fetch/codecs v{version}", versions=("Fetch", 4, 18))
 def codecs(story: Story, version: int) -> None:
     topic = story.topic("t")
-    for codec in Codec:
+    for codec in CompressionCodec:
         story.produced(topic, b"one", b"two", codec=codec)
     zstd = story.topic("zstd", configs={"compression.type": "zstd"})
     story.produced(zstd, b"one", b"two")

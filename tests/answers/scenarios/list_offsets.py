@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.answers.scenarios import scenario
 from tests.answers.story import Story, Topic
 
@@ -63,7 +63,7 @@ def records(story: Story, version: int) -> None:
     def ask(step: str, topic: Topic, timestamp: int, **more: Any) -> None:
         story.ask(step, "ListOffsets", version, of(topic, when(timestamp), **more))
 
-    for codec in Codec:
+    for codec in CompressionCodec:
         topic = story.topic(codec.name.lower())
         times = (5000, 1000, 9000, 9000, 3000)
         batch = build_batch([Record(value=b"v", timestamp=story.time(ms)) for ms in times], codec=codec)

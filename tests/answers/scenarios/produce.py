@@ -6,13 +6,13 @@ import gzip
 import struct
 from typing import Any
 
-from protocol.records import Codec, Record, build_batch, build_transaction_marker, compress
+from protocol.records import CompressionCodec, Record, build_batch, build_transaction_marker, compress
 from protocol.records.building import put_varint
 from protocol.records.checksum import crc32c
 from tests.answers.scenarios import scenario
 from tests.answers.story import Story, Topic
 
-CODECS = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
+CODECS = (CompressionCodec.GZIP, CompressionCodec.SNAPPY, CompressionCodec.LZ4, CompressionCodec.ZSTD)
 HOUR_MS = 3_600_000
 UNKNOWN_ID = "aaaaaaaaaaaaaaaaaaaaaQ"
 
@@ -103,7 +103,7 @@ def plain(story: Story, version: int) -> None:
     ask("magic 0", "Produce", version, to(topic, story.batch(b"one", magic=0)))
     ask("two batches", "Produce", version, to(topic, one + one))
     ask("both of two partitions, one elsewhere", "Produce", version, to_many([(topic, [(0, one), (1, one)])]))
-    ask("zstd", "Produce", version, to(topic, story.batch(b"one", b"two", codec=Codec.ZSTD)))
+    ask("zstd", "Produce", version, to(topic, story.batch(b"one", b"two", codec=CompressionCodec.ZSTD)))
     ask("acks 2, unknown partition", "Produce", version, to(topic, one, 7, acks=2))
     ask("acks 2, no bytes", "Produce", version, to(topic, b"", acks=2))
     ask(
@@ -223,9 +223,11 @@ def compressed(story: Story, version: int) -> None:
         sent(f"{name}, not compressed", with_body(batch, plain_body))
     sent(
         "gzip, something behind",
-        with_body(story.batch(b"one", codec=Codec.GZIP), gzip.compress(story.batch(b"one")[61:], mtime=0) + b"more"),
+        with_body(
+            story.batch(b"one", codec=CompressionCodec.GZIP), gzip.compress(story.batch(b"one")[61:], mtime=0) + b"more"
+        ),
     )
-    sent("compressed, said not to be", patched(story.batch(b"one", codec=Codec.LZ4), ">h", 21, 0))
+    sent("compressed, said not to be", patched(story.batch(b"one", codec=CompressionCodec.LZ4), ">h", 21, 0))
     there(story, topic, "what is there")
 
 
@@ -246,7 +248,7 @@ def keys(story: Story, version: int) -> None:
     sent("the second of three without", topic, story.batch(keyed, bare, keyed))
     sent("five without", topic, story.batch(*[bare] * 5))
     sent("a tombstone", topic, story.batch((b"k", None)))
-    sent("no key, gzip", topic, story.batch(keyed, bare, codec=Codec.GZIP))
+    sent("no key, gzip", topic, story.batch(keyed, bare, codec=CompressionCodec.GZIP))
     sent("no key, compact and delete", both, story.batch(bare))
     sent("no key, too old as well", topic, story.batch(bare, at=2 * HOUR_MS))
     sent("no key, acks 0", topic, story.batch(bare), acks=0)
@@ -268,7 +270,7 @@ def times(story: Story, version: int) -> None:
     def sent(step: str, topic: Topic, records: bytes, **more: Any) -> None:
         story.ask(step, "Produce", version, to(topic, records, **more))
 
-    def at(*when: int, codec: Codec = Codec.NONE) -> bytes:
+    def at(*when: int, codec: CompressionCodec = CompressionCodec.NONE) -> bytes:
         return build_batch([Record(value=b"x", timestamp=one) for one in when], codec=codec)
 
     now = story.time()
@@ -279,18 +281,18 @@ def times(story: Story, version: int) -> None:
     sent("no time", plain_topic, at(-1))
     sent("before 1970", plain_topic, at(-5))
     sent("newest first", plain_topic, at(now + 3000, now + 1000, now))
-    sent("newest first, lz4", plain_topic, at(now + 3000, now + 1000, now, codec=Codec.LZ4))
+    sent("newest first, lz4", plain_topic, at(now + 3000, now + 1000, now, codec=CompressionCodec.LZ4))
     sent("two minutes ahead", strict, at(now + 120_000))
     sent("two minutes ago", strict, at(now - 120_000))
     sent("second of three", strict, at(now, now - 120_000, now))
-    sent("all of three, gzip", strict, at(now + 120_000, now - 120_000, now + 120_000, codec=Codec.GZIP))
+    sent("all of three, gzip", strict, at(now + 120_000, now - 120_000, now + 120_000, codec=CompressionCodec.GZIP))
     sent("in time", strict, at(now, now - 1000))
     sent("no time in a strict topic", strict, at(-1))
     sent("said to be the log's, out of bounds", strict, patched(at(now - 120_000), ">h", 21, 8))
     story.wait(150)  # so that the log's time is none of those that are given here
     sent("set by the log", appended, at(now))
     sent("set by the log, of another day", appended, at(5))
-    sent("set by the log, lz4", appended, at(now, now + 1000, codec=Codec.LZ4))
+    sent("set by the log, lz4", appended, at(now, now + 1000, codec=CompressionCodec.LZ4))
     sent("set by the log, no time", appended, at(-1))
     sent("set by the log, said to be already", appended, patched(at(now), ">h", 21, 8))
     sent("set by the log, said to be already, two records", appended, patched(at(now, now), ">h", 21, 8))
@@ -308,7 +310,7 @@ def times(story: Story, version: int) -> None:
 def recompressed(story: Story, version: int) -> None:
     for wanted in ("uncompressed", "gzip", "snappy", "lz4", "zstd"):
         topic = story.topic(wanted, configs={"compression.type": wanted})
-        for codec in (Codec.NONE, *CODECS):
+        for codec in (CompressionCodec.NONE, *CODECS):
             records = [
                 Record(key=b"k", value=b"one", timestamp=story.time(), headers=(("h", b"1"), ("h", None))),
                 Record(value=b"two", timestamp=story.time(1000)),
@@ -334,7 +336,7 @@ def sizes(story: Story, version: int) -> None:
     sent("small enough", small, story.batch(b"x" * 20))
     sent("too large", small, story.batch(b"x" * 100))
     sent("too large and broken", small, with_body(story.batch(b"x"), b"\0" * 100)[:-1] + b"\1")
-    sent("too large, gzip is small", small, story.batch(b"x" * 1000, codec=Codec.GZIP))
+    sent("too large, gzip is small", small, story.batch(b"x" * 1000, codec=CompressionCodec.GZIP))
     sent("larger than a segment", segment, story.batch(b"x" * 1_100_000))
     sent("as large as allowed", segment, story.batch(b"x" * 1_000_000))
     there(story, small, "what is there")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from protocol.records import Codec, Record, build_batch
+from protocol.records import CompressionCodec, Record, build_batch
 from tests.answers.scenarios import scenario
 from tests.answers.scenarios.fetch import at, of
 from tests.answers.scenarios.list_offsets import of as offsets_of
@@ -97,7 +97,7 @@ def deleted(story: Story) -> None:
 def compaction(story: Story) -> None:
     topic = story.topic("t", configs=COMPACTED | {"delete.retention.ms": "600000"})
     wrote(story, topic, (b"a", b"1"), (b"b", b"1"), ms=0)
-    wrote(story, topic, (b"a", b"2"), ms=1000, codec=Codec.GZIP)
+    wrote(story, topic, (b"a", b"2"), ms=1000, codec=CompressionCodec.GZIP)
     wrote(story, topic, (b"c", b"1"), (b"a", b"3"), (b"d", b"1"), ms=20_000)
     wrote(story, topic, (b"d", None), ms=40_000)
     wrote(story, topic, (b"b", b"2"), ms=60_000, producer_id=7777, producer_epoch=0, base_sequence=0)

@@ -98,6 +98,8 @@ class Comparison:
                 "codec in memory: headers, bodies": partial(bare.from_memory, held),
                 "file to messages": partial(bare.from_file, path),
                 "bare codec: file to messages, batch sizes": partial(bare.with_batches, path),
+                "one process, file to rows, frame by frame": partial(ours.to_rows, path, at_once=False),
+                "one process, file to rows, many at once": partial(ours.to_rows, path, at_once=True),
                 "one process, file to Arrow rows of all tables": partial(ours.to_arrow, path),
                 "one process, file to Parquet tables": partial(ours.to_parquet, path, self.out),
             }

@@ -1,8 +1,9 @@
 """Captures of any size, made of the real ones: each copy with connections and times of its own.
 
 A round is every client's capture once, one behind the other in time; all connections are closed at the end of each
-capture, as they would be in one long recording, so that what a reader has to remember does not grow with the file. It
-has checkpoints, as captures of ours do.
+capture, as they would be in one long recording, so that what a reader has to remember does not grow with the file. The
+record batches of a copy have times of their own too, and so checksums: none comes again in another copy. It has
+checkpoints, as captures of ours do.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import gzip
 import json
 import re
 import shutil
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from kafka_rack.wire_capture.recording import Recording
+from protocol.records.batches import BATCH_HEADER_SIZE, CRC_COVERS_FROM, LOG_OVERHEAD
+from protocol.records.checksum import crc32c
 from tests.fixture_data import CAPTURES, capture_names
 
 MB = 1_000_000
@@ -25,12 +28,13 @@ CONNECTIONS = 1_000_000
 """Connection numbers that a round may use."""
 ONE_CAPTURE = 10_000
 GAP_US = 1_000_000
+MAGIC_AT = 16
 
 
 class Line(NamedTuple):
     """A line apart from its time and connection, which each copy has of its own; the time counts from 0.
 
-    ``frame``: its bytes, and whether they are a request.
+    ``frame``: its bytes, and whether they are a request; ``batches``: where record batches stand in them.
     """
 
     ts: int
@@ -38,6 +42,7 @@ class Line(NamedTuple):
     connection: int
     after: bytes
     frame: tuple[bytes, bool] | None
+    batches: tuple[tuple[int, int], ...] = ()
 
 
 class Input(NamedTuple):
@@ -79,7 +84,8 @@ def capture_of(target: Path, rounds: int) -> Input:
         file.write(first_line())
         recording.event(first_line())
         for number in range(rounds):
-            file.writelines(copies(lines, start + number * span, number * CONNECTIONS, recording))
+            shift = number * span
+            file.writelines(copies(lines, start + shift, shift // 1_000, number * CONNECTIONS, recording))
     return Input(target, target.stat().st_size, frames * rounds)
 
 
@@ -89,9 +95,10 @@ def first_line() -> bytes:
     return json.dumps({**json.loads(first), "format": 2}).encode() + b"\n"
 
 
-def copies(lines: list[Line], start: int, connections: int, recording: Recording) -> Iterator[bytes]:
-    """The lines of a round, and its checkpoints."""
-    for line in lines:
+def copies(lines: list[Line], start: int, shift_ms: int, connections: int, recording: Recording) -> Iterator[bytes]:
+    """The lines of a round, and its checkpoints; records are so much later than in the first round."""
+    for first in lines:
+        line = later(first, shift_ms) if first.batches and shift_ms else first
         ts, connection = start + line.ts, connections + line.connection
         copy = b'{"t":%d,%b"conn":%d%b' % (ts, line.before, connection, line.after)
         yield copy
@@ -135,4 +142,42 @@ def lines_of(name: str) -> Iterator[Line]:
                 ts, before, connection, after = found.groups()
                 told = json.loads(text)
                 frame = (b64decode(told["data"]), told["dir"] == "req") if "dir" in told else None
-                yield Line(int(ts), before, int(connection), after, frame)
+                batches = tuple(batches_in(frame[0])) if frame is not None else ()
+                yield Line(int(ts), before, int(connection), after, frame, batches)
+
+
+def batches_in(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where record batches of magic 2 begin and end in a frame, known by their checksums."""
+    at = data.find(b"\2", MAGIC_AT)
+    while at >= 0:
+        start = at - MAGIC_AT
+        end = start + LOG_OVERHEAD + int.from_bytes(data[start + 8 : start + LOG_OVERHEAD], "big", signed=True)
+        if start + BATCH_HEADER_SIZE <= end <= len(data) and checksum(data, start, end) == data[at + 1 : at + 5]:
+            yield start, end
+            at = data.find(b"\2", end + MAGIC_AT)
+        else:
+            at = data.find(b"\2", at + 1)
+
+
+def later(line: Line, shift_ms: int) -> Line:
+    """A line whose records are so much later."""
+    assert line.frame is not None
+    data, is_request = line.frame
+    changed = with_later_records(data, line.batches, shift_ms)
+    return line._replace(after=line.after.replace(b64encode(data), b64encode(changed)), frame=(changed, is_request))
+
+
+def with_later_records(data: bytes, batches: tuple[tuple[int, int], ...], shift_ms: int) -> bytes:
+    """A frame whose batches are later."""
+    changed = bytearray(data)
+    for start, end in batches:
+        for at in (start + 27, start + 35):  # the first and the last time
+            time_ms = int.from_bytes(changed[at : at + 8], "big", signed=True)
+            if time_ms >= 0:
+                changed[at : at + 8] = (time_ms + shift_ms).to_bytes(8, "big")
+        changed[start + MAGIC_AT + 1 : start + CRC_COVERS_FROM] = checksum(bytes(changed), start, end)
+    return bytes(changed)
+
+
+def checksum(data: bytes, start: int, end: int) -> bytes:
+    return crc32c(data[start + CRC_COVERS_FROM : end]).to_bytes(4, "big")

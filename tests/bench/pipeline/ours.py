@@ -7,6 +7,33 @@ from pathlib import Path
 from typing import Any
 
 TABLE = "frames"
+MOST_FRAMES = 50_000
+"""Whose rows are held at once."""
+
+
+def to_rows(path: Path, *, at_once: bool) -> int:
+    """A capture's rows of all tables in this process, from many frames at once or from one after the other."""
+    from kafka_rack.wire_capture.captures import Options, whole_file
+    from kafka_rack.wire_capture.files import find_files
+    from kafka_rack.wire_tables.decoding import FrameDecoder
+    from kafka_rack.wire_tables.reading import decode_into
+    from kafka_rack.wire_tables.rows import Rows
+
+    file, rows, count = find_files([str(path)])[0][0], Rows(), 0
+    if at_once:
+        for piece in decode_into(rows, file, None, Options()):
+            count += piece.frames
+            piece.clear()
+        return count
+    place, frames = whole_file(file, Options(), [])
+    decoder = FrameDecoder(place.state, rows)
+    for frame in frames:
+        decoder.decode(frame)
+        if rows.frames >= MOST_FRAMES:
+            count += rows.frames
+            rows.clear()
+            decoder.go_on()
+    return count + rows.frames
 
 
 def to_arrow(path: Path) -> int:
@@ -32,10 +59,10 @@ def to_parquet(path: Path, out: Path) -> int:
     from kafka_rack.pipeline.output.writing import write_block
     from kafka_rack.wire_capture.captures import Options
     from kafka_rack.wire_capture.files import find_files
-    from kafka_rack.wire_capture.splits import Block
+    from kafka_rack.wire_capture.splits import CaptureBlock
 
     file = find_files([str(path)])[0][0]
-    written = write_block(Block(file, 0, file.size), Options(), out)
+    written = write_block(CaptureBlock(file, 0, file.size), Options(), out)
     frames = sum(one.rows for one in written if one.table == TABLE)
     shutil.rmtree(out)
     return frames

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mockbroker import MockCluster
-from protocol.records import Codec
+from protocol.records import CompressionCodec
 from tests.interop.matrix.actor import Actor, ReadRecord, SentRecord
 from tests.interop.matrix.target import Target
 
@@ -76,7 +76,7 @@ async def compress(codec: str, stage: Stage) -> None:
     await stage.first("open", "reader", stage.name, f"{stage.name}-readers")
     assert contents(await stage.first.read("reader", COUNT)) == contents(sent)
     await stage.first("close", "reader")
-    assert await stage.target.codecs(stage.name) == {Codec[codec.upper()]}
+    assert await stage.target.codecs(stage.name) == {CompressionCodec[codec.upper()]}
 
 
 async def share_out(protocol: str, stage: Stage) -> None:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_rack.cli.live.wire_client import Connection
+from kafka_rack.cli.live.wire_client import BrokerConnection
 from mockbroker import MockCluster
 from mockbroker.adapters.proxy.server import KafkaProxy
 from mockbroker.adapters.proxy.upstream import UpstreamSettings
@@ -24,7 +24,7 @@ from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
 from protocol.apis.topics import CreateTopicsRequest
-from protocol.records import Codec, iter_batches
+from protocol.records import CompressionCodec, iter_batches
 from protocol.records.compression import codec_of
 from tests.interop.java_brokers import kafka_brokers
 from tests.progress import until
@@ -132,7 +132,7 @@ class Target:
         answer = await self._ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
         assert answer.responses[0].error_code == 0, answer
 
-    async def codecs(self, name: str) -> set[Codec]:
+    async def codecs(self, name: str) -> set[CompressionCodec]:
         """How the batches of its first partition are compressed in the log."""
         partition = FetchRequest.Topic.Partition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
         topic = FetchRequest.Topic(topic=name, partitions=[partition])
@@ -171,10 +171,10 @@ class Target:
         def asked() -> Any:
             if broker not in self._addresses:
                 host, _, port = self.servers.split(",")[0].rpartition(":")
-                with Connection((host, int(port)), timeout_s=60) as first:
+                with BrokerConnection((host, int(port)), timeout_s=60) as first:
                     brokers = first.ask(MetadataRequest(topics=[]), 8).brokers
                 self._addresses = {one.node_id: (one.host, one.port) for one in brokers}
-            with Connection(self._addresses[broker], timeout_s=60) as connection:
+            with BrokerConnection(self._addresses[broker], timeout_s=60) as connection:
                 return connection.ask(request, version)
 
         return await asyncio.to_thread(asked)

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import PendingAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GROUP, GroupDriver
@@ -134,7 +134,7 @@ class GroupLife(RuleBasedStateMachine):
     def send_sync(self, client: Client) -> None:
         if not client.member_id or client.generation < 0:
             return
-        was_stable = self.group.state is State.STABLE
+        was_stable = self.group.state is ClassicGroupState.STABLE
         with self.nobody_lost():
             try:
                 parked = self.driver.sync(
@@ -208,7 +208,7 @@ class GroupLife(RuleBasedStateMachine):
         target_ms = self.now_ms + ms
         while self.now_ms < target_ms:
             next_ms = self.driver.groups.timers.next_ms()
-            before, state = self.members(), self.group.state if self.exists else State.EMPTY
+            before, state = self.members(), self.group.state if self.exists else ClassicGroupState.EMPTY
             unjoined = {member.id for member in before.values() if member.join is None}
             unsynced = set(self.group.unsynced) if self.exists else set()
             self.driver.advance(min(target_ms, next_ms or target_ms) - self.now_ms)
@@ -218,8 +218,12 @@ class GroupLife(RuleBasedStateMachine):
                 generation_ms = self.now_ms - self.generation_since_ms
                 assert (
                     early_ms <= 0
-                    or (state is State.PREPARING and member_id in unjoined and rebalance_ms >= REBALANCE_MS)
-                    or (state is not State.PREPARING and member_id in unsynced and generation_ms >= REBALANCE_MS)
+                    or (state is ClassicGroupState.PREPARING and member_id in unjoined and rebalance_ms >= REBALANCE_MS)
+                    or (
+                        state is not ClassicGroupState.PREPARING
+                        and member_id in unsynced
+                        and generation_ms >= REBALANCE_MS
+                    )
                 ), f"{member_id} was lost {early_ms} ms early"
             self.observe()
 
@@ -242,7 +246,7 @@ class GroupLife(RuleBasedStateMachine):
     def joined(self, client: Client, answer: Any) -> None:
         if answer.error is ErrorCode.NONE:
             assert answer.generation == self.group.generation > 0
-            assert answer.generation > client.generation or self.group.state is not State.PREPARING
+            assert answer.generation > client.generation or self.group.state is not ClassicGroupState.PREPARING
             knew = client.member_id, client.generation
             client.member_id, client.generation = answer.member_id, answer.generation
             if knew != (client.member_id, client.generation):  # being told the same again is no sign of life to Kafka
@@ -298,7 +302,7 @@ class GroupLife(RuleBasedStateMachine):
 
     @invariant()
     def members_of_a_stable_group_that_asked_for_their_assignment_hold_its_generation(self) -> None:
-        if self.exists and self.group.state is State.STABLE:
+        if self.exists and self.group.state is ClassicGroupState.STABLE:
             for client in self.everyone:
                 if client.member_id in self.group.members and client.member_id not in self.group.unsynced:
                     assert client.generation == self.group.generation
@@ -313,7 +317,7 @@ class GroupLife(RuleBasedStateMachine):
             assert self.group.static_ids == static
             assert not self.group.pending & members.keys()
             assert self.group.unsynced <= members.keys()
-            assert members or self.group.state in (State.EMPTY, State.PREPARING)
+            assert members or self.group.state in (ClassicGroupState.EMPTY, ClassicGroupState.PREPARING)
 
     @invariant()
     def whoever_keeps_a_group_from_moving_on_has_a_deadline(self) -> None:
@@ -343,7 +347,7 @@ class GroupLife(RuleBasedStateMachine):
         assert self.generation <= self.group.generation <= self.generation + 1
         if self.group.generation > self.generation:
             self.generation_since_ms = self.now_ms
-        if self.group.state is not State.PREPARING:
+        if self.group.state is not ClassicGroupState.PREPARING:
             self.preparing_since_ms = self.now_ms
         self.generation = self.group.generation
 

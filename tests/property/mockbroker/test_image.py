@@ -13,8 +13,8 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import Joining
-from mockbroker.state.groups.classic.states import State
+from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
@@ -64,7 +64,7 @@ class ImageLife(RuleBasedStateMachine):
         for instance_id in (None, "i1"):
             self.join("readers", instance_id, 0, b"1")
         self.all_join_and_sync("readers")
-        assert self.group("readers").state is State.STABLE
+        assert self.group("readers").state is ClassicGroupState.STABLE
 
     def begin_life(self, image: Image | None) -> Cluster:
         self.lives += 1
@@ -199,7 +199,7 @@ class ImageLife(RuleBasedStateMachine):
         """A new member, or one that is there, or a static one that has lost its id."""
         members = sorted(self.group(group_id).members) if self.exists(group_id) else []
         member_id = members[number] if number < len(members) and instance_id is None else ""
-        joining = Joining(
+        joining = GroupJoin(
             member_id, instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", metadata),), False, False
         )
         with suppress(ApiError):
@@ -210,8 +210,8 @@ class ImageLife(RuleBasedStateMachine):
         """End a rebalance, if one runs."""
         if self.exists(group_id):
             for member in list(self.group(group_id).members.values()):
-                if self.group(group_id).state is State.PREPARING and member.join is None:
-                    joining = Joining(
+                if self.group(group_id).state is ClassicGroupState.PREPARING and member.join is None:
+                    joining = GroupJoin(
                         member.id, member.instance_id, "c", "/h", 10_000, 20_000, "consumer", member.protocols
                     )
                     self.cluster.groups.join(group_id, joining, self.now_ms, self.rng)
@@ -283,7 +283,7 @@ class ImageLife(RuleBasedStateMachine):
                 assert one.producers.by_id == other.producers.by_id
         for group in self.cluster.groups.select():
             old_group = before.groups.get(group.id)
-            if old_group.state is State.STABLE:
+            if old_group.state is ClassicGroupState.STABLE:
                 assert generation_of(group) == generation_of(old_group)
             offsets, old_offsets = self.cluster.groups.offsets(group.id), before.groups.offsets(group.id)
             assert offsets.partitions() == old_offsets.partitions()
@@ -319,7 +319,9 @@ class ImageLife(RuleBasedStateMachine):
         for broker in self.cluster.brokers.values():
             assert broker.registration is image.brokers[broker.id]
         for group in self.cluster.groups.select():
-            if group.state is State.STABLE or (group.state is State.EMPTY and group.id in image.groups):
+            if group.state is ClassicGroupState.STABLE or (
+                group.state is ClassicGroupState.EMPTY and group.id in image.groups
+            ):
                 kept = image.groups[group.id]
                 assert (kept.generation, kept.leader) == (group.generation, group.leader_id)
                 assert [one.member_id for one in kept.members] == list(group.members)

@@ -15,7 +15,7 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.logs.appending import append
-from mockbroker.state.transactions.states import State
+from mockbroker.state.transactions.states import TransactionState
 from protocol.records import iter_records
 from tests.unit.mockbroker.handlers.records import batch
 
@@ -168,7 +168,7 @@ def check(process: Process) -> None:
     for transactional_id, pair in told.producers.items():
         value = cluster.image.transactions[transactional_id]
         assert (value.producer_id, value.producer_epoch) >= pair
-        assert value.transaction_status not in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+        assert value.transaction_status not in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
     for topic, values in told.values.items():
         partition = cluster.topics[topic].partitions[0]
         stored = [one for data in partition.log.batches() for one in iter_records(data.data)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.core.simulation import Simulation
-from protocol.records import Codec, Record, build_batch, iter_records
+from protocol.records import CompressionCodec, Record, build_batch, iter_records
 from tests.unit.mockbroker.handlers.records import fetch, produce
 
 TOPIC = "keyed"
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     """A batch, and how much later the next one comes."""
 
     pairs: list[tuple[bytes, bytes | None]]
-    codec: Codec
+    codec: CompressionCodec
     producer: int | None
     then_ms: int
 
@@ -39,7 +39,7 @@ STEPS = st.lists(
     st.builds(
         Step,
         st.lists(PAIRS, min_size=1, max_size=3),
-        st.sampled_from([Codec.NONE, Codec.GZIP]),
+        st.sampled_from([CompressionCodec.NONE, CompressionCodec.GZIP]),
         st.none() | st.sampled_from([7, 8]),
         st.sampled_from([0, 1, 3000, 20_000, 80_000]),
     ),
@@ -128,7 +128,7 @@ def test_sequences_go_on_after_a_producers_records_were_compacted(steps, produce
     known = {one: state.batches[-1].last_sequence for one, state in partition.producers.by_id.items()}
     partition._producers = None  # as after a restart, which reads the log
     assert {one: state.batches[-1].last_sequence for one, state in partition.producers.by_id.items()} == known
-    write(sim, Step([(b"a", b"more")], Codec.NONE, producer, 0), sequences)
+    write(sim, Step([(b"a", b"more")], CompressionCodec.NONE, producer, 0), sequences)
 
 
 @given(STEPS, st.integers(0, 35_000), st.none() | st.integers(0, 800))

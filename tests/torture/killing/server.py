@@ -48,7 +48,7 @@ class KilledServer:
             if advertised is not None:
                 text += f"advertised.listeners=PLAINTEXT://127.0.0.1:{advertised}\n"
             file.write_text(text)
-            self._files += ["--config", str(file)]
+            self._files += ["--server-properties", str(file)]
 
     @property
     def bootstrap(self) -> str:
