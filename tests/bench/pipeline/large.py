@@ -1,4 +1,6 @@
-"""How time and the driver's memory grow with a capture; each size in a process, and a Java, of its own.
+"""How time and the driver's memory grow with a capture, and what a second core brings.
+
+Each is measured in a process, and a Java, of its own.
 
 The driver's memory: its Python, which plans, and Java's heap in use (on ``local[N]`` the executor's too, rubbish that
 was not collected yet included; "live" is what is left after a collection at the end). The workers' Python stands beside
@@ -11,18 +13,20 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.bench.pipeline import ours
 from tests.bench.pipeline.figures import median, progress, timed
 from tests.bench.pipeline.inputs import MB, Input, capture_of, room_for, rounds_for
+from tests.bench.pipeline.packets import packets_of
 from tests.bench.pipeline.processes import Peaks
 
 CORES = 2
 SMALL_MB = 64
 """Below this the job is told to use both cores; above, it makes tasks enough of its own accord."""
+WARM_PACKETS_MB = 8
 RUNS = 3
 ONCE_MB = 300
 """From here on one run is long enough."""
@@ -30,35 +34,53 @@ OUTPUT_SHARE = 0.6
 """What the tables take at most, beside the capture."""
 NAMES = {"wall": "time", "cpu": "CPU time"}
 HEAD = (
-    f"{'capture':>9} {'frames':>10} {'wall s':>7} {'CPU s':>7} {'s per 100 MB':>13} {'CPU s per 100 MB':>17}"
-    f" {'Python':>7} {'heap':>6} {'live':>6} {'worker':>7}"
+    f"{'capture':>9} {'cores':>6} {'frames':>10} {'wall s':>7} {'CPU s':>7} {'s per 100 MB':>13}"
+    f" {'CPU s per 100 MB':>17} {'Python':>7} {'heap':>6} {'live':>6} {'worker':>7}"
 )
 
 
+def lines(folder: Path, size_mb: float) -> Input:
+    return capture_of(folder / "capture.jsonl", rounds_for(size_mb))
+
+
+def packets(folder: Path, size_mb: float) -> Input:
+    return packets_of(folder / "capture.pcap", size_mb)
+
+
 def growth(sizes_mb: Sequence[float]) -> None:
-    """Print a row for each size, and what a size takes beside the size before."""
-    print(f"growth, local[{CORES}], captures to Parquet tables; driver's memory at its highest, MB")
-    with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
-        folder = Path(name)
-        room_for(folder, int(max(sizes_mb) * MB * (1 + OUTPUT_SHARE)))
-        print(HEAD, flush=True)
-        before: dict[str, float] | None = None
-        for size_mb in sizes_mb:
-            progress(f"{size_mb:g} MB: making the capture")
-            capture = capture_of(folder / "capture.jsonl", rounds_for(size_mb))
-            progress(f"{size_mb:g} MB: decoding")
-            found = measured(capture, folder)
-            capture.path.unlink()
-            row(found)
-            if before is not None:
-                compare(before, found)
-            before = found
+    """Print a row for each size, and what a size takes beside the size before; the largest by one core too."""
+    for made in (lines, packets):
+        print(f"growth, captures of {made.__name__} to Parquet tables; driver's memory at its highest, MB")
+        with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
+            folder = Path(name)
+            room_for(folder, int(max(sizes_mb) * MB * (1 + OUTPUT_SHARE)))
+            print(HEAD, flush=True)
+            grown_by(sizes_mb, folder, made)
+
+
+def grown_by(sizes_mb: Sequence[float], folder: Path, made: Callable[[Path, float], Input]) -> None:
+    before: dict[str, float] | None = None
+    for size_mb in sizes_mb:
+        progress(f"{size_mb:g} MB: making the capture")
+        capture = made(folder, size_mb)
+        progress(f"{size_mb:g} MB: decoding")
+        found = measured(capture, folder, CORES)
+        row(found)
+        if before is not None:
+            compare(before, found)
+        before = found
+    if before is not None:
+        progress(f"{sizes_mb[-1]:g} MB: decoding by one core")
+        alone = measured(capture, folder, 1)
+        row(alone)
+        print(f"    two cores are {alone['wall'] / before['wall']:.2f} times as fast as one")
 
 
 def row(found: dict[str, float]) -> None:
     per = 100 / found["size_mb"]
     print(
-        f"{found['size_mb']:>6,.0f} MB {found['frames']:>10,.0f} {found['wall']:>7.1f} {found['cpu']:>7.1f}"
+        f"{found['size_mb']:>6,.0f} MB {found['cores']:>6.0f} {found['frames']:>10,.0f}"
+        f" {found['wall']:>7.1f} {found['cpu']:>7.1f}"
         f" {found['wall'] * per:>13.2f} {found['cpu'] * per:>17.2f} {found['python']:>7.0f} {found['heap']:>6.0f}"
         f" {found['live']:>6.0f} {found['worker']:>7.0f}",
         flush=True,
@@ -79,30 +101,28 @@ def grown(before: dict[str, float], found: dict[str, float], name: str, size: fl
     return f"{whole:.2f} times the {NAMES[name]} ({net:.2f} beyond the {least:.1f} s of the least job)"
 
 
-def measured(capture: Input, folder: Path) -> dict[str, float]:
+def measured(capture: Input, folder: Path, cores: int) -> dict[str, float]:
     """Decode it in a process of its own; what that found."""
-    command = [sys.executable, "-m", __name__, str(capture.path), str(folder / "out")]
+    command = [sys.executable, "-m", __name__, str(capture.path), str(folder / "out"), str(cores)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return {**found, "size_mb": capture.size_mb}
+    return {**found, "size_mb": capture.size_mb, "cores": cores}
 
 
-def measure(path: Path, out: Path) -> dict[str, float]:
+def measure(path: Path, out: Path, cores: int) -> dict[str, float]:
     """In this process, after a warm-up on a round and three on next to nothing, which tell what a job costs."""
     from kafka_rack.pipeline.spark.session import spark_session
 
     with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
-        warm = capture_of(Path(name) / "warm.jsonl", 1).path
-        small = Path(name) / "small.jsonl"
-        small.write_bytes(b"".join(warm.read_bytes().splitlines(keepends=True)[:100]))
-        spark: Any = spark_session(f"local[{CORES}]", driver_memory="1g")
+        warm, small = inputs_like(path, Path(name))
+        spark: Any = spark_session(f"local[{cores}]", driver_memory="1g")
         try:
-            ours.through_spark(spark, warm, out, CORES)
+            ours.through_spark(spark, warm, out, cores)
             least = [timed(lambda: ours.through_spark(spark, small, out)) for _ in range(3)]
             size_mb = path.stat().st_size / MB
             found: list[int] = []
             with Peaks(spark) as peaks:
-                tasks = CORES if size_mb < SMALL_MB else None
+                tasks = cores if size_mb < SMALL_MB else None
                 runs = [
                     timed(lambda: found.append(ours.through_spark(spark, path, out, tasks)))
                     for _ in range(RUNS if size_mb < ONCE_MB else 1)
@@ -123,6 +143,17 @@ def measure(path: Path, out: Path) -> dict[str, float]:
     }
 
 
+def inputs_like(path: Path, folder: Path) -> tuple[Path, Path]:
+    """A capture to warm up with, and one of next to nothing, of the same kind."""
+    if path.suffix == ".pcap":
+        warm = packets_of(folder / "warm.pcap", WARM_PACKETS_MB).path
+        return warm, packets_of(folder / "small.pcap", 0).path
+    warm = capture_of(folder / "warm.jsonl", 1).path
+    small = folder / "small.jsonl"
+    small.write_bytes(b"".join(warm.read_bytes().splitlines(keepends=True)[:100]))
+    return warm, small
+
+
 if __name__ == "__main__":
-    found = measure(Path(sys.argv[1]), Path(sys.argv[2]))
+    found = measure(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
     sys.stdout.write(json.dumps(found) + "\n")
