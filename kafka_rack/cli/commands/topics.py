@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--topic",
         action="append",
         metavar="NAME",
-        help="its whole name; repeatable with --list, --describe and --delete, of\n"
-        "which the first two take all where none is named",
+        help="its whole name; repeatable with --list, --describe and --delete;\n"
+        "--list and --describe take all topics where none is named",
     )
     index = whole_number(HIGHEST_ID)
     parser.add_argument(

@@ -127,9 +127,13 @@ def plot(
     racks: Mapping[int, str | None],
     title: str,
     findings: Sequence[Finding] | None = None,
+    first: int = 0,
 ) -> None:
-    """Write a picture of all partitions of topic -> replicas, by rack, with what an audit found in them."""
-    partitions = [(name, number) for name in sorted(layout) for number in range(len(layout[name]))]
+    """Write a picture of all partitions of topic -> replicas, by rack, with what an audit found in them.
+
+    The partitions before number ``first`` of each topic are left out.
+    """
+    partitions = [(name, number) for name in sorted(layout) for number in range(first, len(layout[name]))]
     rows = [layout[name][number] for name, number in partitions]
     kinds = kinds_of(findings or ())
     faults = {line: kinds[partition] for line, partition in enumerate(partitions) if partition in kinds}
