@@ -228,10 +228,10 @@ def no_duplicates(facts: WireFacts) -> Judgement:
 
 
 def near_reads(facts: WireFacts) -> Judgement:
-    """Bytes that are consumed do not cross racks where they need not."""
+    """Records that are consumed do not cross racks where they need not; fetches that wait for them are left out."""
     consumed, avoidable, crossed = 0, Counter[str](), 0
     for key, size in facts.traffic.items():
-        if key.category == "consume":
+        if key.category == "consume" and key.records:
             consumed += size
             crossed += size if key.locality == "cross" else 0
             if key.saves:
@@ -240,7 +240,7 @@ def near_reads(facts: WireFacts) -> Judgement:
         return NOT_SEEN, "nothing was consumed"
     share = avoidable.total() / consumed
     saved = bytes_text(avoidable.total())
-    text = f"{bytes_text(crossed)} of {bytes_text(consumed)} consumed crossed racks, {saved} of it avoidable"
+    text = f"{bytes_text(crossed)} of {bytes_text(consumed)} of records consumed crossed racks, {saved} of it avoidable"
     if share <= AVOIDABLE_SHARE:
         return PASS, text
     return FAIL, f"{text}, most by {avoidable.most_common(1)[0][0]}"

@@ -73,7 +73,10 @@ class ClientFacts:
 
 
 class CallTrafficKey(NamedTuple):
-    """What bytes have in common; words of ``kafka_rack.locality``."""
+    """What bytes have in common; words of ``kafka_rack.locality``.
+
+    ``records``: they are a partition's records, not what fetches and answers take around them.
+    """
 
     category: str
     client_rack: str
@@ -82,6 +85,7 @@ class CallTrafficKey(NamedTuple):
     reason: str | None
     saves: bool
     at_most: bool
+    records: bool = False
 
 
 @dataclass(slots=True)

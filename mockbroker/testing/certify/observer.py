@@ -297,7 +297,7 @@ class WireObserver:
                     diskless=partition is None,
                     replica_here=None if in_sync is None else client.rack in in_sync,
                 )
-                self._count(client, outcome, facts, size)
+                self._count(client, outcome, facts, size, records=True)
                 left -= size
         rest = LocalityFacts(
             "consume",
@@ -334,7 +334,7 @@ class WireObserver:
             leaders = set() if topic is None else {one.leader for one in topic.partitions}
             here = {self.cluster.brokers[one].rack for one in leaders if one in self.cluster.brokers}
             facts = LocalityFacts("produce", keyed=None, leader_here=client.rack in here)
-            self._count(client, outcome, facts, size)
+            self._count(client, outcome, facts, size, records=True)
             left -= size
         self._count(client, outcome, LocalityFacts("other"), left)
 
@@ -424,7 +424,9 @@ class WireObserver:
 
     # bytes
 
-    def _count(self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int) -> None:
+    def _count(
+        self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int, *, records: bool = False
+    ) -> None:
         if size <= 0:
             return
         broker_rack = outcome.call.session.broker.rack
@@ -446,7 +448,14 @@ class WireObserver:
             )
         )
         key = CallTrafficKey(
-            known.category, client.rack, broker_rack, found.locality, found.reason, found.saves, found.at_most
+            known.category,
+            client.rack,
+            broker_rack,
+            found.locality,
+            found.reason,
+            found.saves,
+            found.at_most,
+            records,
         )
         self.facts.traffic[key] += size
 
