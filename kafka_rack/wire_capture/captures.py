@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,11 +13,13 @@ from kafka_rack.wire_capture.connections import TcpConnections
 from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name
 from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState, TakeMany
-from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event, read_lines
 from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, Packet, read_format, read_packets
-from kafka_rack.wire_capture.segments import LINK_TYPES, Endpoint, TcpSegment, segment_of
+from kafka_rack.wire_capture.segments import Endpoint, segment_in
+
+if TYPE_CHECKING:
+    from kafka_rack.wire_capture.segment_columns import SegmentColumns
 
 MOST_KEPT_BYTES = 64 << 20
 """Of a file's frames that are kept in memory instead of reading the file twice."""
@@ -260,15 +263,18 @@ def packet_frames(
         with DecompressedFile(path, position) as source:
             if place.format is None:
                 place.format = read_format(source)
-            for packet in read_packets(source, place.format, None if at_the_end else end, damaged):
+            for packet in packet_reader()(source, place.format, None if at_the_end else end, damaged):
                 if place.format.said:
                     if sum(map(len, place.said)) + sum(map(len, place.format.said)) <= MAX_SAID_BYTES:
                         place.said += place.format.said
                     else:
                         reason = f"what sections say of their own is more than {MAX_SAID_BYTES} bytes, and not read"
-                        damaged.append((packet.offset, reason))
+                        damaged.append((packet.offset if isinstance(packet, Packet) else packet.position, reason))
                     place.format.said = []
                     hear(place, options)
+                if not isinstance(packet, Packet):
+                    yield from frames_of_many(packet, traffic, problems, path)
+                    continue
                 segment = segment_in(packet, place.format, damaged)
                 if segment is not None:
                     yield from traffic.take(segment, problems, path)
@@ -286,12 +292,25 @@ def packet_frames(
     return position
 
 
-def segment_in(packet: Packet, file_format: Format, damaged: list[tuple[int, str]]) -> TcpSegment | None:
-    """A packet's segment, None if it has none that can be read; what is wrong with the packet goes to ``damaged``."""
-    if packet.link_type not in LINK_TYPES and packet.link_type not in file_format.strange_links:
-        file_format.strange_links.append(packet.link_type)
-        damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
-    if not 0 <= packet.ts <= LATEST:
-        damaged.append((packet.offset, f"a packet's time, {packet.ts} us since 1970, is no date"))
-        packet = packet._replace(ts=min(max(packet.ts, 0), LATEST))
-    return segment_of(packet)
+PacketReader = Callable[
+    [DecompressedFile, Format, int | None, list[tuple[int, str]]], "Iterator[Packet | SegmentColumns]"
+]
+
+
+def packet_reader() -> PacketReader:
+    """What reads plain packets many at once where there is numpy, else one after the other."""
+    try:
+        from kafka_rack.wire_capture.packet_columns import read_many
+    except ImportError:
+        return read_packets
+    return read_many
+
+
+def frames_of_many(
+    segments: SegmentColumns, traffic: TcpConnections, problems: list[Problem], path: str
+) -> Iterator[Frame]:
+    """The frames that many segments complete."""
+    from kafka_rack.wire_capture.plain_segments import take_many
+
+    for _, completed in take_many(traffic, segments, problems, path):
+        yield from completed

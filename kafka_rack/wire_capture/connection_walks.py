@@ -83,10 +83,7 @@ def walk_connections(
     """
     walk = ConnectionWalk(file, options, servers, len(starts))
     for chunk in chunks:
-        for segment in segments_in(chunk):
-            while walk.block + 1 < len(starts) and segment.offset >= starts[walk.block + 1]:
-                yield from walk.next_block()
-            walk.take(segment)
+        yield from walk.take_chunk(chunk, starts)
     while walk.block + 1 < len(starts):
         yield from walk.next_block()
     yield walk.block + len(starts), walk.end_block()
@@ -112,15 +109,40 @@ class ConnectionWalk:
         self.triggers = array("q")
         self.waiting: dict[int, tuple[int, int]] = {}
 
-    def take(self, segment: TcpSegment) -> None:
+    def take_chunk(self, chunk: bytes, starts: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Take a chunk's segments, many at once where there is numpy; gives what is told of blocks that end there."""
+        try:
+            from kafka_rack.wire_capture.plain_segments import take_many
+            from kafka_rack.wire_capture.segment_columns import columns_in
+        except ImportError:
+            for segment in segments_in(chunk):
+                while self.block + 1 < len(starts) and segment.offset >= starts[self.block + 1]:
+                    yield from self.next_block()
+                for frame in self.take(segment):
+                    self.note(frame, segment.offset)
+            return
+        segments = columns_in(chunk)
+        row, count = 0, len(segments.offset)
+        while row < count:
+            while self.block + 1 < len(starts) and segments.offset[row] >= starts[self.block + 1]:
+                yield from self.next_block()
+            end = bisect_left(segments.offset, starts[self.block + 1]) if self.block + 1 < len(starts) else count
+            rows = range(row, end)
+            for offset, completed in take_many(self.traffic, segments, self.problems, self.path, rows, self.take):
+                for frame in completed:
+                    self.note(frame, offset)
+            self.problems.clear()
+            row = end
+
+    def take(self, segment: TcpSegment) -> Iterator[Frame]:
+        """The frames that a segment completes."""
         traffic, offset = self.traffic, segment.offset
         part = offset // frames.CHECK_BYTES
         if part != self.state.checked:  # what all have together is not known here, so nothing is given up
             self.state.checked = part
             self.summary.asked_bytes = max(self.summary.asked_bytes, self.state.asked_bytes)
         traffic.numbers = before = -offset - 1
-        for frame in traffic.take(segment, self.problems, self.path):
-            self.note(frame, offset)
+        yield from traffic.take(segment, self.problems, self.path)
         if traffic.numbers != before:
             self.summary.creations.append(offset)
         self.problems.clear()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from struct import Struct
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 
-from kafka_rack.wire_capture.captures import Options, beginning, read_frames, segment_in
+from kafka_rack.wire_capture.captures import Options, beginning, packet_reader, read_frames
 from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile
-from kafka_rack.wire_capture.packets import Format, find_packets, near, read_format, read_packets
-from kafka_rack.wire_capture.segments import Endpoint, TcpSegment
+from kafka_rack.wire_capture.packets import Format, Packet, find_packets, near, read_format
+from kafka_rack.wire_capture.segments import Endpoint, TcpSegment, segment_in
+
+if TYPE_CHECKING:
+    from kafka_rack.wire_capture.segment_columns import SegmentColumns
 
 HEAD_BYTES = 4 << 20
 """Of a file, that are read for its interfaces and for the brokers that it shows early."""
@@ -134,12 +138,16 @@ def segments_of_range(
     chunks = SegmentBuffers(wanted.number, options, workers)
     damaged: list[tuple[int, str]] = []
     last = None if wanted.end >= size else wanted.end
-    for packet in read_packets(source, file_format, last, damaged):
+    for packet in packet_reader()(source, file_format, last, damaged):
         if read.first_second is None:
-            read.first_second = file_format.second_before
+            read.first_second = file_format.second_before if isinstance(packet, Packet) else packet.first_second
         if file_format.said:
-            read.said.append((packet.offset, file_format.said))
+            read.said.append((packet.offset if isinstance(packet, Packet) else packet.position, file_format.said))
             file_format.said = []
+        if not isinstance(packet, Packet):
+            damaged.clear()
+            yield from chunks.add_many(packet)
+            continue
         segment = segment_in(packet, file_format, damaged)
         damaged.clear()
         if segment is not None:
@@ -156,15 +164,35 @@ class SegmentBuffers:
         self.worker_of: dict[Pair, int] = {}
         self.open: list[SegmentBuffer] = [SegmentBuffer() for _ in range(workers)]
 
-    def add(self, segment: TcpSegment) -> Iterator[tuple[ChunkKey, bytes]]:
-        """Take a segment; gives the chunk that it fills."""
-        ends = segment.source, segment.target
+    def worker(self, ends: Pair) -> int:
+        """Whose connection it is that has these ends."""
         worker = self.worker_of.get(ends)
         if worker is None:
             if len(self.worker_of) > 100_000:
                 self.worker_of.clear()
             worker = self.worker_of[ends] = crc32(repr(min(ends, ends[::-1])).encode()) % self.workers
-        if self.ports and ends[0][1] not in self.ports and ends[1][1] not in self.ports:
+        return worker
+
+    def is_wanted(self, ends: Pair) -> bool:
+        """Whether anybody looks at what is sent between two ends."""
+        return not self.ports or ends[0][1] in self.ports or ends[1][1] in self.ports
+
+    def add_many(self, segments: SegmentColumns) -> Iterator[tuple[ChunkKey, bytes]]:
+        """Take segments that come many at once; gives their chunks, behind those of the segments before."""
+        from kafka_rack.wire_capture.segment_columns import packed_by_worker
+
+        for worker, packed in packed_by_worker(segments, self.worker, self.is_wanted):
+            chunk = self.open[worker]
+            if chunk.data:
+                yield (worker, self.number, chunk.count), chunk.packed()
+            yield (worker, self.number, chunk.count), packed
+            chunk.begin()
+
+    def add(self, segment: TcpSegment) -> Iterator[tuple[ChunkKey, bytes]]:
+        """Take a segment; gives the chunk that it fills."""
+        ends = segment.source, segment.target
+        worker = self.worker(ends)
+        if not self.is_wanted(ends):
             segment = segment._replace(data=b"")  # nobody looks at it
         chunk = self.open[worker]
         chunk.add(segment, ends)

@@ -7,7 +7,8 @@ from ipaddress import IPv6Address
 from struct import Struct
 from typing import NamedTuple
 
-from kafka_rack.wire_capture.packets import Packet
+from kafka_rack.wire_capture.json_fields import LATEST
+from kafka_rack.wire_capture.packets import Format, Packet
 
 # Source: the registry of link types, https://www.tcpdump.org/linktypes.html
 NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_V2 = (
@@ -50,6 +51,17 @@ class TcpSegment(NamedTuple):
     data: bytes
     size: int
     said: bytes = b""
+
+
+def segment_in(packet: Packet, file_format: Format, damaged: list[tuple[int, str]]) -> TcpSegment | None:
+    """A packet's segment, None if it has none that can be read; what is wrong with the packet goes to ``damaged``."""
+    if packet.link_type not in LINK_TYPES and packet.link_type not in file_format.strange_links:
+        file_format.strange_links.append(packet.link_type)
+        damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
+    if not 0 <= packet.ts <= LATEST:
+        damaged.append((packet.offset, f"a packet's time, {packet.ts} us since 1970, is no date"))
+        packet = packet._replace(ts=min(max(packet.ts, 0), LATEST))
+    return segment_of(packet)
 
 
 def segment_of(packet: Packet) -> TcpSegment | None:
