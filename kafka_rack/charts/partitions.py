@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from kafka_rack.charts.svg import LETTER, TEXT_COLOUR, box, document, legend, text
+from kafka_rack.plurals import counted
 
 CELL, GAP, LEFT, TOP = 14, 10, 70, 76
 """Pixels: a cell's side, the space between racks, and the margins for labels."""
@@ -36,7 +37,7 @@ def partitions_by_rack(
     shown = rows[:MOST_ROWS]
     entries = [(LEADER, "leader"), (FOLLOWER, "follower"), (EMPTY, "no replica")]
     if faults is not None:
-        entries.append((f"edge:{FAULT}", f"found by the audit: {counted(len(faults))}"))
+        entries.append((f"edge:{FAULT}", f"found by the audit: {counted(len(faults), 'partition')}"))
     key, key_end = legend(entries, 10, 27)
     width = max(right + 10, left + 8 * len(title), int(key_end))
     height = TOP + CELL * len(shown) + (24 if len(shown) < len(rows) else 10)
@@ -83,7 +84,3 @@ def columns(racks: Mapping[int, str | None], left: int) -> tuple[dict[int, int],
         column[broker] = x
         x += CELL
     return column, headings, max([x, *(at + 7 * len(name) for name, at in headings[-1:])])
-
-
-def counted(partitions: int) -> str:
-    return "1 partition" if partitions == 1 else f"{partitions} partitions"

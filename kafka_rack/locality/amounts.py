@@ -127,6 +127,15 @@ def money_text(amount: Decimal | None, currency: str) -> str:
         shown = f"{rounded:.12f}".rstrip("0") if rounded >= Decimal("1e-12") else "0.00"
     else:
         shown = f"{amount:,.2f}"
+    return with_currency(shown, currency)
+
+
+def with_currency(shown: str, currency: str) -> str:
+    """An amount with its currency, which stands before it.
+
+    >>> with_currency("0.0125", "$"), with_currency("0.0125", "EUR")
+    ('$0.0125', 'EUR 0.0125')
+    """
     return f"{currency}{shown}" if len(currency) == 1 else f"{currency} {shown}"
 
 

@@ -19,10 +19,12 @@ from kafka_rack.locality.amounts import (
     duration_text,
     in_a_month,
     window_text,
+    with_currency,
 )
 from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.reasons import CATEGORIES, REASONS, REPLICATION
 from kafka_rack.locality.traffic import ALL_SUMS, MONEY
+from kafka_rack.plurals import counted
 from kafka_rack.rack_names import rack_hints
 
 MAX_PAIRS = 400
@@ -271,11 +273,11 @@ def avoidable(rows: Iterable[Mapping[str, Any]], span_us: int) -> list[dict[str,
 
 def assumptions(prices: Prices, span_us: int) -> list[str]:
     """What the figures rest on, in sentences."""
-    egress, ingress = (f"{plain(part)} {prices.currency}" for part in prices.default)
+    egress, ingress = (with_currency(plain(part), prices.currency) for part in prices.default)
     unit = "GB (10^9 bytes)" if prices.unit == "GB" else "GiB (2^30 bytes)"
     price = f"A {unit} that crosses costs {egress} where it leaves a rack and {ingress} where it enters one"
     if prices.pairs:
-        price += f"; {len(prices.pairs)} directions have prices of their own"
+        price += f"; prices of their own: {counted(len(prices.pairs), 'direction')}"
     price += "; replication is free." if prices.free_replication else "."
     month = "The captures cover no span of time, so nothing can be said about a month."
     if span_us > 0:

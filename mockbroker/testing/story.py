@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_rack.plurals import counted
+
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingCluster
     from mockbroker.adapters.served_cluster import ServedCluster
@@ -91,7 +93,10 @@ def route_lines(entries: Sequence[JournalEntry]) -> Iterator[str]:
     yield "who was served by which rack"
     found = sorted(calls, key=lambda key: (-size[key], key))
     yield from rows(
-        (f"{key[0]} <- {key[1]}: {counted(calls[key])}, {bytes_in_words(size[key])}, {key[2]}" for key in found),
+        (
+            f"{key[0]} <- {key[1]}: {counted(calls[key], 'call')}, {bytes_in_words(size[key])}, {key[2]}"
+            for key in found
+        ),
         MAX_ROUTES,
     )
 
@@ -120,10 +125,6 @@ def verdict(entry: JournalEntry) -> str:
     if entry.locality == "cross" and entry.locality_reason is not None:
         return f"cross: {entry.locality_reason}"
     return entry.locality
-
-
-def counted(calls: int) -> str:
-    return "1 call" if calls == 1 else f"{calls} calls"
 
 
 def bytes_in_words(size: int) -> str:

@@ -31,6 +31,7 @@ from kafka_rack.cli.options.layout import (
 from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, whole_number
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import after_plan
+from kafka_rack.plurals import counted
 from kafka_rack.reassignment import current_plan_of
 
 
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = audit(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
     if arguments.plot:
-        title = f"{found.partitions} partitions by rack"
+        title = f"{counted(found.partitions, 'partition')} by rack"
         plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, title, findings)
     print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
     return FINDINGS if findings else DONE
@@ -114,5 +115,5 @@ def audit_tables(found: Audit, findings: Sequence[Finding]) -> str:
         lines = [[finding.kind, finding.where, finding.text] for finding in findings]
         said = table(["finding", "where", "what"], lines)
     else:
-        said = f"Nothing found in {found.partitions} partitions."
+        said = f"Nothing found in {counted(found.partitions, 'partition')}."
     return f"{said}\n\n{racks}\n\n{brokers}"

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.live.reassignment import CURRENT, cancel, counted, execute, list_moves, verify
+from kafka_rack.cli.live.reassignment import CURRENT, cancel, execute, list_moves, verify
 from kafka_rack.cli.options.brokers import id_list
 from kafka_rack.cli.options.layout import (
     add_layout_arguments,
@@ -46,6 +46,7 @@ from kafka_rack.cli.output.tables import table, write_whole
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import InputError, KafkaRackError, MissingRackError
 from kafka_rack.placement import DISABLED, ENFORCED, UsableBroker
+from kafka_rack.plurals import counted
 from kafka_rack.reassignment import Entry, Repair, current_plan_of, entries_of, plan_json, propose, repair
 
 PROPOSED = "Proposed partition reassignment configuration"

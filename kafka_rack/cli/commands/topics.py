@@ -41,6 +41,7 @@ from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
 from kafka_rack.placement import MOST_REPLICAS
+from kafka_rack.plurals import counted
 
 DISKLESS = "diskless"
 """In place of a replication factor: such a topic has no replicas, and whichever broker a client asks serves it."""
@@ -158,7 +159,7 @@ def create(arguments: argparse.Namespace) -> int:
         cluster.create_topic(name, rows, configs, validate_only=arguments.validate_only)
     if arguments.plot:
         found = found_in(layout.brokers, {name: rows})
-        plot(arguments.plot, {name: rows}, layout.rack_of, f"{name}: {len(rows)} partitions by rack", found)
+        plot(arguments.plot, {name: rows}, layout.rack_of, f"{name}: {counted(len(rows), 'partition')} by rack", found)
     done = "could be created" if arguments.validate_only else "created"
     if arguments.format == "json":
         print(json.dumps({"topic": name, "created": not arguments.validate_only, **rows_json(rows, layout)}, indent=2))

@@ -25,6 +25,7 @@ from kafka_rack.cli.options.layout import plan_in_file, say_notes, told
 from kafka_rack.cli.output.tables import table, write_whole
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.java import utf16_key
+from kafka_rack.plurals import counted
 from kafka_rack.rack_spread import spread_of, usable_racks
 from kafka_rack.reassignment import Entry, current_plan_of, plan_json
 from kafka_rack.reassignment.throttles import (
@@ -279,12 +280,3 @@ def warn_of_shared_racks(arguments: argparse.Namespace, layout: ClusterLayout, e
             f"{arguments.program}: note: the plan puts two copies of {counted(len(shared), 'partition')} into one rack "
             f"while another rack has none, first of {first}\n"
         )
-
-
-def counted(count: int, what: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "replica"), counted(2, "replica")
-    ('1 replica', '2 replicas')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"

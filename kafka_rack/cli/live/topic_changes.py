@@ -15,6 +15,7 @@ from kafka_rack.cli.live.placing import assignment_in, placed, rows_json, rows_t
 from kafka_rack.cli.options.layout import found_in, plot, say_hints, say_notes
 from kafka_rack.cli.options.whole_numbers import check_size
 from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
+from kafka_rack.plurals import counted
 
 
 def list_topics(arguments: argparse.Namespace) -> int:
@@ -101,9 +102,8 @@ def check_alter(arguments: argparse.Namespace, by_hand: Sequence[Sequence[int]] 
         if arguments.placer or arguments.seed is not None or rotation != (None, None):
             raise UsageError("--replica-assignment is sent as it is: no placer, seed, start or shift goes with it")
         if arguments.partitions not in (None, len(by_hand)):
-            raise UsageError(
-                f"--replica-assignment names {len(by_hand)} partitions, but --partitions {arguments.partitions}"
-            )
+            named = counted(len(by_hand), "partition")
+            raise UsageError(f"--replica-assignment names {named}, but --partitions {arguments.partitions}")
         return len(by_hand)
     if arguments.partitions is None:
         raise UsageError("--alter needs --partitions or --replica-assignment")
@@ -138,7 +138,7 @@ def plot_new_partitions(
 ) -> None:
     """Write a picture of the partitions that are added, with what an audit of the whole topic finds in them."""
     whole = {name: [*(partition.replicas for partition in topic.partitions), *rows]}
-    title = f"{name}: {len(rows)} more partitions by rack"
+    title = f"{name}: {counted(len(rows), 'more partition')} by rack"
     found = found_in(layout.brokers, whole)
     plot(path, whole, layout.rack_of, title, found, first=len(topic.partitions))
 
@@ -154,4 +154,4 @@ def report(
         )
         return
     shown = f"\n\n{rows_table(name, rows, layout, first)}" if rows else ""
-    print(f"Topic {name} {'can have' if arguments.validate_only else 'has'} {count} partitions.{shown}")
+    print(f"Topic {name} {'can have' if arguments.validate_only else 'has'} {counted(count, 'partition')}.{shown}")

@@ -11,6 +11,7 @@ from kafka_rack.cli.output.tables import table
 from kafka_rack.locality.amounts import MONTH_SECONDS, bytes_text, duration_text, money_text
 from kafka_rack.locality.forecast import Forecast
 from kafka_rack.locality.prices import Prices
+from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
 MOST_PAIRS, MOST_REASONS, MOST_NOTES = 8, 8, 6
@@ -21,10 +22,10 @@ def as_text(result: Mapping[str, Any]) -> str:
     currency = result["prices"]["currency"]
     span, total = result["span"], result["total"]
     month = total["month"]
-    captures = "1 capture" if span["captures"] == 1 else f"{span['captures']} captures"
+    calls, captures = counted(total["calls"], "call"), counted(span["captures"], "capture")
     covered = f"{duration_text(span['covered_us'])}, from {span['first'][:19].replace('T', ' ')} UTC"
     lines = [
-        f"{bytes_text(total['bytes'])} in {total['calls']} calls of {captures} over {covered}",
+        f"{bytes_text(total['bytes'])} in {calls} of {captures} over {covered}",
         f"known to cross racks: {money(month['cost'], currency)} a month; fixes save {saving(month, currency)}",
         "",
         by_category(result, currency),

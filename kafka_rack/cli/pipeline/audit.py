@@ -32,6 +32,7 @@ from kafka_rack.cli.pipeline.running import (
     spark_for,
     told_in_one_line,
 )
+from kafka_rack.plurals import counted
 from kafka_rack.storage import location
 
 if TYPE_CHECKING:
@@ -133,12 +134,3 @@ def as_text(fleet: Fleet, out: str) -> str:
         if len(fleet.problems) > MOST_PROBLEMS:
             lines.append(f"  and {len(fleet.problems) - MOST_PROBLEMS} more: see the table problems")
     return "\n".join([*lines, "", f"tables and audit.json below {out}", ""])
-
-
-def counted(count: int, what: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "cluster"), counted(2, "cluster")
-    ('1 cluster', '2 clusters')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"

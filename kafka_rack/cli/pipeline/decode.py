@@ -24,6 +24,7 @@ from kafka_rack.cli.pipeline.captures import (
     wait_for,
 )
 from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
+from kafka_rack.plurals import counted
 from kafka_rack.wire_tables.stored import FORMATS, PARQUET
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def follow(spark: Any, arguments: argparse.Namespace) -> None:
             sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
         else:
             frames = summary.tables.get("frames", 0)
-            sys.stdout.write(f"batch {batch}: {frames} frames of {summary.files} files\n")
+            sys.stdout.write(f"batch {batch}: {counted(frames, 'frame')} of {counted(summary.files, 'file')}\n")
         sys.stdout.flush()
 
     with stopped_by_signals() as stopped:
@@ -122,7 +123,10 @@ def as_text(summary: DecodeSummary) -> str:
     """One screen: what was read, the busiest APIs, the tables."""
     frames = sum(found[0] for found in summary.frames.values())
     size = sum(found[1] for found in summary.frames.values())
-    lines = [f"{frames} frames, {size} bytes of {summary.files} captures{span(summary)}", ""]
+    lines = [
+        f"{counted(frames, 'frame')}, {counted(size, 'byte')} of {counted(summary.files, 'capture')}{span(summary)}",
+        "",
+    ]
     busiest = sorted(summary.frames.items(), key=lambda item: (-item[1][1], item[0]))
     shown = [[api, *found] for api, found in busiest[:MOST_APIS]]
     rest = busiest[MOST_APIS:]
@@ -132,7 +136,7 @@ def as_text(summary: DecodeSummary) -> str:
     lines += [table(["table", "rows"], sorted([name, rows] for name, rows in summary.tables.items())), ""]
     problems = summary.tables.get("problems", 0)
     if problems:
-        lines.append(f"{problems} places could not be read: see the table problems")
+        lines.append(f"{counted(problems, 'place')} could not be read: see the table problems")
     lines.append(f"tables below {summary.out}")
     return "\n".join(lines) + "\n"
 

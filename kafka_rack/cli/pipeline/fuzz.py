@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checks",
         metavar="NAME,...",
-        help="of round-trip, versions, reference, damage, kio, kafka-python, java,\ncodec; default: all that can be",
+        help="of round-trip, versions, reference, damage, kio, kafka-python, java, codec; default: all that can be",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds try equal messages; default: 0")
     parser.add_argument("--codec", metavar="MODULE:NAME", help="a codec of yours, or FILE.py:NAME; docs/fuzzing.md")

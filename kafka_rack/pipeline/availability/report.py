@@ -17,6 +17,7 @@ from kafka_rack.charts.availability import sheets
 from kafka_rack.page_templates import render
 from kafka_rack.pipeline.availability.grid import Point, Skipped
 from kafka_rack.pipeline.output.staging import check_ours, staged, write_table
+from kafka_rack.plurals import counted
 from kafka_rack.storage import Location
 
 SCHEMA_VERSION = "1"
@@ -77,15 +78,6 @@ class Survey(msgspec.Struct):
             return f"{counted(len(self.rows), 'row')}, all exact" if self.rows else "0 rows"
         exact = len(self.rows) - tried
         return f"{counted(len(self.rows), 'row')}: {exact} exact, {tried} from {self.trials} trials (seed {self.seed})"
-
-
-def counted(count: int, what: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def survey_of(

@@ -9,6 +9,7 @@ from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kafka_rack.plurals import counted
 from mockbroker.adapters.storage.checkpoint_files import META_PROPERTIES, read_properties, uuid_text
 from mockbroker.adapters.storage.data_directory import CONTROLLER, DataDirectory, DataDirectoryError
 from mockbroker.adapters.storage.metadata_log import MetadataLog, MetadataRules
@@ -97,14 +98,6 @@ class KeptMetadata:
     def close(self) -> None:
         """Have all of it reach the disk. Raises StorageError."""
         self.record_log.close()
-
-
-def counted(number: int, what: str) -> str:
-    """
-    >>> counted(1, "topic"), counted(0, "group")
-    ('1 topic', '0 groups')
-    """
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def differences(image: Image, brokers: Sequence[Broker]) -> list[str]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_rack.cli.output.tables import table
+from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -24,7 +25,7 @@ def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dic
     short = [one for _, one in classic if len(one["isr"]) < len(one["replicas"])]
     orphans = [one for _, one in classic if one["leader"] == -1]
     partitions_line = (
-        f"{len(cluster['topics'])} topics, {len(partitions)} partitions: "
+        f"{counted(len(cluster['topics']), 'topic')}, {counted(len(partitions), 'partition')}: "
         f"{len(orphans)} without leader, {len(short)} with replicas out of sync"
     )
     lines = [

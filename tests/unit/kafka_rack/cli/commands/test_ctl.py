@@ -67,7 +67,7 @@ def test_a_rack_stops_and_starts_and_the_status_shows_it(ctl):
         ("2", "a", "down"),
         ("3", "b", "up"),
     ]
-    assert "1 topics, 2 partitions: 0 without leader, 2 with replicas out of sync" in shown
+    assert "1 topic, 2 partitions: 0 without leader, 2 with replicas out of sync" in shown
     assert ctl("start", "rack", "a") == (0, "start: brokers 0, 2\n", "")
     assert "down" not in ctl("status").out
 

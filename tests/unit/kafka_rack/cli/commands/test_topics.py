@@ -242,7 +242,11 @@ async def test_partitions_that_are_added_are_drawn_by_their_numbers_with_what_an
         (("--alter", "--topic", "a"), 2, "--alter needs --partitions or --replica-assignment"),
         (("--alter", "--topic", "a", "--config", "x=1"), 2, "--config does not go with --alter; kafka-configs.sh"),
         (("--alter", "--topic", "a", "--replication-factor", "2"), 2, "does not go with --alter"),
-        (("--alter", "--topic", "a", "--partitions", "3", "--replica-assignment", "0:1"), 2, "names 1 partitions"),
+        (
+            ("--alter", "--topic", "a", "--partitions", "3", "--replica-assignment", "0:1"),
+            2,
+            "names 1 partition, but --partitions 3",
+        ),
         (("--delete",), 2, "--delete needs the topics to delete"),
         (("--describe", "--topic", "absent"), 1, "topic absent: UNKNOWN_TOPIC_OR_PARTITION"),
     ],
