@@ -27,7 +27,7 @@ MASK_48 = (1 << 48) - 1
 MULTIPLIER = 0x5DEECE66D
 """The factor of java.util.Random's linear congruential generator; its increment is 11."""
 INCREMENT = 0xB
-LARGEST_BLOCK = 1024
+MAX_BLOCK_BOUNDS = 1024
 """Draws that are worked out together."""
 DEFAULT_CAPACITY = 16
 """Buckets in a fresh java.util.HashMap."""
@@ -171,7 +171,7 @@ def one_step_on(ahead: tuple[int, int], _: object) -> tuple[int, int]:
 @lru_cache(maxsize=32)
 def draw_blocks(bounds: tuple[int, ...] | range) -> list[DrawBlock]:
     """The blocks for a row of bounds, made once."""
-    return [DrawBlock(bounds[start : start + LARGEST_BLOCK]) for start in range(0, len(bounds), LARGEST_BLOCK)]
+    return [DrawBlock(bounds[start : start + MAX_BLOCK_BOUNDS]) for start in range(0, len(bounds), MAX_BLOCK_BOUNDS)]
 
 
 def to_int32(value: int) -> int:

@@ -18,9 +18,9 @@ from random import Random
 
 EXACT = "exact"
 MONTE_CARLO = "monte-carlo"
-MOST_STEPS = 4_000_000
+MAX_STEPS = 4_000_000
 """About how many steps an exact answer may take before trying out is chosen: some seconds."""
-MOST_RACK_CHOICES = 2_000
+MAX_RACK_CHOICES = 2_000
 DEEPEST_WALK = 400
 """Failures that are gone through one inside the other; few of more outages than this are few enough."""
 SUBSETS, WALK = "subsets", "walk"
@@ -121,17 +121,17 @@ def counted_chance(
     threshold: Mapping[int, int],
     racks: Mapping[int, str | None],
     outage: Outage,
-    most_steps: int | None = None,
+    max_steps: int | None = None,
 ) -> float | None:
     """The exact chance that an outage hits any of the sets; None where counting would take too many steps."""
-    most_steps = MOST_STEPS if most_steps is None else most_steps
+    max_steps = MAX_STEPS if max_steps is None else max_steps
     distinct = sorted(set(sets), key=sorted)
     choices = number_of_rack_choices(racks, outage.rack_failures)
-    if choices > MOST_RACK_CHOICES:
+    if choices > MAX_RACK_CHOICES:
         return None
     total = 0.0
     for remaining in after_racks(racks, outage.rack_failures):
-        counted = count_any(distinct, threshold, remaining, outage.failures, most_steps // choices)
+        counted = count_any(distinct, threshold, remaining, outage.failures, max_steps // choices)
         if counted is None:
             return None
         total += counted
@@ -143,17 +143,17 @@ def is_countable(
     threshold: Mapping[int, int],
     racks: Mapping[int, str | None],
     outage: Outage,
-    most_steps: int | None = None,
+    max_steps: int | None = None,
 ) -> bool:
     """Whether ``counted_chance`` gives an answer, found out without counting."""
-    most_steps = MOST_STEPS if most_steps is None else most_steps
+    max_steps = MAX_STEPS if max_steps is None else max_steps
     distinct = set(sets)
     choices = number_of_rack_choices(racks, outage.rack_failures)
-    if choices > MOST_RACK_CHOICES:
+    if choices > MAX_RACK_CHOICES:
         return False
     for remaining in after_racks(racks, outage.rack_failures):
         open_sets = open_after(distinct, threshold, remaining, outage.failures)
-        if open_sets and way_to_count(open_sets, remaining, outage.failures, most_steps // choices) is None:
+        if open_sets and way_to_count(open_sets, remaining, outage.failures, max_steps // choices) is None:
             return False
     return True
 
@@ -169,13 +169,13 @@ def count_any(
     threshold: Mapping[int, int],
     remaining: Remaining,
     failures: int,
-    most_steps: int,
+    max_steps: int,
 ) -> float | None:
     """The exact chance once racks are lost; None where counting would take too many steps."""
     open_sets = open_after(sets, threshold, remaining, failures)
     if not open_sets:
         return 1.0 if open_sets is None else 0.0
-    way = way_to_count(open_sets, remaining, failures, most_steps)
+    way = way_to_count(open_sets, remaining, failures, max_steps)
     if way is None:
         return None
     if way == SUBSETS:
@@ -201,16 +201,16 @@ def open_after(
 
 
 def way_to_count(
-    open_sets: Iterable[tuple[frozenset[int], int]], remaining: Remaining, failures: int, most_steps: int
+    open_sets: Iterable[tuple[frozenset[int], int]], remaining: Remaining, failures: int, max_steps: int
 ) -> str | None:
     """How the outages that hit any open set are best counted; None where each way takes too many steps."""
     if all(need == failures for _, need in open_sets):
         subsets = sum(comb(len(left), need) for left, need in open_sets)
-        if subsets <= most_steps:
+        if subsets <= max_steps:
             return SUBSETS
     up = len(remaining.up)
     steps = comb(up, failures) * (up + sum(len(left) for left, _ in open_sets)) // up
-    return WALK if steps <= most_steps and failures <= DEEPEST_WALK else None
+    return WALK if steps <= max_steps and failures <= DEEPEST_WALK else None
 
 
 def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[int], failures: int) -> int:

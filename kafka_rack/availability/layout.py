@@ -21,7 +21,7 @@ from kafka_rack.availability.chances import (
 from kafka_rack.availability.rack_losses import Kind, kinds_of_racks, ways_to_lose
 from kafka_rack.errors import InputError
 
-MOST_LEADER_STEPS = 400_000
+MAX_LEADER_STEPS = 400_000
 """About how many moves of leaders are gone through for the worst survivor before outages are drawn instead."""
 DRAWN_LEADER_OUTAGES = 200
 DEFAULT_TRIALS = 20_000
@@ -176,7 +176,7 @@ def exact_leader_load(
 ) -> float | None:
     """The mean over every outage of the most leaders on one survivor; None where there are too many outages."""
     choices = number_of_rack_choices(racks, outage.rack_failures)
-    if choices * comb(len(racks), outage.failures) * steps_each > MOST_LEADER_STEPS:
+    if choices * comb(len(racks), outage.failures) * steps_each > MAX_LEADER_STEPS:
         return None
     total = 0.0
     for remaining in after_racks(racks, outage.rack_failures):

@@ -17,14 +17,14 @@ from kafka_rack.availability.layout import DRAWN_LEADER_OUTAGES, expected_share,
 from kafka_rack.availability.question import Question
 from kafka_rack.placement import place
 
-LAYOUTS_WITH_LEADERS, MOST_LEADERS_FOLLOWED = 50, 50_000_000
+LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED = 50, 50_000_000
 """For how many layouts of one row the leaders are followed, fewer where all of them and their outages have more leaders
 than this: it takes longest and varies least."""
-MOST_STEPS_OF_ALL = 60_000_000
+MAX_STEPS_OF_ALL = 60_000_000
 """About how many steps exact answers for all layouts of a row may take, before trying out is chosen: half a minute."""
-LEAST_TRIALS = 100
+MIN_TRIALS = 100
 """How often each of many layouts is tried at the least."""
-LAYOUTS_EACH, CHUNK_TRIALS, MOST_CHUNKS = 8, 5_000, 64
+LAYOUTS_EACH, CHUNK_TRIALS, MAX_CHUNKS = 8, 5_000, 64
 """How large a piece is: some layouts, or some trials of one; more trials make larger chunks, not more."""
 
 
@@ -41,7 +41,7 @@ class PlannedLayout:
 class TrialChunk:
     """Part of a question's work. Chunk 0 judges its layouts whole; every chunk draws ``trials`` of each, if need be.
 
-    ``most_steps`` is what counting one layout's exact chance may take.
+    ``max_steps`` is what counting one layout's exact chance may take.
     """
 
     question: Question
@@ -50,7 +50,7 @@ class TrialChunk:
     layouts: tuple[PlannedLayout, ...]
     chunk: int
     trials: int
-    most_steps: int
+    max_steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ def cut(
 ) -> Iterator[TrialChunk]:
     """The pieces of a question whose layouts are known, ``trials`` being those of all layouts together."""
     each = trials_each(len(layouts), trials)
-    steps = min(chances.MOST_STEPS, MOST_STEPS_OF_ALL // len(layouts))
-    chunks = min(MOST_CHUNKS, -(-each // CHUNK_TRIALS))
+    steps = min(chances.MAX_STEPS, MAX_STEPS_OF_ALL // len(layouts))
+    chunks = min(MAX_CHUNKS, -(-each // CHUNK_TRIALS))
     for begin in range(0, len(layouts), LAYOUTS_EACH):
         some = tuple(layouts[begin : begin + LAYOUTS_EACH])
         for chunk in range(chunks):
@@ -90,13 +90,13 @@ def cut(
 
 def trials_each(layouts: int, trials: int) -> int:
     """How often each of so many layouts is tried, ``trials`` being those of all together."""
-    return max(LEAST_TRIALS, trials // layouts)
+    return max(MIN_TRIALS, trials // layouts)
 
 
 def layouts_with_leaders(question: Question) -> int:
     """For how many layouts of a question the leaders are followed."""
     each = DRAWN_LEADER_OUTAGES * (question.brokers + question.partitions)
-    return max(1, min(LAYOUTS_WITH_LEADERS, MOST_LEADERS_FOLLOWED // each))
+    return max(1, min(LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED // each))
 
 
 def judge(piece: TrialChunk) -> list[Judged]:
@@ -143,12 +143,12 @@ def judge_layout(
             worst_leader_load=worst_leader_load(rows, racks, outage, seeded(piece, planned, "leaders"))
             if with_leaders
             else None,
-            unwritable=counted_chance(sets, unwritable, racks, outage, piece.most_steps),
-            lost=counted_chance(sets, lost, racks, outage, piece.most_steps),
+            unwritable=counted_chance(sets, unwritable, racks, outage, piece.max_steps),
+            lost=counted_chance(sets, lost, racks, outage, piece.max_steps),
         )
         if judged.unwritable is not None and judged.lost is not None:
             return judged
-    elif all(is_countable(sets, threshold, racks, outage, piece.most_steps) for threshold in (unwritable, lost)):
+    elif all(is_countable(sets, threshold, racks, outage, piece.max_steps) for threshold in (unwritable, lost)):
         return None
     else:
         judged = Judged(planned.number, planned.weight, 0.0, 0, 0.0, None, None, None)

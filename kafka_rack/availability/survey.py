@@ -35,15 +35,15 @@ from kafka_rack.availability.pieces import (
 from kafka_rack.availability.question import RANDOM, Question, check_question
 from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
 
-MOST_PLACED_PARTITIONS = 500_000
+MAX_PLACED_PARTITIONS = 500_000
 """About how many partitions may be placed for one row, over all starts and shifts, before some are drawn instead."""
-MOST_LAYOUTS = 2_000
-LEAST_LAYOUTS = 20
-MOST_SETS = 10**100
+MAX_LAYOUTS = 2_000
+MIN_LAYOUTS = 20
+MAX_SETS = 10**100
 """Of more possible sets than this, no partition draws one that another has."""
 STEPS_TO_PLACE = 20
 """About how many steps of a trial it takes to place and look at one replica."""
-MOST_ROTATIONS = 1_000_000
+MAX_ROTATIONS = 1_000_000
 """Pairs of start and shift beyond which they are drawn without going through all."""
 STRIPED_SEEDS = 200
 """How many seeds stand for all of the striped placer's."""
@@ -181,8 +181,8 @@ def layouts_of(question: Question, settings: Mapping[str, str], seed: int) -> tu
         told = [{"seed": random.getrandbits(48)} for _ in range(few(question, STRIPED_SEEDS))]
         weights, complete = [1] * len(told), False
     elif question.placer in ("rack-aware", "unaware"):
-        most = few(question, MOST_LAYOUTS)
-        if number_of_rotations(question) > MOST_ROTATIONS:
+        most = few(question, MAX_LAYOUTS)
+        if number_of_rotations(question) > MAX_ROTATIONS:
             complete = False
             starts = 1 if racks_are_alike(question) else question.brokers
             rotations = Counter((random.randrange(starts), random.randrange(question.brokers)) for _ in range(most))
@@ -200,7 +200,7 @@ def layouts_of(question: Question, settings: Mapping[str, str], seed: int) -> tu
 
 def few(question: Question, most: int) -> int:
     """How many layouts may be placed for a question."""
-    return max(LEAST_LAYOUTS, min(most, MOST_PLACED_PARTITIONS // question.partitions))
+    return max(MIN_LAYOUTS, min(most, MAX_PLACED_PARTITIONS // question.partitions))
 
 
 def racks_are_alike(question: Question) -> bool:
@@ -241,7 +241,7 @@ def steps_of(question: Question, trials: int) -> int:
     if question.placer == "striped":
         layouts = few(question, STRIPED_SEEDS)
     elif question.placer in ("rack-aware", "unaware"):
-        layouts = min(number_of_rotations(question), few(question, MOST_LAYOUTS))
+        layouts = min(number_of_rotations(question), few(question, MAX_LAYOUTS))
     replicas = question.partitions * question.replication_factor
     failed = question.failures + question.rack_failures * question.brokers // (question.racks or 1)
     one_trial = failed + failed * replicas // question.brokers + (question.brokers if question.rack_failures else 0)
@@ -283,7 +283,7 @@ def random_row(question: Question, racks: Mapping[int, str | None]) -> Row:
         Chance(unwritable),
         Chance(lost),
         share=share,
-        copysets=float(partitions) if sets > MOST_SETS else sets * any_of(partitions, 1 / sets),
+        copysets=float(partitions) if sets > MAX_SETS else sets * any_of(partitions, 1 / sets),
         scatter_width=(count - 1) * any_of(partitions, together),
         worst_leader_load=None,
     )

@@ -37,15 +37,15 @@ COLOURS = {
 }
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, RIGHT = 300, 210, 48, 34, 34, 12
 """Pixels: a panel and the margins inside it."""
-HEAD, LEGEND_ROW, LEAST_WIDTH = 60, 16, 760
+HEAD, LEGEND_ROW, MIN_WIDTH = 60, 16, 760
 """Pixels above the panels with one row of legend, of each row, and across a sheet."""
 NARROW = 374
 """Pixels across a sheet for a phone, whose panels stand below each other."""
-COLUMNS, MOST_PANELS = 3, 60
+COLUMNS, MAX_PANELS = 3, 60
 """Panels side by side; panels beyond which a sheet would be longer than anyone looks at."""
 LINEAR_SPAN = 20
 """How many times the middle chance above 0 the highest may be before a logarithmic scale shows more."""
-MOST_TICKS = 6
+MAX_TICKS = 6
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 TEXT, GRID = "#333333", "#dddddd"
 
@@ -84,7 +84,7 @@ class Scale(NamedTuple):
         """The chances that are written beside it, from the bottom."""
         if self.decades is None:
             return [self.end * step / 4 for step in range(5)]
-        step = ceil((self.decades + 1) / MOST_TICKS)
+        step = ceil((self.decades + 1) / MAX_TICKS)
         return [0.0, *sorted(self.end / 10.0**below for below in range(0, self.decades + 1, step))]
 
 
@@ -166,10 +166,10 @@ def sheet(
     found: Sequence[Panel], axis: str, metric: str, *, same: str = "", columns: int = COLUMNS, narrow: bool = False
 ) -> str:
     """All panels in rows, below a title, what is the same in all of them, and a legend."""
-    shown = found[:MOST_PANELS]
+    shown = found[:MAX_PANELS]
     scale = scale_of([y for panel in found for line in panel.lines for _, y, _ in line.points])
     columns = min(columns, len(shown))
-    width = NARROW if narrow else max(columns * WIDTH, LEAST_WIDTH)
+    width = NARROW if narrow else max(columns * WIDTH, MIN_WIDTH)
     named, rows = legend(shown, width)
     head = HEAD + rows * LEGEND_ROW
     height = head + ceil(len(shown) / columns) * HEIGHT + (24 if len(shown) < len(found) else 0)

@@ -9,7 +9,7 @@ from kafka_rack.charts.svg import box, document, legend, text
 
 ROW, GAP, LEFT, TOP, BAR_WIDTH, BETWEEN = 14, 10, 190, 64, 220, 40
 """Pixels: a bar's line, the space between racks, the margins for labels, the widest bar, the space between views."""
-MOST_MEMBERS = 1_000
+MAX_MEMBERS = 1_000
 """Members beyond which a picture would be longer than anyone looks at."""
 IN_RACK, OUT_OF_RACK, UNKNOWN = "#1f5fa8", "#d9822b", "#b8b8b8"
 
@@ -23,7 +23,7 @@ def reads_by_member(explanation: AssignmentExplanation) -> str:
         range(len(explanation.now.forecast.members)),
         key=lambda at: (explanation.now.forecast.members[at].rack or "~", explanation.now.forecast.members[at].member),
     )
-    shown = order[:MOST_MEMBERS]
+    shown = order[:MAX_MEMBERS]
     largest = max((member.partitions for view in views for member in view.forecast.members), default=1) or 1
     lines, y, rack = [], TOP, ""
     for at in shown:

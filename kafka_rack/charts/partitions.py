@@ -9,7 +9,7 @@ from kafka_rack.plurals import counted
 
 CELL, GAP, LEFT, TOP = 14, 10, 70, 76
 """Pixels: a cell's side, the space between racks, and the margins for labels."""
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """Partitions beyond which a picture would be longer than anyone looks at."""
 LEADER, FOLLOWER, EMPTY, FAULT = "#1f5fa8", "#a9c7e8", "#f1f1f1", "#c62828"
 
@@ -34,7 +34,7 @@ def partitions_by_rack(
     """
     left = max(LEFT, *(24 + LETTER * len(label) for label in labels)) if labels else LEFT
     column, headings, right = columns(racks, left)
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     entries = [(LEADER, "leader"), (FOLLOWER, "follower"), (EMPTY, "no replica")]
     if faults is not None:
         entries.append((f"edge:{FAULT}", f"found by the audit: {counted(len(faults), 'partition')}"))

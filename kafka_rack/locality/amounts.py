@@ -21,7 +21,7 @@ NICE_WINDOWS_US = tuple(
     for unit, counts in (("s", (1, 2, 5, 10, 30)), ("m", (1, 2, 5, 10, 30)), ("h", (1, 3, 6, 12)), ("d", (1, 7, 28)))
     for count in counts
 )
-MOST_WINDOWS = 60
+MAX_WINDOWS = 60
 STEPS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
@@ -59,7 +59,7 @@ def window_for(span_us: int) -> int:
     >>> window_for(3_600_000_000) // 1_000_000
     60
     """
-    return next((window for window in NICE_WINDOWS_US if span_us <= window * MOST_WINDOWS), NICE_WINDOWS_US[-1])
+    return next((window for window in NICE_WINDOWS_US if span_us <= window * MAX_WINDOWS), NICE_WINDOWS_US[-1])
 
 
 def parse_window(text: str) -> int:

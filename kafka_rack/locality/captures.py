@@ -59,7 +59,7 @@ def flows_of(
     """The flows of a whole capture."""
     flows, rows = Flows(window_us), Rows()
     with without_collecting():
-        for piece in decode_into(rows, file, None, options, only=TABLES, most_frames=MAX_FRAMES):
+        for piece in decode_into(rows, file, None, options, only=TABLES, max_frames=MAX_FRAMES):
             flows.add(TablesInMemory(piece))
             piece.clear()
             if on_progress is not None:

@@ -17,7 +17,7 @@ from kafka_rack.page_templates import seen
 
 LOCALITIES = {"cross": "crossed racks", "unknown": "unknown", "local": "stayed in a rack"}
 """In the order in which bars are stacked: what matters most from the base line."""
-LONGEST_NAME, LONGEST_TITLE = 64, 400
+MAX_NAME_CHARACTERS, MAX_TITLE_CHARACTERS = 64, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ def name(given: str | None, absent: str) -> Markup:
         return Markup("<i>{}</i>").format(seen(absent))
     if not given.strip():
         return Markup("<code>{}</code>").format(seen(repr(given))) if given else Markup("<i>empty</i>")
-    if len(given) <= LONGEST_NAME:
+    if len(given) <= MAX_NAME_CHARACTERS:
         return text(given)
-    title, start = seen(given[:LONGEST_TITLE]), seen(given[:LONGEST_NAME])
+    title, start = seen(given[:MAX_TITLE_CHARACTERS]), seen(given[:MAX_NAME_CHARACTERS])
     return Markup('<span title="{}">{}…</span>').format(title, start)
 
 

@@ -16,7 +16,7 @@ from kafka_rack.locality.markup import LOCALITIES, PageTable, Terms, name, share
 from kafka_rack.locality.svg import bar, heat_map, over_time, swatch
 from kafka_rack.page_templates import render, seen
 
-MOST_FLOWS, MOST_EXAMPLES = 50, 6
+MAX_FLOWS, MAX_EXAMPLES = 50, 6
 """Rows of the table of who sends to whom; lines of the racks file that is proposed."""
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 """Client ids that stand for themselves as a pattern of a racks file."""
@@ -170,7 +170,7 @@ def directions(flows: Sequence[Mapping[str, Any]], terms: Terms) -> PageTable:
             bytes_text(flow["bytes"]),
             terms.money(flow["cost"]),
         ]
-        for flow in flows[:MOST_FLOWS]
+        for flow in flows[:MAX_FLOWS]
     ]
     head = ["sender in", "receiver in", "bytes", f"cost {terms.period}"]
     return PageTable("Who sent to whom", head, rows, dict.fromkeys(head[2:], "number"))
@@ -282,7 +282,7 @@ def example(clients: Sequence[Mapping[str, Any]]) -> list[str]:
             named = len(by_id) > 1 and PLAIN_ID.fullmatch(client_id)
             line = f"RACK@client:{client_id}" if named else f"RACK@{host}"
             sizes[line] = sizes.get(line, 0) + size
-    largest = sorted(sizes, key=lambda line: (-sizes[line], line))[:MOST_EXAMPLES]
+    largest = sorted(sizes, key=lambda line: (-sizes[line], line))[:MAX_EXAMPLES]
     longest = max(map(len, largest), default=0)
     return [f"{line:{longest}}  # {bytes_text(sizes[line])}" for line in largest]
 

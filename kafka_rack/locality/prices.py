@@ -25,7 +25,7 @@ PLACES = Decimal(1).scaleb(-18)
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 FILE_KEYS = ("currency", "unit", "egress", "ingress", "free_replication", "pairs")
 PAIR_KEYS = ("from", "to", "between", "egress", "ingress")
-LONGEST_CURRENCY = 8
+MAX_CURRENCY_CHARACTERS = 8
 
 
 class Rate(NamedTuple):
@@ -141,8 +141,10 @@ def read_prices(text: str, name: str) -> Prices:
 def prices_of(found: Mapping[str, Any], name: str) -> Prices:
     known_keys(found, FILE_KEYS, name)
     currency = found.get("currency", "$")
-    if not isinstance(currency, str) or not 0 < len(currency.strip()) <= LONGEST_CURRENCY:
-        raise InputError(f"{name}: currency: expected 1 to {LONGEST_CURRENCY} letters or a sign, got {currency!r}")
+    if not isinstance(currency, str) or not 0 < len(currency.strip()) <= MAX_CURRENCY_CHARACTERS:
+        raise InputError(
+            f"{name}: currency: expected 1 to {MAX_CURRENCY_CHARACTERS} letters or a sign, got {currency!r}"
+        )
     unit = found.get("unit", "GB")
     if not isinstance(unit, str) or unit not in UNITS:
         raise InputError(f"{name}: unit: expected GB (10^9 bytes) or GiB (2^30 bytes), got {unit!r}")

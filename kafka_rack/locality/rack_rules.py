@@ -23,7 +23,7 @@ from kafka_rack.errors import InputError
 Address = IPv4Address | IPv6Address
 CLIENT, BROKER = "client:", "broker:"
 FORM = "RACK@RANGE, RACK@client:PATTERN or RACK@broker:ID, as az-a@10.0.1.0/24"
-LONGEST_PATTERN = 200
+MAX_PATTERN_CHARACTERS = 200
 
 
 class ClientIdPattern(NamedTuple):
@@ -73,9 +73,9 @@ class RackRules:
         key: object
         if what.startswith(CLIENT):
             key = pattern = what.removeprefix(CLIENT).strip()
-            if not pattern or len(pattern) > LONGEST_PATTERN:
+            if not pattern or len(pattern) > MAX_PATTERN_CHARACTERS:
                 raise InputError(
-                    f"{where}: client: expected a pattern of 1 to {LONGEST_PATTERN} letters, got {len(pattern)}"
+                    f"{where}: client: expected a pattern of 1 to {MAX_PATTERN_CHARACTERS} letters, got {len(pattern)}"
                 )
             self.patterns.append(ClientIdPattern(pattern, rack, number))
         elif what.startswith(BROKER):

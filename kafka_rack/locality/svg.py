@@ -19,13 +19,13 @@ from kafka_rack.locality.markup import LOCALITIES, Terms, short, split_text
 
 CELL, HIGH, LEFT, TOP = 124, 46, 150, 48
 """Pixels: a cell of the map and the margins for racks' names."""
-MOST_RACKS = 16
+MAX_RACKS = 16
 """Racks on each side of the map; all the others are one."""
 REST = "\0rest"
 FAINTEST, DARKEST = 0.10, 0.72
 WIDTH, HEIGHT, INSET, ABOVE, BELOW = 1_040, 260, 78, 12, 34
 """Pixels: the picture over time and the margins inside it."""
-MOST_COLUMNS, LETTER = 120, 7
+MAX_COLUMNS, LETTER = 120, 7
 BAR, BAR_HEIGHT = 180, 12
 
 
@@ -121,8 +121,8 @@ def axis(pairs: Sequence[Mapping[str, Any]], side: str) -> list[Rack]:
     for row in pairs:
         sizes[row[side]] += row["bytes"]
     known = sorted((rack for rack in sizes if rack is not None), key=lambda rack: (-sizes[rack], rack))
-    shown: list[Rack] = [*sorted(known[:MOST_RACKS])]
-    if len(known) > MOST_RACKS:
+    shown: list[Rack] = [*sorted(known[:MAX_RACKS])]
+    if len(known) > MAX_RACKS:
         shown.append(REST)
     return [*shown, None] if None in sizes else shown
 
@@ -136,7 +136,7 @@ def over_time(windows: Sequence[Mapping[str, Any]], window_us: int) -> str:
     starts = {row["window_start"]: moment(row["window_start"]) for row in windows}
     first, last = min(starts.values()), max(starts.values())
     window = timedelta(microseconds=window_us)
-    together = ceil(((last - first) // window + 1) / MOST_COLUMNS)
+    together = ceil(((last - first) // window + 1) / MAX_COLUMNS)
     step = window * together
     sums: dict[int, dict[str, int]] = {}
     for row in windows:

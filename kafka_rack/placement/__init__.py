@@ -25,7 +25,7 @@ from kafka_rack.placement.loading import (
 from kafka_rack.placement.placer import (
     DISABLED,
     ENFORCED,
-    MOST_REPLICAS,
+    MAX_REPLICAS,
     RACK_MODES,
     SAFE,
     SEED_SETTING,
@@ -55,7 +55,7 @@ __all__ = [
     "DISABLED",
     "ENFORCED",
     "ENTRY_POINT_GROUP",
-    "MOST_REPLICAS",
+    "MAX_REPLICAS",
     "PLACER_SETTINGS",
     "RACK_MODES",
     "SAFE",

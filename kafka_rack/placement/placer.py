@@ -36,10 +36,10 @@ DISABLED = "disabled"
 """``--ignore-racks``, Kafka's ``--disable-rack-aware``: racks are ignored."""
 RACK_MODES = (ENFORCED, SAFE, DISABLED)
 
-MOST_REPLICAS = 10_000_000
+MAX_REPLICAS = 10_000_000
 """Partitions x replication factor that are placed at once: some GB of memory, and more than any cluster holds."""
-HIGHEST_INT = 2**31 - 1
-HIGHEST_LONG = 2**63 - 1
+MAX_INT = 2**31 - 1
+MAX_LONG = 2**63 - 1
 """Kafka's settings are Java's int, a seed is its long."""
 
 
@@ -112,7 +112,7 @@ def check_request(num_partitions: int, num_replicas: int, brokers: Sequence[Usab
     """Refuse what no placer could place.
 
     Raises:
-        InvalidPartitionsError: fewer than one partition, or more replicas than MOST_REPLICAS in all.
+        InvalidPartitionsError: fewer than one partition, or more replicas than MAX_REPLICAS in all.
         InvalidReplicationFactorError: fewer than one replica, more than brokers, or no broker that is up.
         DuplicateBrokerError: a broker id given twice.
     """
@@ -128,10 +128,10 @@ def check_request(num_partitions: int, num_replicas: int, brokers: Sequence[Usab
     if num_replicas > len(brokers):
         available = "1 broker is" if len(brokers) == 1 else f"{len(brokers)} brokers are"
         raise InvalidReplicationFactorError(f"replication factor {num_replicas}, but {available} available")
-    if num_partitions * num_replicas > MOST_REPLICAS:
+    if num_partitions * num_replicas > MAX_REPLICAS:
         raise InvalidPartitionsError(
             f"{count_text(num_partitions)} partitions x {num_replicas} replicas, "
-            f"but at most {MOST_REPLICAS} replicas in all can be placed at once"
+            f"but at most {MAX_REPLICAS} replicas in all can be placed at once"
         )
     if all(broker.fenced for broker in brokers):
         raise InvalidReplicationFactorError(f"replication factor {num_replicas}, but all brokers are fenced")
@@ -249,9 +249,7 @@ def fenced_last(rows: list[list[int]], brokers: Sequence[UsableBroker]) -> list[
     return [sorted(row, key=fenced.__contains__) for row in rows]
 
 
-def optional_whole_number(
-    settings: Mapping[str, str], name: str, least: int = 0, most: int = HIGHEST_INT
-) -> int | None:
+def optional_whole_number(settings: Mapping[str, str], name: str, least: int = 0, most: int = MAX_INT) -> int | None:
     """A setting that is a whole number of at least ``least``, or None where it is absent or empty."""
     text = str(settings.get(name, "")).strip()
     if not text:
@@ -269,7 +267,7 @@ def optional_whole_number(
 
 def seed_setting(settings: Mapping[str, str]) -> int:
     """The seed that the settings name; 0 where they name none."""
-    return optional_whole_number(settings, SEED_SETTING, least=-HIGHEST_LONG - 1, most=HIGHEST_LONG) or 0
+    return optional_whole_number(settings, SEED_SETTING, least=-MAX_LONG - 1, most=MAX_LONG) or 0
 
 
 def yes_or_no(settings: Mapping[str, str], name: str) -> bool:

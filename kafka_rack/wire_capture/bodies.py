@@ -11,7 +11,7 @@ from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
 
-MOST_KEPT_BYTES = 1 << 10
+MAX_KEPT_BYTES = 1 << 10
 """Of a response that is kept to be compared with the next."""
 Body = tuple[Any, int, int, int]
 """A message, the bytes left over behind it, the version it was read in, its header's version."""
@@ -49,7 +49,7 @@ def read_response(asked: PendingRequest, data: bytes) -> Body:
     """
     kind = asked.kind
     size = len(data)
-    if size > MOST_KEPT_BYTES:
+    if size > MAX_KEPT_BYTES:
         return read_new_response(kind, data)
     rest, last = data[4:], kind.last_response
     if last is not None and last[0] == rest:

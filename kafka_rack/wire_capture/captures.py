@@ -21,7 +21,7 @@ from kafka_rack.wire_capture.segments import Endpoint, segment_in
 if TYPE_CHECKING:
     from kafka_rack.wire_capture.segment_columns import SegmentColumns
 
-MOST_KEPT_BYTES = 64 << 20
+MAX_KEPT_BYTES = 64 << 20
 """Of a file's frames that are kept in memory instead of reading the file twice."""
 
 
@@ -147,12 +147,12 @@ def whole_file(
     for frame in read_frames(file, place, options, found, end):
         learn_from(frame, state.known)
         kept_bytes += len(frame.data)
-        if kept_bytes <= MOST_KEPT_BYTES:
+        if kept_bytes <= MAX_KEPT_BYTES:
             kept.append(frame)
         elif kept:
             kept = []
     told = brokers_told(state.known, options)
-    if kept_bytes > MOST_KEPT_BYTES:
+    if kept_bytes > MAX_KEPT_BYTES:
         place = beginning(file, options)
         place.hear_of_brokers(told)
         return place, read_frames(file, place, options, problems, end)

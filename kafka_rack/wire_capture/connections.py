@@ -26,7 +26,7 @@ from kafka_rack.wire_capture.frames import (
 from kafka_rack.wire_capture.lines import BEFORE_ALL
 from kafka_rack.wire_capture.reassembly import Direction, InOrderBytes
 from kafka_rack.wire_capture.recognition import (
-    MOST_FRAME_BYTES,
+    MAX_FRAME_BYTES,
     asks,
     find_request,
     find_response,
@@ -39,9 +39,9 @@ from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, TcpSe
 
 LINGER_BYTES = 16 << 20
 """So far behind the last packet of a closed connection others of it are still its own."""
-MOST_UNDECIDED, MOST_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
+MAX_UNDECIDED, MAX_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
 MAX_UNDECIDED_BYTES = 64 << 20
-MOST_HELD, MAX_HELD_BYTES = 1000, 64 << 20
+MAX_HELD, MAX_HELD_BYTES = 1000, 64 << 20
 """Responses whose requests may come later, of one connection, and their bytes."""
 FIRST, SECOND, BOTH = 1, 2, 3
 """The ends of a connection, by their order."""
@@ -179,7 +179,7 @@ class TcpConnections(msgspec.Struct):
                 found.undecided_bytes += len(segment.data)
             if not self.decide(found, segment):
                 opened = opening_of(found.undecided) is not None
-                most = MOST_UNDECIDED_BEHIND_ITS_OPENING if opened else MOST_UNDECIDED
+                most = MAX_UNDECIDED_BEHIND_ITS_OPENING if opened else MAX_UNDECIDED
                 if len(found.undecided) > most or found.undecided_bytes > MAX_UNDECIDED_BYTES:
                     found.other = True
                 if found.other:
@@ -309,7 +309,7 @@ class TcpConnections(msgspec.Struct):
                     at = find_response(buffer, connection, begins)
                 begins = None
                 if at is None:
-                    keep = MOST_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
+                    keep = MAX_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
                     if len(buffer) > keep:
                         half.skipped += len(buffer) - 13
                         del buffer[:-13]
@@ -320,7 +320,7 @@ class TcpConnections(msgspec.Struct):
             if len(buffer) < 4:
                 return
             size = int.from_bytes(buffer[:4], "big", signed=True)
-            fits = (8 if is_request else 4) <= size <= MOST_FRAME_BYTES
+            fits = (8 if is_request else 4) <= size <= MAX_FRAME_BYTES
             if not fits or (is_request and len(buffer) >= 14 and not plausible_request(buffer, 0, strict=False)):
                 reason = f"no frame begins here on connection {found.number}: {bytes(buffer[:14]).hex()}"
                 problems.append(Problem(self.state.capture, path, piece.offset, reason))
@@ -360,7 +360,7 @@ class TcpConnections(msgspec.Struct):
         elif not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
             found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
             found.held_bytes += len(data)
-            if len(found.held) > MOST_HELD or found.held_bytes > MAX_HELD_BYTES:
+            if len(found.held) > MAX_HELD or found.held_bytes > MAX_HELD_BYTES:
                 yield from self.release(found)
         else:
             frame = self.state.frame(piece.ts, connection, is_request, data, piece.offset)

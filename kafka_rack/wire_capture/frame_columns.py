@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from kafka_rack.wire_capture.checkpoints import UNREADABLE
 from kafka_rack.wire_capture.frames import (
+    MAX_ASKED,
     MAX_ASKED_BYTES,
-    MOST_ASKED,
+    MIN_REQUEST_BYTES,
+    MIN_RESPONSE_BYTES,
     PRODUCE,
-    SHORTEST_REQUEST,
-    SHORTEST_RESPONSE,
     CapturedConnection,
     Frame,
     PendingRequest,
@@ -40,7 +40,7 @@ NO_ID = -(1 << 63)
 MAX_CARRIED_BYTES = 4 << 20
 """Of earlier requests that stand beside the frames of some lines."""
 NULL_CLIENT_ID = 0xFFFF
-HEAD_BYTES, MOST_HEAD_BYTES, LONGEST_HEAD = 10, 64, 10 + (1 << 15)
+HEAD_BYTES, MAX_COMPARED_CLIENT_ID_BYTES, MAX_HEAD_BYTES = 10, 64, 10 + (1 << 15)
 """Of a request's header before its client id; of client ids that are compared together; of any header."""
 WORD_PARTS = np.array([(1 << (8 * count)) - 1 for count in range(9)], np.uint64)
 """The first bytes of a word, none to all."""
@@ -215,7 +215,7 @@ def wait_too_much(
         known = state.connections.get(number)
         requests, request_bytes = (len(known.asked), known.asked_bytes) if known is not None else (0, 0)
         held += request_bytes
-        if requests + count > MOST_ASKED or request_bytes + size > MAX_ASKED_BYTES or held > MAX_CARRIED_BYTES:
+        if requests + count > MAX_ASKED or request_bytes + size > MAX_ASKED_BYTES or held > MAX_CARRIED_BYTES:
             return True
     return False
 
@@ -308,9 +308,11 @@ def alike_heads(found: FrameColumns, rows: Numbers) -> tuple[Numbers, Numbers]:
     start, size = found.start[rows], found.size[rows]
     words = np.ndarray((len(found.data) - 7,), "<u8", found.data, 0, (1,))
     low = words[start]
-    length = np.where(size >= HEAD_BYTES, found.data_at(start + 8) << 8 | found.data_at(start + 9), MOST_HEAD_BYTES + 1)
+    length = np.where(
+        size >= HEAD_BYTES, found.data_at(start + 8) << 8 | found.data_at(start + 9), MAX_COMPARED_CLIENT_ID_BYTES + 1
+    )
     is_null = length == NULL_CLIENT_ID
-    plain = is_null | ((length <= MOST_HEAD_BYTES) & (size >= HEAD_BYTES + length))
+    plain = is_null | ((length <= MAX_COMPARED_CLIENT_ID_BYTES) & (size >= HEAD_BYTES + length))
     keys = [low & 0xFFFFFFFF, np.where(plain, length, -1 - np.arange(rows.size)).astype(np.uint64)]
     length = np.where(plain & ~is_null, length, 0)
     for at in range(0, int(length.max(initial=0)), 8):
@@ -334,7 +336,7 @@ class ResponseJoin:
         self.found, self.answered = found, answered
         ids = np.ndarray((len(found.data) - 3,), ">i4", found.data, 0, (1,))
         found.correlation = ids[found.start + np.where(found.is_request, 4, 0)].astype(np.int64)
-        self.short: Flags = found.size < np.where(found.is_request, SHORTEST_REQUEST, SHORTEST_RESPONSE)
+        self.short: Flags = found.size < np.where(found.is_request, MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES)
         found.correlation[self.short] = NO_ID
         found.asked = np.where(found.is_request & ~self.short, np.arange(found.count), -1)
         self.waits = found.asked >= 0
@@ -350,7 +352,7 @@ class ResponseJoin:
         produces = set()
         starts, ends = found.start[rows[firsts]].tolist(), (found.start + found.size)[rows[firsts]].tolist()
         for start, end in zip(starts, ends, strict=True):
-            head = head_of(data[start : min(end, start + LONGEST_HEAD)])
+            head = head_of(data[start : min(end, start + MAX_HEAD_BYTES)])
             number = heads.get(head)
             if number is None:
                 number = heads[head] = len(heads)
@@ -424,7 +426,7 @@ class ResponseJoin:
                     waiting.pop(id_, None)
                     waiting[id_] = row
                 continue
-            if size < SHORTEST_RESPONSE:
+            if size < MIN_RESPONSE_BYTES:
                 found.errors[row] = short_response(size)
                 continue
             asked = waiting.pop(id_, None)

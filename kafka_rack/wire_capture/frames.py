@@ -16,13 +16,13 @@ from protocol.errors import ProtocolError
 from protocol.registry import message_class
 
 LENGTH_BYTES = 4
-SHORTEST_REQUEST, SHORTEST_RESPONSE = 8, 4
+MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 8, 4
 NO_CLIENT_ID = b"\0\x07\0\0"
 """ControlledShutdown v0, whose header has none."""
 PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
 CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
 API_NAMES: dict[int, str] = {}
-MOST_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
+MAX_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
 """Requests without an answer that one connection may have, and their bytes, before the oldest are given up."""
 
 
@@ -92,14 +92,14 @@ class RequestKind:
 
 KINDS: dict[bytes, RequestKind] = {}
 LONG_HEAD_BYTES = 1 << 10
-MOST_KINDS, MAX_KINDS_BYTES = 10_000, 16 << 20
+MAX_KINDS, MAX_KINDS_BYTES = 10_000, 16 << 20
 
 
 def kind_of(head: bytes) -> RequestKind:
     """The kind of a request whose header, without its correlation id, is this."""
     kind = KINDS.get(head)
     if kind is None:
-        if len(KINDS) >= MOST_KINDS or (len(head) > LONG_HEAD_BYTES and sum(map(len, KINDS)) > MAX_KINDS_BYTES):
+        if len(KINDS) >= MAX_KINDS or (len(head) > LONG_HEAD_BYTES and sum(map(len, KINDS)) > MAX_KINDS_BYTES):
             KINDS.clear()
         kind = KINDS[head] = RequestKind(head)
     return kind
@@ -149,10 +149,10 @@ class CapturedConnection(msgspec.Struct, eq=False):
             self.asked_bytes -= before.size
         waiting[asked.correlation_id] = asked
         self.asked_bytes += asked.size
-        if self.asked_bytes <= MAX_ASKED_BYTES and len(waiting) <= MOST_ASKED:
+        if self.asked_bytes <= MAX_ASKED_BYTES and len(waiting) <= MAX_ASKED:
             return ()
         given_up: list[PendingRequest] = []
-        while (self.asked_bytes > MAX_ASKED_BYTES or len(waiting) > MOST_ASKED) and len(waiting) > 1:
+        while (self.asked_bytes > MAX_ASKED_BYTES or len(waiting) > MAX_ASKED) and len(waiting) > 1:
             oldest = waiting.pop(next(iter(waiting)))
             self.asked_bytes -= oldest.size
             given_up.append(oldest)
@@ -258,7 +258,7 @@ class Frame(msgspec.Struct, gc=False):
         requests, given_up_bytes = len(self.passed_over), sum(asked.size for asked in self.passed_over)
         return (
             f"connection {self.connection.number} has too many requests that wait for their answers: {requests} of "
-            f"{given_up_bytes} bytes are given up, since at most {MOST_ASKED} of {MAX_ASKED_BYTES} bytes are kept"
+            f"{given_up_bytes} bytes are given up, since at most {MAX_ASKED} of {MAX_ASKED_BYTES} bytes are kept"
         )
 
 
@@ -282,7 +282,7 @@ class ReadingState(msgspec.Struct):
         self.frames += 1
         if is_request:
             return request_frame(index, ts, connection, data, offset)
-        if len(data) < SHORTEST_RESPONSE:
+        if len(data) < MIN_RESPONSE_BYTES:
             reason = short_response(len(data))
             return Frame(index, ts, connection, False, data, None, None, reason, offset)
         (correlation_id,) = CORRELATION_ID.unpack_from(data)
@@ -353,7 +353,7 @@ TakeMany = Callable[[bytes, int, ReadingState], bool]
 def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int) -> Frame:
     """A request, noted with its connection where an answer is to come."""
     size = len(data)
-    if size < SHORTEST_REQUEST:
+    if size < MIN_REQUEST_BYTES:
         return Frame(index, ts, connection, True, data, None, None, short_request(size), offset)
     head = head_of(data)
     kind = KINDS.get(head) or kind_of(head)
@@ -367,12 +367,12 @@ def request_frame(index: int, ts: int, connection: CapturedConnection, data: byt
 
 def short_request(size: int) -> str:
     """Why a request has no header."""
-    return f"a request of {size} bytes, but its header takes {SHORTEST_REQUEST} at least"
+    return f"a request of {size} bytes, but its header takes {MIN_REQUEST_BYTES} at least"
 
 
 def short_response(size: int) -> str:
     """Why a response has none."""
-    return f"a response of {size} bytes, but its correlation id takes {SHORTEST_RESPONSE}"
+    return f"a response of {size} bytes, but its correlation id takes {MIN_RESPONSE_BYTES}"
 
 
 def no_request(correlation_id: int, connection: CapturedConnection) -> str:

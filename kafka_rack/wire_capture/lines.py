@@ -58,7 +58,7 @@ class CaptureLine(msgspec.Struct, gc=False):
     leaders: list[Int32] | None = None
 
 
-LEAST_RUN_BYTES = 1 << 15
+MIN_RUN_BYTES = 1 << 15
 """Of lines that cannot be taken together; more than these are halved."""
 BEFORE_ALL = -(1 << 31)
 """The frame of requests that an earlier file holds, in their order."""
@@ -173,7 +173,7 @@ class LineReader:
                     yield no_frame()
                     continue
                 half = behind_line(run, len(run) // 2)
-                if len(run) > LEAST_RUN_BYTES and half < len(run):
+                if len(run) > MIN_RUN_BYTES and half < len(run):
                     pending += [run[half:], run[:half]]
                     continue
             yield from self.one_by_one(run, position)

@@ -17,7 +17,7 @@ from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.packets import (
     ENHANCED_PACKET,
     FILE_HEADER_BYTES,
-    MOST_PACKET_BYTES,
+    MAX_PACKET_BYTES,
     OWN_COMMENT,
     US,
     Format,
@@ -36,7 +36,7 @@ ODD_BYTES = 1 << 16
 """That are read packet by packet behind what is not plain."""
 BLOCK_HEAD_BYTES, BLOCK_BYTES = 28, 32
 """Of an enhanced packet block: before its packet, and in all without it."""
-LEAST_COMMENT_BYTES = 4 + len(OWN_COMMENT)
+MIN_COMMENT_BYTES = 4 + len(OWN_COMMENT)
 
 
 def read_many(
@@ -102,12 +102,12 @@ def records_in(
     headers = headers_of(file_format)
     head_bytes = headers.header.size
     size_at = struct.Struct(file_format.order + "I").unpack_from
-    most_bytes = min(headers.most_bytes, MOST_PACKET_BYTES)
+    max_bytes = min(headers.max_bytes, MAX_PACKET_BYTES)
     places: list[int] = []
     at, length = 0, len(window)
     while at + head_bytes <= length:
         (size,) = size_at(window, at + 8)
-        if size > most_bytes:
+        if size > max_bytes:
             break
         places.append(at)
         at += head_bytes + size
@@ -157,7 +157,7 @@ def blocks_in(
     at, limit = 0, len(window)
     while at + BLOCK_BYTES <= limit and (end is None or position + at < end):
         kind, length = heads(window, at)
-        if kind != ENHANCED_PACKET or length < BLOCK_BYTES or length % 4 or length > MOST_PACKET_BYTES:
+        if kind != ENHANCED_PACKET or length < BLOCK_BYTES or length % 4 or length > MAX_PACKET_BYTES:
             break
         if at + length > limit or trailer(window, at + length - 4)[0] != length:
             break
@@ -182,7 +182,7 @@ def blocks_in(
     ts = ticks // np.maximum(per_us, 1) + later * US
     padded = BLOCK_BYTES + (size + 3) // 4 * 4
     alone = (per_us == 0) | (high[:count] >= 1 << 30) | (ts < 0) | (ts > LATEST)
-    alone |= block - padded >= LEAST_COMMENT_BYTES
+    alone |= block - padded >= MIN_COMMENT_BYTES
     packets = PacketColumns(
         window,
         position,

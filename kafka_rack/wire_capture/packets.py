@@ -15,16 +15,16 @@ INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
 SECTION_BYTES = b"\n\r\r\n"
 COMMENT_OPTION, RESOLUTION_OPTION, OFFSET_OPTION = 1, 9, 14
 OWN_COMMENT = b"kafka-rack "
-MOST_PACKET_BYTES = 1 << 24
+MAX_PACKET_BYTES = 1 << 24
 MAX_INTERFACES = 1 << 16
 MAX_SAID_BYTES = 16 << 20
 """Of what sections' heads say, until a packet comes."""
-LEAST_SNAP_BYTES = 1 << 18
+MIN_SNAP_BYTES = 1 << 18
 FILE_HEADER_BYTES = 24
 HEADERS_IN_A_ROW = 3
 """That lead to each other, and so leave no doubt where packets begin."""
 WINDOW_BYTES, WINDOW_KEPT_BYTES = 4 << 20, 1 << 20
-MOST_BYTES_WITHOUT_TIME = 1 << 20
+MAX_BYTES_WITHOUT_TIME = 1 << 20
 DAY = 86_400
 US = 1_000_000
 
@@ -118,7 +118,7 @@ def classic_packets(
     header = headers.header
     if source.position == FILE_HEADER_BYTES and (fault := headers.fault_ahead(source, None)):
         damaged.append((source.position, fault))
-        if not find_again(source, partial(headers.begin_at, last=None), MOST_BYTES_WITHOUT_TIME):
+        if not find_again(source, partial(headers.begin_at, last=None), MAX_BYTES_WITHOUT_TIME):
             return
     while end is None or source.position < end:
         offset = source.position
@@ -146,21 +146,21 @@ def classic_packets(
 def headers_of(file_format: Format) -> Headers:
     (interface,) = file_format.interfaces
     header = struct.Struct(file_format.order + "IIII")
-    return Headers(header, max(interface.snap_bytes, LEAST_SNAP_BYTES), interface.ticks_per_second)
+    return Headers(header, max(interface.snap_bytes, MIN_SNAP_BYTES), interface.ticks_per_second)
 
 
 class Headers(NamedTuple):
     """What the headers of a pcap's packets look like."""
 
     header: struct.Struct
-    most_bytes: int
+    max_bytes: int
     ticks_per_second: int
 
     def fault(self, head: bytes) -> str | None:
         """Why a whole header is none."""
         _, fraction, size, wire_bytes = self.header.unpack(head)
-        most_bytes = min(self.most_bytes, MOST_PACKET_BYTES, wire_bytes)
-        if size > most_bytes or fraction >= self.ticks_per_second or not wire_bytes:
+        max_bytes = min(self.max_bytes, MAX_PACKET_BYTES, wire_bytes)
+        if size > max_bytes or fraction >= self.ticks_per_second or not wire_bytes:
             return f"a packet header of {size} bytes, {wire_bytes} on the wire, and fraction {fraction} is none"
         return None
 
@@ -212,11 +212,11 @@ def near(second: int, other: int) -> bool:
 
 
 def find_again(
-    source: DecompressedFile, begin_at: Callable[[bytes, bool], int | None], most_bytes: int | None = None
+    source: DecompressedFile, begin_at: Callable[[bytes, bool], int | None], max_bytes: int | None = None
 ) -> bool:
     """Go to the next place that ``begin_at`` finds in the bytes ahead; False at the end of the file."""
     passed = 0
-    while most_bytes is None or passed < most_bytes:
+    while max_bytes is None or passed < max_bytes:
         window = source.peek(WINDOW_BYTES)
         is_all = len(window) < WINDOW_BYTES
         at = begin_at(window, is_all)
@@ -295,7 +295,7 @@ def fault_of_block(head: bytes, order: str) -> tuple[str | None, int]:
     if len(head) < 12:
         return "the file ends within a block's header" if head else None, 0
     length = struct.unpack_from(order + "I", head, 4)[0]
-    if length < 12 or length % 4 or length > MOST_PACKET_BYTES:
+    if length < 12 or length % 4 or length > MAX_PACKET_BYTES:
         return f"a block of {length} bytes is none", 0
     return None, length
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kafka_rack.wire_capture import connections, frames
 from kafka_rack.wire_capture.connections import BOTH, PartialFrame, TcpConnection, TcpConnections
-from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHORTEST_REQUEST, SHORTEST_RESPONSE, Frame, Problem
+from kafka_rack.wire_capture.frames import LENGTH_BYTES, MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES, Frame, Problem
 from kafka_rack.wire_capture.reassembly import WHOLE, InOrderBytes
-from kafka_rack.wire_capture.recognition import MOST_FRAME_BYTES, REQUEST_HEAD_BYTES
+from kafka_rack.wire_capture.recognition import MAX_FRAME_BYTES, REQUEST_HEAD_BYTES
 from kafka_rack.wire_capture.segment_columns import SegmentColumns, are_plain
 from kafka_rack.wire_capture.segments import TcpSegment
 
-LEAST_REQUEST_BYTES = 10
+MIN_NAMED_REQUEST_BYTES = 10
 """Of a request with a client id; that of the one without is looked at by who looks for requests."""
 
 
@@ -120,13 +120,13 @@ def cut_frames(
     if begins:
         buffer += data[at:end]
         view, at, end = buffer, 0, len(buffer)
-    least = SHORTEST_REQUEST if is_request else SHORTEST_RESPONSE
+    least = MIN_REQUEST_BYTES if is_request else MIN_RESPONSE_BYTES
     completed: list[Frame] = []
     is_odd = False
     while end - at >= LENGTH_BYTES:
         size = int.from_bytes(view[at : at + LENGTH_BYTES], "big", signed=True)
-        is_odd = not least <= size <= MOST_FRAME_BYTES
-        is_odd = is_odd or (is_request and size < LEAST_REQUEST_BYTES and end - at >= REQUEST_HEAD_BYTES)
+        is_odd = not least <= size <= MAX_FRAME_BYTES
+        is_odd = is_odd or (is_request and size < MIN_NAMED_REQUEST_BYTES and end - at >= REQUEST_HEAD_BYTES)
         stop = at + LENGTH_BYTES + size
         if is_odd or stop > end:
             break

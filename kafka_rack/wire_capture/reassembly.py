@@ -1,6 +1,6 @@
 """One direction of a TCP connection, back in order: overlaps trimmed, repeats dropped, what is missing told.
 
-A hole waits for what fills it until packets ``PATIENCE_US`` later come, or ``MOST_WAITING_BYTES`` wait behind it, or
+A hole waits for what fills it until packets ``PATIENCE_US`` later come, or ``MAX_WAITING_BYTES`` wait behind it, or
 the connection ends; then it counts as lost, and the bytes behind it go on after a gap.
 """
 
@@ -14,8 +14,8 @@ import msgspec
 from kafka_rack.wire_capture.segments import FIN, SYN, TcpSegment
 
 PATIENCE_US = 3_000_000
-MOST_WAITING_BYTES = 8 << 20
-MOST_WAITING = 100_000
+MAX_WAITING_BYTES = 8 << 20
+MAX_WAITING = 100_000
 """Segments behind a hole, of which the file may hold no bytes."""
 HALF, WHOLE = 1 << 31, 1 << 32
 
@@ -59,7 +59,7 @@ class Direction(msgspec.Struct):
         ahead = distance(self.following, sequence)
         if ahead > 0:
             self.wait(self.place + ahead, InOrderBytes(segment.ts, segment.offset, segment.data, segment.size))
-            return self.give_up() if self.waiting_bytes > MOST_WAITING_BYTES or len(self.waiting) > MOST_WAITING else []
+            return self.give_up() if self.waiting_bytes > MAX_WAITING_BYTES or len(self.waiting) > MAX_WAITING else []
         if segment.size + ahead <= 0:
             return []
         pieces = self.accept(InOrderBytes(segment.ts, segment.offset, segment.data[-ahead:], segment.size + ahead))

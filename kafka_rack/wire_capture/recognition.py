@@ -14,9 +14,9 @@ from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header_version
 from protocol.registry import message_class
 
-MOST_FRAME_BYTES = 128 << 20
+MAX_FRAME_BYTES = 128 << 20
 NEWEST_API_VERSIONS = 32
-MOST_LEFT_OVER = 3
+MAX_LEFT_OVER = 3
 """Bytes behind a request's end that some client sends: librdkafka's null array of four bytes, where one would do."""
 REQUEST_HEAD_BYTES = 14
 VERSIONS: dict[int, tuple[int, int] | None] = {}
@@ -86,7 +86,7 @@ def request_reads(data: bytes) -> bool:
         _, end = codec(message_class(key, "request"), version).decode(data, start)
     except ProtocolError:
         return False
-    return len(data) - end <= MOST_LEFT_OVER
+    return len(data) - end <= MAX_LEFT_OVER
 
 
 def response_reads(data: bytes, asked: PendingRequest) -> bool:
@@ -120,7 +120,7 @@ def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) 
     if len(data) < at + REQUEST_HEAD_BYTES:
         return False
     size = int.from_bytes(data[at : at + 4], "big")
-    if not 10 <= size <= MOST_FRAME_BYTES:
+    if not 10 <= size <= MAX_FRAME_BYTES:
         return size == 8 and data[at + 4 : at + 8] == b"\0\x07\0\0"
     versions = versions_of(int.from_bytes(data[at + 4 : at + 6], "big"))
     version = int.from_bytes(data[at + 6 : at + 8], "big")
@@ -137,7 +137,7 @@ def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) 
 def find_request(buffer: bytes | bytearray, client_id: str | None, begins: int | None) -> int | None:
     """Where the first request begins that leaves no doubt: it reads as one, or begins a segment and names a client."""
     for at in range(max(0, len(buffer) - REQUEST_HEAD_BYTES + 1)):
-        if buffer[at] > MOST_FRAME_BYTES >> 24 or not plausible_request(buffer, at):
+        if buffer[at] > MAX_FRAME_BYTES >> 24 or not plausible_request(buffer, at):
             continue
         whole = at + 4 + int.from_bytes(buffer[at : at + 4], "big") <= len(buffer)
         if (whole or at == begins) and convinces(buffer, at, client_id):
@@ -168,6 +168,5 @@ def names_a_request(buffer: bytearray, at: int, connection: CapturedConnection) 
         return False
     size = int.from_bytes(buffer[at : at + 4], "big")
     return (
-        4 <= size <= MOST_FRAME_BYTES
-        and int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True) in connection.asked
+        4 <= size <= MAX_FRAME_BYTES and int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True) in connection.asked
     )

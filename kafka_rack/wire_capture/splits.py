@@ -22,7 +22,7 @@ from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import Problem
 from kafka_rack.wire_capture.learning import learn_from
 
-SMALLEST_BLOCK_BYTES = 1 << 12
+MIN_BLOCK_BYTES = 1 << 12
 DEFAULT_BLOCK_BYTES = (16 << 20, 128 << 20)
 """From and to, where nobody says. Each block costs a file for every table, so more than needed are slower."""
 DEFAULT_CORES = 16
@@ -84,7 +84,7 @@ def plan(
     if block_bytes is None:
         block_bytes = block_bytes_for(total, cores)
     if partitions is not None:
-        block_bytes = max(SMALLEST_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
+        block_bytes = max(MIN_BLOCK_BYTES, min(block_bytes, -(-total // partitions)))
     with without_collecting():
         blocks = [block for file in files for block in cut(file, options, block_bytes, filters, plan_large)]
     return packed(blocks, partitions if partitions is not None else len(blocks), block_bytes)

@@ -17,7 +17,7 @@ from kafka_rack.wire_tables.rows import NONE, ROWS, Rows
 
 MAX_ALIKE_BYTES = 64 << 10
 """Of a response that others are compared with."""
-MOST_KEPT, MAX_KEPT_BYTES = 1_000, 4 << 20
+MAX_KEPT, MAX_KEPT_BYTES = 1_000, 4 << 20
 """Responses that others are compared with at a time, and their bytes."""
 TABLES = ("partitions", "brokers")
 """That rows of such responses are in."""
@@ -49,7 +49,7 @@ class Alike(dict[Hashable, ReadOnce]):
 
     def add(self, key: Hashable, size: int, read: ReadOnce) -> None:
         """Note how a response of so many bytes was read."""
-        if len(self) >= MOST_KEPT or self.kept_bytes + size > MAX_KEPT_BYTES:
+        if len(self) >= MAX_KEPT or self.kept_bytes + size > MAX_KEPT_BYTES:
             self.clear()
             self.kept_bytes = 0
         self[key] = read

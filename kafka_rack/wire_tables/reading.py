@@ -23,7 +23,7 @@ def decode_into(
     end: int | None = None,
     only: Iterable[str] = TABLES,
     filters: FrameFilters | None = None,
-    most_frames: int = 100_000,
+    max_frames: int = 100_000,
 ) -> Iterator[Rows]:
     """Decode a file from ``place`` to before ``end``; ``rows`` comes each time it is full, and at the end.
 
@@ -46,7 +46,7 @@ def decode_into(
             for asked in filter(filters.want_unanswered, frame.passed_over):
                 decoder.unanswered(frame.connection, asked)
             learn_from(frame, place.state.known)
-        if rows.frames >= most_frames:
+        if rows.frames >= max_frames:
             decoder.finish()
             yield rows
             decoder.go_on()
@@ -89,6 +89,6 @@ def decode_paths(paths: Iterable[str], options: Options | None = None, only: Ite
     for path, reason in refused:
         rows.add("problems", "unknown", (capture_name(path), path, 0, reason))
     for file in found:
-        for _ in decode_into(rows, file, None, options or Options(), only=only, most_frames=1 << 62):
+        for _ in decode_into(rows, file, None, options or Options(), only=only, max_frames=1 << 62):
             pass
     return rows

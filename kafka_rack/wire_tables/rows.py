@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 NUMBER_BYTES = 8
 NONE = -(1 << 63)
 """No value; nothing in a capture is as low, but offsets that no broker gives."""
-MOST_SHARED = 100_000
+MAX_SHARED = 100_000
 """Combinations of one set, before all are forgotten."""
 
 SHARED: dict[str, tuple[str, ...]] = {
@@ -233,7 +233,7 @@ class Rows:
                 held.clear()
         for name in LOOSE:
             self.shared[name] = SharedSet()
-        if any(len(self.shared[name]) > MOST_SHARED for name in SHARED):
+        if any(len(self.shared[name]) > MAX_SHARED for name in SHARED):
             self.shared.update({name: SharedSet() for name in SHARED})
             self.forgotten += 1
         self.frames = 0

@@ -36,12 +36,12 @@ NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called for a value that is null."""
 DAY_US = 86_400_000_000
 FIRST_DAY = date(1970, 1, 1)
-LEAST_DAY, MOST_DAY = (date.min - FIRST_DAY).days, (date.max - FIRST_DAY).days
+MIN_DAY, MAX_DAY = (date.min - FIRST_DAY).days, (date.max - FIRST_DAY).days
 PART = re.compile(r"part-(?P<key>[0-9a-f]+)-(?P<start>[0-9]+)")
 TO_ESCAPE = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
 LIKE_A_NUMBER = re.compile(r"(?=.*[0-9])[-+0-9.xXpPa-fA-FTZ: ]+|NaN|-?Infinity")
 ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-MOST_NAME_BYTES = 240
+MAX_NAME_BYTES = 240
 """File systems take 255; the column's name stands before."""
 
 
@@ -137,7 +137,7 @@ def partition(column: str, value: str | None) -> str:
     found = TO_ESCAPE.sub(lambda one: f"%{ord(one[0]):02X}", value)
     if column != "day" and LIKE_A_NUMBER.fullmatch(value):
         found = f"%{ord(value[0]):02X}{found[1:]}"  # no such name begins with what is escaped already
-    if len(found.encode(errors="surrogateescape")) > MOST_NAME_BYTES:
+    if len(found.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
         digest = blake2b(value.encode(errors="surrogateescape"), digest_size=8).hexdigest()
         found = f"{TO_ESCAPE.sub('_', value[:40])}~{digest}"
     return f"{column}={found}"
@@ -149,7 +149,7 @@ def day_name(number: int) -> str | None:
     >>> day_name(20_780), day_name(1 << 40)
     ('2026-11-23', None)
     """
-    return (FIRST_DAY + timedelta(number)).isoformat() if LEAST_DAY <= number <= MOST_DAY else None
+    return (FIRST_DAY + timedelta(number)).isoformat() if MIN_DAY <= number <= MAX_DAY else None
 
 
 def read_file(file: StoredFile, table: str, columns: Sequence[str]) -> pa.Table:

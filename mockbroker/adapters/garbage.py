@@ -21,7 +21,7 @@ YOUNGER_WALKS = 2
 """How many walks over what is young come between two over all that was not set aside; Python has ten."""
 LOOK_S = 60.0
 IDLE_SHARE = 0.02  # of a processor; less is little to do
-MOST_LOOKS = 10
+MAX_LOOKS = 10
 
 KEEPS_ALL = 2  # the generation that a whole walk is over
 
@@ -68,7 +68,7 @@ class ShortCollections:
         is_idle = processor_s - self._processor_s < IDLE_SHARE * LOOK_S
         self._processor_s = processor_s
         self._looks += 1
-        if self._has_set_aside and (is_idle or self._looks >= MOST_LOOKS):
+        if self._has_set_aside and (is_idle or self._looks >= MAX_LOOKS):
             self.walk()
         self._later()
 

@@ -29,7 +29,7 @@ from mockbroker.core.large_requests import LargeRequests, TooLargeError
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
-from mockbroker.handlers import LOWEST_SERVED, MODULE_OF_API, handler_of
+from mockbroker.handlers import MIN_SERVED_VERSIONS, MODULE_OF_API, handler_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.session import Session
 from mockbroker.state.cluster import Cluster
@@ -264,7 +264,7 @@ class CallPath:
             request = message_class(api_key, "request")
             unstable = self.cluster.settings["unstable.api.versions.enable"]
             versions = request.valid_versions if unstable else request.stable_versions
-            lowest = LOWEST_SERVED.get(api_key, 0)
+            lowest = MIN_SERVED_VERSIONS.get(api_key, 0)
             if version in versions and version >= lowest:
                 self._served.add(call.frame[:4])
                 return None

@@ -89,7 +89,7 @@ MODULE_OF_API: dict[int, str] = {
     94: "brokers",
 }
 
-LOWEST_SERVED: dict[int, int] = {76: 1, 77: 1, 78: 1, 79: 1}
+MIN_SERVED_VERSIONS: dict[int, int] = {76: 1, 77: 1, 78: 1, 79: 1}
 """The oldest version that is served, of APIs whose declarations have older ones: previews that Kafka has dropped."""
 
 MODULE_OF_CONTROLLER_API: dict[int, str] = {

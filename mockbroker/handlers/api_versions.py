@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers import LOWEST_SERVED, MODULE_OF_API
+from mockbroker.handlers import MIN_SERVED_VERSIONS, MODULE_OF_API
 from mockbroker.state.features import finalized_levels, supported_levels
 from protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.error_codes import ErrorCode
@@ -182,4 +182,4 @@ def declared_versions(api_key: int, *, unstable: bool = False) -> tuple[int, int
     """Oldest and newest version of an API that is served, as its request is declared."""
     request = message_class(api_key, "request")
     versions = request.valid_versions if unstable else request.stable_versions
-    return (LOWEST_SERVED.get(api_key, versions.lowest), versions.highest)
+    return (MIN_SERVED_VERSIONS.get(api_key, versions.lowest), versions.highest)

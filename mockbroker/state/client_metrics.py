@@ -32,7 +32,7 @@ MAX_CLIENTS = 16384  # of one broker
 FORGET_MS = 60_000
 RESERVED_IDS = (ZERO_UUID, bytes(15) + b"\x01")
 COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy: in this order the broker likes them
-HIGHEST_COMPRESSION_TYPE = 4
+MAX_COMPRESSION_TYPE = 4
 MAX_KEPT_BYTES = 4 << 20
 ENABLED = "client.telemetry.enable"
 MAX_BYTES = "telemetry.max.bytes"
@@ -188,7 +188,7 @@ class ClientMetrics:
                 ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
                 f"expected subscription {client.subscription_id}, got {subscription_id}",
             )
-        if not 0 <= compression_type <= HIGHEST_COMPRESSION_TYPE:
+        if not 0 <= compression_type <= MAX_COMPRESSION_TYPE:
             raise ApiError(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"expected a compression type of 0 to 4, got {compression_type}"
             )

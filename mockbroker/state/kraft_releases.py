@@ -84,10 +84,10 @@ METADATA_LEVELS = {
     "4.4": 33,
 }
 """The newest ``metadata.version`` of each release that has the feature."""
-LOWEST_METADATA_LEVELS = (("4.0", 7), ("3.3", 1))
+MIN_METADATA_LEVELS = (("4.0", 7), ("3.3", 1))
 """The oldest one that a release still reads, by the first release of which that is so."""
 
-HIGHEST_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
+MAX_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
     "kraft.version": (("3.9", 1),),
     "transaction.version": (("4.0", 2),),
     "group.version": (("4.0", 1),),
@@ -147,10 +147,10 @@ def supported_feature_levels(release: str) -> dict[str, tuple[int, int]]:
     """Lowest and highest level of each feature that brokers of a release support, by name in order."""
     line = kraft_line(release)
     found = {
-        name: (0, level) for name, changes in HIGHEST_LEVELS.items() if (level := _level_at(changes, line)) is not None
+        name: (0, level) for name, changes in MAX_LEVELS.items() if (level := _level_at(changes, line)) is not None
     }
     if line in METADATA_LEVELS:
-        lowest = next(level for since, level in LOWEST_METADATA_LEVELS if is_since(line, since))
+        lowest = next(level for since, level in MIN_METADATA_LEVELS if is_since(line, since))
         found["metadata.version"] = (lowest, METADATA_LEVELS[line])
     return dict(sorted(found.items()))
 

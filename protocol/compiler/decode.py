@@ -53,7 +53,7 @@ from ..wire import (
     UuidConstruct,
 )
 from . import reading
-from .sizes import least_size, width
+from .sizes import min_size, width
 from .source import GeneratedSource
 from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
 
@@ -305,7 +305,7 @@ class DecoderWriter:
                 kept = f"[*map(interned.__getitem__, {numbers})][:]"  # the copy has no room to grow
             source.add(f"{found} = {kept}", f"p += {count} * {item.length}")
             return  # an impossible count is refused by struct
-        source.add(f"if {count} < 0 or {count} * {least_size(item)} > size - p:", "    raise Refused")
+        source.add(f"if {count} < 0 or {count} * {min_size(item)} > size - p:", "    raise Refused")
         if isinstance(item, UuidConstruct):
             position, end = source.fresh("q"), source.fresh("e")
             one = f"b[{position} : {position} + 16]"

@@ -8,10 +8,10 @@ from construct import Construct
 from ..wire import Absent, CountedArray, Fixed, NullableRecord, RecordStruct, UuidConstruct
 
 
-def least_size(construct: Construct) -> int:
+def min_size(construct: Construct) -> int:
     """The fewest bytes that any value of ``construct`` takes."""
     if isinstance(construct, RecordStruct):
-        return sum(least_size(sub.subcon) for sub in construct.subcons)
+        return sum(min_size(sub.subcon) for sub in construct.subcons)
     if isinstance(construct, Absent):
         return 0
     if isinstance(construct, Fixed):

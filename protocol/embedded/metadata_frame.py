@@ -21,9 +21,9 @@ from ..errors import DecodeError, UnsupportedVersionError
 
 FRAME_VERSION = 1
 MODULES = ("metadata_brokers", "metadata_security", "metadata_settings", "metadata_topics")
-LARGEST_INT16 = 2**15 - 1
+MAX_INT16 = 2**15 - 1
 VARINT_BITS = 7
-LONGEST_VARINT = 3  # bytes of one that may fit into an int16
+MAX_VARINT_BYTES = 3  # bytes of one that may fit into an int16
 
 
 class UnknownMetadataRecordError(UnsupportedVersionError):
@@ -88,9 +88,9 @@ def number_bytes(number: int) -> bytes:
 def read_number(data: bytes, position: int) -> tuple[int, int]:
     """An unsigned varint of at most 15 bits, and where it ends. Raises DecodeError."""
     number = 0
-    for place, byte in enumerate(data[position : position + LONGEST_VARINT]):
+    for place, byte in enumerate(data[position : position + MAX_VARINT_BYTES]):
         number |= (byte & 127) << VARINT_BITS * place
-        if byte < 128 and number <= LARGEST_INT16:
+        if byte < 128 and number <= MAX_INT16:
             return number, position + place + 1
         if byte < 128:
             break

@@ -7,8 +7,8 @@ LONG = 127
 """The length from which on a compact length, which counts one more, takes two bytes."""
 LONG_LENGTHS = (LONG - 1, LONG, LONG + 1, 300)
 WORDS = ("a", "az-a", "events", "räck", "機架", "\x00")
-LOWEST_UNKNOWN_TAG = 10_000
-HIGHEST_TAG = (1 << 31) - 2
+MIN_UNKNOWN_TAG = 10_000
+MAX_TAG = (1 << 31) - 2
 """Kafka keeps 2**31 - 1 to itself and refuses it."""
 
 

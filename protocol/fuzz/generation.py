@@ -37,7 +37,7 @@ from ..wire import (
     Text,
     UuidConstruct,
 )
-from .edges import HIGHEST_TAG, LONG, LONG_LENGTHS, LOWEST_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
+from .edges import LONG, LONG_LENGTHS, MAX_TAG, MIN_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
 
 # What a value was, as bits of a mark; a value has one of the first two, and those of the others that fit.
 DEFAULT, OTHER, NULL, EMPTY, EXTREME = 1, 2, 4, 8, 16
@@ -48,7 +48,7 @@ TAME = {"h": (-1, 100), "q": (0, 1 << 40), "d": (0, 1)}
 CHARACTERS = (
     "abcxyz019-_.=|, \x00\x7f\x80\u07ff\u0800\u20ac\u6a5f\u67b6\ud7ff\ue000\ufeff\uffff\U00010000\U0001f600\U0010ffff"
 )
-MOST_ITEMS = 3
+MAX_ITEMS = 3
 
 Make = Callable[[Random], Any]
 
@@ -166,7 +166,7 @@ class Maker:
                 marks[at] |= OTHER | (EXTREME if length >= LONG else 0)
                 return [item(chance)] * length
             marks[at] |= OTHER
-            return [item(chance) for _ in range(1 + int(chance.random() * MOST_ITEMS))]
+            return [item(chance) for _ in range(1 + int(chance.random() * MAX_ITEMS))]
 
         return make
 
@@ -180,9 +180,9 @@ class Maker:
                 return ()
             if draw < 0.88:
                 marks[at] |= OTHER | EXTREME
-                return ((HIGHEST_TAG, bytes(LONG)),)
+                return ((MAX_TAG, bytes(LONG)),)
             marks[at] |= OTHER
-            tags = {LOWEST_UNKNOWN_TAG + int(chance.random() ** 4 * (HIGHEST_TAG - LOWEST_UNKNOWN_TAG)) for _ in "ab"}
+            tags = {MIN_UNKNOWN_TAG + int(chance.random() ** 4 * (MAX_TAG - MIN_UNKNOWN_TAG)) for _ in "ab"}
             return tuple((tag, chance.randbytes(int(chance.random() * 12))) for tag in sorted(tags))
 
         return make

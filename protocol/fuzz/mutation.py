@@ -39,8 +39,8 @@ EDGES = [
     b"\xc3\x28",  # no UTF-8
     b"\xed\xa0\x80",  # half of a surrogate pair
 ]
-MOST_CHANGES = 4
-LONGEST_PIECE = 24
+MAX_CHANGES = 4
+MAX_CUT_BYTES = 24
 
 
 def mutated(data: bytes, chance: Random, others: Sequence[bytes] = ()) -> bytes:
@@ -51,7 +51,7 @@ def mutated(data: bytes, chance: Random, others: Sequence[bytes] = ()) -> bytes:
         others: pieces of these may come in; near relatives, as other messages of the same class, are best.
     """
     out = bytearray(data)
-    for _ in range(1 + int(chance.random() ** 2 * MOST_CHANGES)):  # one is likeliest
+    for _ in range(1 + int(chance.random() ** 2 * MAX_CHANGES)):  # one is likeliest
         CHANGES[int(chance.random() * len(CHANGES))](out, chance, others)
     return bytes(out)
 
@@ -102,17 +102,17 @@ def add_edge(out: bytearray, chance: Random, _: Sequence[bytes]) -> None:
 
 def add_bytes(out: bytearray, chance: Random, _: Sequence[bytes]) -> None:
     at = place(out, chance)
-    out[at:at] = chance.randbytes(1 + int(chance.random() * LONGEST_PIECE))
+    out[at:at] = chance.randbytes(1 + int(chance.random() * MAX_CUT_BYTES))
 
 
 def drop(out: bytearray, chance: Random, _: Sequence[bytes]) -> None:
     at = place(out, chance)
-    del out[at : at + 1 + int(chance.random() * LONGEST_PIECE)]
+    del out[at : at + 1 + int(chance.random() * MAX_CUT_BYTES)]
 
 
 def repeat(out: bytearray, chance: Random, _: Sequence[bytes]) -> None:
     at = place(out, chance)
-    out[at:at] = out[at : at + 1 + int(chance.random() * LONGEST_PIECE)]
+    out[at:at] = out[at : at + 1 + int(chance.random() * MAX_CUT_BYTES)]
 
 
 def cut_off(out: bytearray, chance: Random, _: Sequence[bytes]) -> None:

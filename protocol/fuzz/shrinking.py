@@ -13,11 +13,11 @@ from ..declare import TAGS, declaration_of
 from ..wire import ZERO_UUID, Array, FieldType
 
 T = TypeVar("T")
-MOST_TRIES = 2_000
+MAX_TRIES = 2_000
 ONE_BY_ONE = 12  # items up to which each is left out, and each is made smaller, in turn
 
 
-def minimise(message: Any, fails: Callable[[Any], bool], most: int = MOST_TRIES) -> Any:
+def minimise(message: Any, fails: Callable[[Any], bool], most: int = MAX_TRIES) -> Any:
     """The smallest message found of which ``fails`` is still true, within ``most`` calls of it.
 
     Fields go to their defaults, arrays lose items, strings and numbers shrink; what comes out is smaller in no single
@@ -26,7 +26,7 @@ def minimise(message: Any, fails: Callable[[Any], bool], most: int = MOST_TRIES)
     return reduced(message, fails, smaller, most)
 
 
-def minimise_bytes(data: bytes, fails: Callable[[bytes], bool], most: int = MOST_TRIES) -> bytes:
+def minimise_bytes(data: bytes, fails: Callable[[bytes], bool], most: int = MAX_TRIES) -> bytes:
     """The same for bytes: pieces left out, the longest first, then bytes made zero."""
     return reduced(data, fails, smaller_data, most)
 

@@ -4,7 +4,7 @@ What leaves are made of is a :class:`Draws`; whoever fuzzes a program with names
 
 >>> from hypothesis import strategies as st
 >>> import protocol
->>> own = Draws(texts=st.sampled_from(["orders", "payments"]), most_items=1)
+>>> own = Draws(texts=st.sampled_from(["orders", "payments"]), max_items=1)
 >>> request = messages(protocol.named_class("MetadataRequest"), 1, own)
 """
 
@@ -32,7 +32,7 @@ from ..wire import (
     Text,
     UuidConstruct,
 )
-from .edges import HIGHEST_TAG, LONG_LENGTHS, LOWEST_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
+from .edges import LONG_LENGTHS, MAX_TAG, MIN_UNKNOWN_TAG, WIDTHS, WORDS, edges, ends
 from .generation import has_arrays
 
 SIMPLE_LENGTHS = 30  # arrays as drawn, for each that is repeated until its count takes two bytes
@@ -49,7 +49,7 @@ class Draws:
     """What the leaves of a message are drawn from.
 
     ``integers`` has a strategy for each of ``b h l q`` (int8 to int64) and ``B H L`` (uint8 to uint32). Arrays have up
-    to ``most_items``; now and then, where ``long_arrays``, an item is repeated until its compact count takes two bytes.
+    to ``max_items``; now and then, where ``long_arrays``, an item is repeated until its compact count takes two bytes.
     """
 
     texts: SearchStrategy[str] = field(
@@ -73,12 +73,12 @@ class Draws:
     unknown_tags: SearchStrategy[tuple[tuple[int, bytes], ...]] = field(
         default_factory=lambda: st.one_of(
             st.just(()),
-            st.dictionaries(
-                st.integers(LOWEST_UNKNOWN_TAG, HIGHEST_TAG), st.binary(max_size=12), min_size=1, max_size=2
-            ).map(lambda tags: tuple(sorted(tags.items()))),
+            st.dictionaries(st.integers(MIN_UNKNOWN_TAG, MAX_TAG), st.binary(max_size=12), min_size=1, max_size=2).map(
+                lambda tags: tuple(sorted(tags.items()))
+            ),
         )
     )
-    most_items: int = 3  # arrays nest; a few items each already make every kind of neighbour
+    max_items: int = 3  # arrays nest; a few items each already make every kind of neighbour
     long_arrays: bool = True
 
 
@@ -147,7 +147,7 @@ def nullable(construct: Any, values: SearchStrategy[Any]) -> SearchStrategy[Any]
 
 def arrays(construct: CountedArray, draws: Draws) -> SearchStrategy[Any]:
     """Short arrays, and now and then a long one of one item; not of items with arrays inside, which would multiply."""
-    short = st.lists(value(construct.subcon, draws), max_size=draws.most_items)
+    short = st.lists(value(construct.subcon, draws), max_size=draws.max_items)
     if not draws.long_arrays or has_arrays(construct.subcon):
         return nullable(construct, short)
     times = st.sampled_from([1] * SIMPLE_LENGTHS + list(LONG_LENGTHS))

@@ -47,7 +47,7 @@ _LENGTH = struct.Struct(">i")
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _UP_TO_MAGIC = 17
 _SMALLEST_LENGTH = (14, 22, BATCH_HEADER_SIZE - LOG_OVERHEAD)  # by magic
-_INT32_MAX = 0x7FFFFFFF
+_MAX_INT32 = 0x7FFFFFFF
 
 
 class TimestampType(IntEnum):
@@ -133,7 +133,7 @@ def sequence_after(sequence: int, count: int) -> int:
     >>> sequence_after(0x7FFFFFFF, 1)
     0
     """
-    return NO_SEQUENCE if sequence == NO_SEQUENCE else sequence + count & _INT32_MAX
+    return NO_SEQUENCE if sequence == NO_SEQUENCE else sequence + count & _MAX_INT32
 
 
 def iter_batches(records: Buffer | None) -> Iterator[BatchHeader]:

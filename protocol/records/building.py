@@ -24,7 +24,7 @@ from protocol.records.errors import InvalidRecordError
 from protocol.records.message_sets import build_compressed_message, build_messages
 from protocol.records.record import NEXT_OFFSET, ControlType, Record, control_key, end_transaction_marker
 
-_INT32_MAX = 0x7FFFFFFF
+_MAX_INT32 = 0x7FFFFFFF
 
 
 def build_batch(
@@ -168,7 +168,7 @@ def _build_v2(
         attributes, max_timestamp = attributes | LOG_APPEND_TIME_FLAG, log_append_time_ms
     if last_offset is None:
         last_offset = records[-1].offset
-    if (records and last_offset < records[-1].offset) or not 0 <= last_offset - base_offset <= _INT32_MAX:
+    if (records and last_offset < records[-1].offset) or not 0 <= last_offset - base_offset <= _MAX_INT32:
         raise InvalidRecordError(
             f"last offset {last_offset} of a batch that starts at {base_offset} and holds {len(records)} records"
         )

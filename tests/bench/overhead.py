@@ -28,7 +28,7 @@ from tests.bench.measure import machine
 
 ROUNDS = 7
 ASKS = 100_000
-MOST_COST = 0.10
+MAX_COST = 0.10
 """Of produce throughput and of Metadata requests a second."""
 PROGRAM = """
 import asyncio, signal
@@ -129,7 +129,7 @@ def main() -> None:
         cost = 1 - with_it / without
         print(
             f"{what}: {with_it:,.0f} {unit} with all that looks, {without:,.0f} without: "
-            f"{cost:.1%} less; aim: at most {MOST_COST:.0%}",
+            f"{cost:.1%} less; aim: at most {MAX_COST:.0%}",
             flush=True,
         )
 

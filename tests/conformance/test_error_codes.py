@@ -10,7 +10,7 @@ from protocol.error_codes import ErrorCode, error_name
 from tests.fixture_data import kafka_errors
 
 KAFKA_NUMBERS = {error["code"] for error in kafka_errors()}
-INT16_MAX = 2**15 - 1
+MAX_INT16 = 2**15 - 1
 
 
 @pytest.mark.parametrize("error", kafka_errors(), ids=lambda error: error["name"])
@@ -24,7 +24,7 @@ def test_the_table_adds_nothing_to_kafka_but_the_error_that_never_got_a_number()
 
 
 def test_the_added_error_fits_the_wire_and_leaves_kafka_room_to_grow():
-    assert max(KAFKA_NUMBERS) + 1_000 < ErrorCode.REPLICA_PLACEMENT_FAILED <= INT16_MAX
+    assert max(KAFKA_NUMBERS) + 1_000 < ErrorCode.REPLICA_PLACEMENT_FAILED <= MAX_INT16
 
 
 def test_no_two_errors_mean_the_same():

@@ -29,8 +29,8 @@ from tests.fuzz.corpus import corpus
 
 FAILURES = Path("build/fuzz")
 INPUTS_IN_A_ROW = 100  # of one message version, before the next
-MOST_KEPT = 12  # inputs that decoded, a message version
-LONGEST_KEPT = 2_000  # bytes
+MAX_KEPT = 12  # inputs that decoded, a message version
+MAX_KEPT_BYTES = 2_000  # bytes
 CHECKED_TWICE = 1 / 32
 
 
@@ -150,11 +150,11 @@ def run(seed: int, *, inputs: int | None = None, seconds: float | None = None, t
                     pool = pools[neighbour][0] or kept if draw < 0.2 else kept
                     data = mutated(pool[int(chance.random() * len(pool))], chance, kept)
                 thoroughly = chance.random() < CHECKED_TWICE
-                if check(message, version, data, tally, thoroughly=thoroughly) and len(data) <= LONGEST_KEPT:
-                    if len(kept) < len(original) + MOST_KEPT:
+                if check(message, version, data, tally, thoroughly=thoroughly) and len(data) <= MAX_KEPT_BYTES:
+                    if len(kept) < len(original) + MAX_KEPT:
                         kept.append(data)
                     elif len(kept) > len(original):
-                        kept[len(original) + int(chance.random() * MOST_KEPT)] = data
+                        kept[len(original) + int(chance.random() * MAX_KEPT)] = data
             if seconds is not None and time.monotonic() - started >= seconds:
                 return tally
 

@@ -92,7 +92,7 @@ def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(
                 (folder / name).write_bytes(content)
 
     monkeypatch.setattr(job, "EVERY_BATCHES", 1)
-    monkeypatch.setattr(merging, "LEAST_FILES", 2)
+    monkeypatch.setattr(merging, "MIN_FILES", 2)
     merged = []
     change_of = merging.change_of
     monkeypatch.setattr(merging, "change_of", lambda merges: merged.extend(merges) or change_of(merges))

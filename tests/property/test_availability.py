@@ -81,10 +81,10 @@ def test_drawn_outages_lose_what_the_outage_says(cluster, seed):
 
 
 @given(clusters(), st.integers(1, 60))
-def test_whether_an_answer_can_be_counted_is_known_without_counting(cluster, most_steps):
+def test_whether_an_answer_can_be_counted_is_known_without_counting(cluster, max_steps):
     racks, sets, threshold, outage = cluster
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(chances, "MOST_STEPS", most_steps)
+        patched.setattr(chances, "MAX_STEPS", max_steps)
         counted = chances.counted_chance(sets, threshold, racks, outage)
         assert chances.is_countable(sets, threshold, racks, outage) == (counted is not None)
 

@@ -13,7 +13,7 @@ from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.rack_spread import spread_of, usable_racks
 from kafka_rack.reassignment import repair
 
-MOST_WAYS = 3_000
+MAX_WAYS = 3_000
 
 
 @st.composite
@@ -91,7 +91,7 @@ def test_no_other_choice_of_as_few_moves_is_more_even_or_moves_fewer_leaders(lay
     fewest = sum(min(led for _, led in ways_of_one) for ways_of_one in choices)
     assert sum(move.takes_leader for move in said.moves) == fewest
     gentle = [{row for row, led in one if led == min(led for _, led in one)} for one in choices]
-    if prod(map(len, gentle)) <= MOST_WAYS:
+    if prod(map(len, gentle)) <= MAX_WAYS:
         best = min(sum(count**2 for count in Counter(sum(rows, ())).values()) for rows in product(*gentle))
         assert sum(count**2 for count in said.after.values()) == best
 

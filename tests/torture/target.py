@@ -148,7 +148,7 @@ class Target:
     clients: list[Client] = field(default_factory=list)
     note: str = ""
     security_dir: Path | None = None
-    most_files: int = 0
+    max_files: int = 0
 
     @property
     def tls(self) -> ssl.SSLContext | None:

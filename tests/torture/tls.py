@@ -28,7 +28,7 @@ OPTIONS = (
     *("--control-port", "0"),
 )
 HANDSHAKE, CHANGE_CIPHER_SPEC, ALERT, APPLICATION_DATA = 22, 20, 21, 23
-MOST_PER_RECORD = 1 << 14
+MAX_PER_RECORD = 1 << 14
 FILES_OF_THE_GOOD = 1
 """The one client that asks all the time stays."""
 GIVEN_BACK_S = 40.0
@@ -92,7 +92,7 @@ def garbage_records(target: Target) -> Generator[None, None, None]:
     rng, whole, tls = random.Random(0), hello(), anyone()
     for turn in cycle(range(3)):
         with Client(target.address) as client, suppress(OSError):
-            noise = record(rng.choice((20, 21, 22, 23, 24, 255)), rng.randbytes(rng.randrange(1, MOST_PER_RECORD)))
+            noise = record(rng.choice((20, 21, 22, 23, 24, 255)), rng.randbytes(rng.randrange(1, MAX_PER_RECORD)))
             if turn == 2:
                 with tls.wrap_socket(client.socket) as sealed:
                     sealed.do_handshake()
@@ -138,7 +138,7 @@ def endless_handshakes(target: Target) -> Generator[None, None, None]:
     whole = hello()
     large = whole[:5] + b"\x01" + (2**24 - 1).to_bytes(3, "big") + bytes(len(whole) - 9)
     steps = [
-        (large, record(HANDSHAKE, bytes(MOST_PER_RECORD))),
+        (large, record(HANDSHAKE, bytes(MAX_PER_RECORD))),
         (whole, record(CHANGE_CIPHER_SPEC, b"\x01")),
         (whole, record(ALERT, b"\x01\x5a")),
         (b"", record(HANDSHAKE, b"")),
@@ -215,7 +215,7 @@ def and_all_given_back(attack: Callable[[Target], None]) -> Callable[[Target], N
     def counted(target: Target) -> None:
         before = target.open_files()
         attack(target)
-        at_most = target.most_files
+        at_most = target.max_files
         ends_at = time.monotonic() + GIVEN_BACK_S
         while target.open_files() > before + FILES_OF_THE_GOOD and time.monotonic() < ends_at:
             time.sleep(0.5)
@@ -231,7 +231,7 @@ def watched(load: Load) -> Load:
         looked_s = 0.0
         for _ in load(target):
             if time.monotonic() - looked_s > 0.5:
-                target.most_files = max(target.most_files, target.open_files())
+                target.max_files = max(target.max_files, target.open_files())
                 looked_s = time.monotonic()
             yield
 

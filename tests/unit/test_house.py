@@ -285,3 +285,20 @@ def test_no_two_public_classes_have_one_name():
     shared = {name: where for name, where in owners.items() if len(where) > 1}
     assert {name: where for name, where in shared.items() if name not in ONE_NAME_IN_SEVERAL_MODULES} == {}
     assert set(ONE_NAME_IN_SEVERAL_MODULES) <= set(shared)
+
+
+ANOTHER_WORD_FOR_A_LIMIT = re.compile(
+    r"(?m)^ *(?:[A-Z_0-9]+, )*((?:MOST|LARGEST|LONGEST|HIGHEST|LEAST|LOWEST|SMALLEST|SHORTEST)_[A-Z_0-9]+)"
+    r"(?:, [A-Z_0-9]+)*(?:: [^=\n]+)? = "
+)
+
+
+def test_constants_that_limit_begin_with_max_or_min():
+    """One word for one meaning: who looks for a limit looks for ``MAX_`` or ``MIN_``, with its unit at the end."""
+    files = [path for folder in (*PACKAGES, "tests") for path in (ROOT / folder).rglob("*.py")]
+    wrong = {
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in files
+        for name in ANOTHER_WORD_FOR_A_LIMIT.findall(file.read_text(encoding="utf-8"))
+    }
+    assert sorted(wrong) == []

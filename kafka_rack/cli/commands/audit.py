@@ -28,7 +28,7 @@ from kafka_rack.cli.options.layout import (
     told,
     wanted_topics,
 )
-from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, whole_number
+from kafka_rack.cli.options.whole_numbers import MAX_ID, whole_number
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import after_plan
 from kafka_rack.plurals import counted
@@ -47,7 +47,7 @@ def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
     """What is a finding, for one cluster or a fleet."""
     parser.add_argument(
         "--min-insync-replicas",
-        type=whole_number(HIGHEST_ID),
+        type=whole_number(MAX_ID),
         metavar="N",
         help="of topics whose own is not known; default: 1, as Kafka's",
     )

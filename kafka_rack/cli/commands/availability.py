@@ -26,9 +26,9 @@ from kafka_rack.availability import (
 from kafka_rack.availability.kafka_1736 import NOTE
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.whole_numbers import (
-    HIGHEST_ID,
-    HIGHEST_SEED,
-    MOST_BROKERS,
+    MAX_BROKERS,
+    MAX_ID,
+    MAX_SEED,
     check_size,
     number_in,
     read_number,
@@ -37,11 +37,11 @@ from kafka_rack.cli.options.whole_numbers import (
 )
 from kafka_rack.cli.output.tables import table
 from kafka_rack.errors import KafkaRackError
-from kafka_rack.placement import MOST_REPLICAS, SCATTER_WIDTH_SETTING, UNEVEN_SETTING
+from kafka_rack.placement import MAX_REPLICAS, SCATTER_WIDTH_SETTING, UNEVEN_SETTING
 
-MOST_TRIALS = 100_000_000
+MAX_TRIALS = 100_000_000
 """Hours of work; an error of a ten-thousandth takes fewer."""
-MOST_STEPS = 500_000_000
+MAX_STEPS = 500_000_000
 """Of one row: about two minutes of a core."""
 HEADINGS = {
     "replication_factor": "rf",
@@ -58,7 +58,7 @@ HEADINGS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kafka-1736", action="store_true", help="print that issue's table instead")
     parser.add_argument(
-        "--brokers", type=numbers, metavar="N,...", help=f"cluster sizes up to {MOST_BROKERS}, a row each"
+        "--brokers", type=numbers, metavar="N,...", help=f"cluster sizes up to {MAX_BROKERS}, a row each"
     )
     parser.add_argument(
         "--racks",
@@ -66,29 +66,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="names of racks, to which brokers are dealt in turn; default: brokers without racks",
     )
     parser.add_argument(
-        "--rack-count", type=whole_number(MOST_BROKERS), metavar="N", help="racks by their number, in place of names"
+        "--rack-count", type=whole_number(MAX_BROKERS), metavar="N", help="racks by their number, in place of names"
     )
     parser.add_argument(
         "--partitions",
-        type=whole_number(HIGHEST_ID),
+        type=whole_number(MAX_ID),
         metavar="N",
-        help=f"times the replication factor at most {MOST_REPLICAS} replicas",
+        help=f"times the replication factor at most {MAX_REPLICAS} replicas",
     )
     parser.add_argument(
-        "--replication-factor", type=whole_number(MOST_BROKERS), metavar="N", help="replicas of each partition"
+        "--replication-factor", type=whole_number(MAX_BROKERS), metavar="N", help="replicas of each partition"
     )
     parser.add_argument(
-        "--min-insync-replicas", type=whole_number(MOST_BROKERS), metavar="N", help="2, or 1 where there is one replica"
+        "--min-insync-replicas", type=whole_number(MAX_BROKERS), metavar="N", help="2, or 1 where there is one replica"
     )
     parser.add_argument(
         "--failures",
-        type=whole_number(MOST_BROKERS),
+        type=whole_number(MAX_BROKERS),
         metavar="N",
         help="brokers that fail, beside those of failed racks",
     )
     parser.add_argument(
         "--rack-failures",
-        type=whole_number(MOST_BROKERS),
+        type=whole_number(MAX_BROKERS),
         default=0,
         metavar="N",
         help="racks that fail whole; default: 0",
@@ -99,18 +99,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         help=f"all, or some of {', '.join(PLACERS)}; default: rack-aware",
     )
-    parser.add_argument("--scatter-width", type=whole_number(MOST_BROKERS), metavar="N", help="of placer copyset")
+    parser.add_argument("--scatter-width", type=whole_number(MAX_BROKERS), metavar="N", help="of placer copyset")
     parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
     parser.add_argument(
         "--trials",
-        type=whole_number(MOST_TRIALS),
+        type=whole_number(MAX_TRIALS),
         default=DEFAULT_TRIALS,
         metavar="N",
-        help=f"how often to try what cannot be counted; default: {DEFAULT_TRIALS}, at most {MOST_TRIALS}",
+        help=f"how often to try what cannot be counted; default: {DEFAULT_TRIALS}, at most {MAX_TRIALS}",
     )
     parser.add_argument(
         "--seed",
-        type=whole_number(HIGHEST_SEED),
+        type=whole_number(MAX_SEED),
         default=0,
         metavar="N",
         help="equal seeds give equal answers; default: 0",
@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def numbers(text: str) -> list[int]:
     """Cluster sizes between commas."""
-    return [read_number(word, MOST_BROKERS) for word in text.split(",")]
+    return [read_number(word, MAX_BROKERS) for word in text.split(",")]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -159,9 +159,9 @@ def run(arguments: argparse.Namespace) -> int:
 def check_steps(question: Question, trials: int) -> None:
     """Refuse, before any work, what would take longer than anyone waits. Raises: CommandError."""
     steps = steps_of(question, trials)
-    if steps > MOST_STEPS:
+    if steps > MAX_STEPS:
         raise CommandError(
-            f"--brokers {question.brokers} with placer {question.placer} would take about {steps / MOST_STEPS:,.0f} "
+            f"--brokers {question.brokers} with placer {question.placer} would take about {steps / MAX_STEPS:,.0f} "
             "times the two minutes that a row may take: fewer --brokers, --partitions, --failures or --trials are due"
         )
 
@@ -199,7 +199,7 @@ def rack_count(arguments: argparse.Namespace) -> int | None:
     if arguments.rack_count is not None:
         raise UsageError("--racks and --rack-count exclude each other: give names, or their number")
     if given.strip().removeprefix("-").isdecimal():
-        number = number_in("--racks", given, MOST_BROKERS)
+        number = number_in("--racks", given, MAX_BROKERS)
         sys.stderr.write(
             f"kafka-rack availability: note: --racks names racks now; --rack-count {number} is their number\n"
         )

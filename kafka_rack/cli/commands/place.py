@@ -19,14 +19,14 @@ from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
 from kafka_rack.cli.options.layout import found_in, kinds_of
 from kafka_rack.cli.options.placers import placer_help
-from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
+from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, MAX_SEED, check_size, whole_number
 from kafka_rack.cli.output.tables import table, write_whole
 from kafka_rack.errors import KafkaRackError, MissingRackError, PlacerSettingsError
 from kafka_rack.placement import (
     CLASS_SETTING,
     DISABLED,
     ENFORCED,
-    MOST_REPLICAS,
+    MAX_REPLICAS,
     SCATTER_WIDTH_SETTING,
     SEED_SETTING,
     SHIFT_SETTING,
@@ -46,17 +46,17 @@ from mockbroker.state.setting_names import UnknownSettingError, names_without_ef
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_broker_arguments(parser)
     parser.add_argument("--topic", default="topic", help="the topic's name, for --format reassignment; default: topic")
-    count, index = whole_number(HIGHEST_ID), whole_number(HIGHEST_ID)
+    count, index = whole_number(MAX_ID), whole_number(MAX_ID)
     parser.add_argument(
         "--partitions",
         type=count,
         required=True,
         metavar="N",
-        help=f"how many; times the replication factor at most {MOST_REPLICAS} replicas",
+        help=f"how many; times the replication factor at most {MAX_REPLICAS} replicas",
     )
     parser.add_argument(
         "--replication-factor",
-        type=whole_number(MOST_BROKERS),
+        type=whole_number(MAX_BROKERS),
         required=True,
         metavar="N",
         help="replicas of each partition",
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seed",
-        type=whole_number(HIGHEST_SEED),
+        type=whole_number(MAX_SEED),
         metavar="N",
         help="draw both, and all else, as java.util.Random does",
     )
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="place as if no broker had a rack; without it brokers partly without are refused",
     )
-    parser.add_argument("--scatter-width", type=whole_number(MOST_BROKERS), metavar="N", help="of placer copyset")
+    parser.add_argument("--scatter-width", type=whole_number(MAX_BROKERS), metavar="N", help="of placer copyset")
     parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
     parser.add_argument("--state-file", metavar="FILE", help="of placers new-brokers, decommissioned-brokers, capacity")
     parser.add_argument(
@@ -106,8 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and not arguments.plot.lower().endswith(".svg"):
         raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
     check_size(arguments.partitions, arguments.replication_factor)
-    if arguments.start_partition + arguments.partitions - 1 > HIGHEST_ID:
-        raise UsageError(f"--start-partition {arguments.start_partition}: partitions are numbered up to {HIGHEST_ID}")
+    if arguments.start_partition + arguments.partitions - 1 > MAX_ID:
+        raise UsageError(f"--start-partition {arguments.start_partition}: partitions are numbered up to {MAX_ID}")
     brokers = brokers_of(arguments)
     try:
         placer = load_placer(settings_of(arguments))

@@ -26,8 +26,8 @@ from kafka_rack.cli.options import environment
 from kafka_rack.cli.options.text_files import racks_file
 from kafka_rack.cli.serving.running import (
     CAPTURE_BYTES,
-    HIGHEST_PORT,
     LOOPBACK,
+    MAX_PORT,
     add_control_options,
     add_serving_options,
     check_serving,
@@ -119,8 +119,8 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
         raise UsageError("--bootstrap-server: expected HOST:PORT of the real cluster, got none")
     servers = addresses_of(arguments.bootstrap_server)
     port = arguments.port or 0
-    if not 0 <= port <= HIGHEST_PORT:
-        raise UsageError(f"--port: expected 0 to {HIGHEST_PORT}, got {port}")
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"--port: expected 0 to {MAX_PORT}, got {port}")
     wait_s = DEFAULT_WAIT_S if arguments.wait is None else arguments.wait
     if wait_s < 0:
         raise UsageError(f"--wait: expected 0 or more seconds, got {wait_s}")

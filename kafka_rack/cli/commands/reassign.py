@@ -41,7 +41,7 @@ from kafka_rack.cli.options.layout import (
     told,
     wanted_topics,
 )
-from kafka_rack.cli.options.whole_numbers import HIGHEST_SEED, whole_number
+from kafka_rack.cli.options.whole_numbers import MAX_SEED, whole_number
 from kafka_rack.cli.output.tables import table, write_whole
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import InputError, KafkaRackError, MissingRackError
@@ -52,7 +52,7 @@ from kafka_rack.reassignment import Entry, Repair, current_plan_of, entries_of, 
 PROPOSED = "Proposed partition reassignment configuration"
 """The heading of Kafka's own tool."""
 MAX_WAIT_S = 7 * 86_400
-HIGHEST_RATE = 2**63 - 1
+MAX_RATE = 2**63 - 1
 ON_LIVE_CLUSTERS = {"execute": execute, "verify": verify, "cancel": cancel, "list": list_moves}
 
 
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seed",
-        type=whole_number(HIGHEST_SEED),
+        type=whole_number(MAX_SEED),
         metavar="N",
         help="of --generate: the seed of java.util.Random; default: drawn",
     )
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--throttle",
-        type=whole_number(HIGHEST_RATE, least=0),
+        type=whole_number(MAX_RATE, least=0),
         metavar="BYTES",
         help="of --execute: bytes a second that each broker may send, and receive, for these moves; default: no limit",
     )

@@ -22,8 +22,8 @@ from kafka_rack.cli.options.text_files import racks_file
 from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.serving.running import (
     CAPTURE_BYTES,
-    HIGHEST_PORT,
     LOOPBACK,
+    MAX_PORT,
     add_control_options,
     add_serving_options,
     check_serving,
@@ -146,8 +146,8 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     if arguments.diskless_selection:
         settings["diskless.selection"] = arguments.diskless_selection
     settings |= memory_settings(arguments)
-    topics = [topic_from(text, most_parts=3) for text in arguments.topic]
-    diskless_topics = [topic_from(text, most_parts=2) for text in arguments.diskless_topic]
+    topics = [topic_from(text, max_parts=3) for text in arguments.topic]
+    diskless_topics = [topic_from(text, max_parts=2) for text in arguments.diskless_topic]
     names = [name for name, *_ in topics + diskless_topics]
     for name in names:
         if names.count(name) > 1:
@@ -320,14 +320,14 @@ def brokers_from(
 
 def check_ports(port: int, brokers: int, listeners: int) -> None:
     """Refuse a port that there is not, and more brokers than ports from there on. Raises UsageError."""
-    if not 0 <= port <= HIGHEST_PORT:
-        raise UsageError(f"--port: expected 0 to {HIGHEST_PORT}, got {port}")
-    fit = (HIGHEST_PORT + 1 - max(1, port)) // listeners
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"--port: expected 0 to {MAX_PORT}, got {port}")
+    fit = (MAX_PORT + 1 - max(1, port)) // listeners
     if brokers > fit:
         each = f" of {listeners} listeners" if listeners > 1 else ""
         raise UsageError(
             f"--brokers: expected at most {fit}{each}, got {brokers}: "
-            f"from port {max(1, port)} on, ports end at {HIGHEST_PORT}"
+            f"from port {max(1, port)} on, ports end at {MAX_PORT}"
         )
 
 
@@ -341,15 +341,15 @@ def settings_from(given: list[str]) -> dict[str, str]:
     return settings
 
 
-def topic_from(text: str, most_parts: int) -> tuple[str, int, int]:
+def topic_from(text: str, max_parts: int) -> tuple[str, int, int]:
     """Name, partitions and replication factor out of ``orders:6:3``; -1 for what is left out."""
     name, *numbers = text.split(":")
     if (
-        len(numbers) >= most_parts
+        len(numbers) >= max_parts
         or not name
         or not all(number.isdecimal() and len(number) < 10 and int(number) > 0 for number in numbers)
     ):
-        form = "NAME[:PARTITIONS[:RF]]" if most_parts == 3 else "NAME[:PARTITIONS]"
+        form = "NAME[:PARTITIONS[:RF]]" if max_parts == 3 else "NAME[:PARTITIONS]"
         raise UsageError(f"topic: expected {form} with numbers from 1, got {text!r}")
     values = [int(number) for number in numbers]
     return (name, values[0] if values else -1, values[1] if len(values) > 1 else -1)

@@ -37,10 +37,10 @@ from kafka_rack.cli.live.placing import (
 from kafka_rack.cli.live.topic_changes import alter, delete, found_topics, list_topics
 from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, found_in, plot, say_hints, say_notes
 from kafka_rack.cli.options.placers import placer_help
-from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, HIGHEST_SEED, MOST_BROKERS, check_size, whole_number
+from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, MAX_SEED, check_size, whole_number
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
-from kafka_rack.placement import MOST_REPLICAS
+from kafka_rack.placement import MAX_REPLICAS
 from kafka_rack.plurals import counted
 
 DISKLESS = "diskless"
@@ -62,17 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="its whole name; repeatable with --list, --describe and --delete;\n"
         "--list and --describe take all topics where none is named",
     )
-    index = whole_number(HIGHEST_ID)
+    index = whole_number(MAX_ID)
     parser.add_argument(
         "--partitions",
         type=index,
         metavar="N",
         help="of --alter: how many there are to be, old and new;\n"
-        f"times the replication factor at most {MOST_REPLICAS} replicas",
+        f"times the replication factor at most {MAX_REPLICAS} replicas",
     )
     parser.add_argument(
         "--replication-factor",
-        type=whole_number(MOST_BROKERS),
+        type=whole_number(MAX_BROKERS),
         metavar="N",
         help="of --create: replicas of each partition",
     )
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--next-replica-shift", type=index, metavar="N", help="first shift of followers")
     parser.add_argument(
         "--seed",
-        type=whole_number(HIGHEST_SEED),
+        type=whole_number(MAX_SEED),
         metavar="N",
         help="what both are drawn with; default: drawn",
     )

@@ -19,7 +19,7 @@ from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopi
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 from kafka_rack.reassignment.throttles import MoveUnderWay
-from mockbroker.adapters.client_properties.settings import LONGEST_TIMEOUT_S, ClientSettings
+from mockbroker.adapters.client_properties.settings import MAX_TIMEOUT_S, ClientSettings
 from mockbroker.adapters.proxy.bootstrap import servers_in
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
@@ -435,8 +435,8 @@ def cluster_of(arguments: argparse.Namespace) -> LiveCluster:
         timeout_s = DEFAULT_TIMEOUT_S if settings.timeout_s is None else settings.timeout_s
     if not timeout_s > 0:
         raise UsageError(f"--timeout {timeout_s:g}, but it must be above 0")
-    if timeout_s > LONGEST_TIMEOUT_S:
-        raise UsageError(f"--timeout {timeout_s:g}, but it must be at most {LONGEST_TIMEOUT_S}, which is a day")
+    if timeout_s > MAX_TIMEOUT_S:
+        raise UsageError(f"--timeout {timeout_s:g}, but it must be at most {MAX_TIMEOUT_S}, which is a day")
     return LiveCluster(arguments.bootstrap_server, timeout_s, settings)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, number_in
+from kafka_rack.cli.options.whole_numbers import MAX_ID, number_in
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import KafkaRackError, MissingRackError
@@ -113,7 +113,7 @@ def assignment_in(text: str) -> list[list[int]]:
         words = word.strip().split(":")
         if not all(one.isdecimal() for one in words):
             raise UsageError(f"--replica-assignment, partition {number}: expected ids as 0:1, got {word.strip()!r}")
-        row = [number_in(f"--replica-assignment: partition {number}", one, HIGHEST_ID) for one in words]
+        row = [number_in(f"--replica-assignment: partition {number}", one, MAX_ID) for one in words]
         if len(set(row)) < len(row):
             raise UsageError(f"--replica-assignment: partition {number} has a broker twice in {word.strip()}")
         if rows and len(row) != len(rows[0]):

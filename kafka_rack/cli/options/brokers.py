@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, MOST_BROKERS, NumberError, number_in, read_number, shown
+from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, NumberError, number_in, read_number, shown
 from kafka_rack.placement import UsableBroker
 
 
@@ -17,7 +17,7 @@ def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--brokers",
         metavar="N | ID:RACK,...",
-        help=f"a number of brokers up to {MOST_BROKERS}, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
+        help=f"a number of brokers up to {MAX_BROKERS}, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
     )
     parser.add_argument(
         "--racks",
@@ -41,7 +41,7 @@ def brokers_of(arguments: argparse.Namespace) -> list[UsableBroker]:
         brokers = brokers_in_file(arguments.brokers_file)
     elif arguments.brokers.strip().isdecimal():
         racks = rack_list(arguments.racks)
-        count = number_in("--brokers", arguments.brokers, MOST_BROKERS)
+        count = number_in("--brokers", arguments.brokers, MAX_BROKERS)
         brokers = [UsableBroker(number, racks[number % len(racks)] if racks else None) for number in range(count)]
     else:
         if arguments.racks:
@@ -62,7 +62,7 @@ def rack_list(text: str | None) -> list[str | None]:
 def id_list(text: str | None, option: str) -> set[int]:
     """Broker ids between commas."""
     try:
-        return {read_number(word, HIGHEST_ID, 0) for word in text.split(",")} if text else set()
+        return {read_number(word, MAX_ID, 0) for word in text.split(",")} if text else set()
     except NumberError as error:
         raise UsageError(f"{option}: {error}; broker ids stand between commas") from None
 
@@ -72,9 +72,9 @@ def brokers_in_list(text: str) -> list[UsableBroker]:
     brokers = []
     for word in text.split(","):
         number, _, rack = word.strip().partition(":")
-        if not number.isdecimal() or len(number) > 10 or int(number) > HIGHEST_ID:
+        if not number.isdecimal() or len(number) > 10 or int(number) > MAX_ID:
             where = "--brokers" if word == text else f"--brokers {shown(text)}"
-            raise UsageError(f"{where}: expected a number, or ids up to {HIGHEST_ID} as 0:a,1:b, got {shown(word)!r}")
+            raise UsageError(f"{where}: expected a number, or ids up to {MAX_ID} as 0:a,1:b, got {shown(word)!r}")
         brokers.append(UsableBroker(int(number), rack or None))
     return brokers
 
@@ -89,8 +89,8 @@ def brokers_in_file(path: str) -> list[UsableBroker]:
         where = f"{path}, broker at place {at}"
         if not isinstance(entry, dict) or type(entry.get("id")) is not int:
             raise UsageError(f"{where}: expected an object with a number as id")
-        if not 0 <= entry["id"] <= HIGHEST_ID:
-            raise UsageError(f"{where}: id is {entry['id']}, but ids go from 0 to {HIGHEST_ID}")
+        if not 0 <= entry["id"] <= MAX_ID:
+            raise UsageError(f"{where}: id is {entry['id']}, but ids go from 0 to {MAX_ID}")
         rack, fenced = entry.get("rack"), entry.get("fenced", False)
         if rack is not None and not isinstance(rack, str):
             raise UsageError(f"{where}: rack: expected a text or null, got {json.dumps(rack)}")

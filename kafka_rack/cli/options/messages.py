@@ -15,7 +15,7 @@ from kafka_rack.cli.parser import alternatives
 MAX_BYTES = 256 << 20
 """Of one message: more than twice of what brokers take, unless told otherwise (``socket.request.max.bytes``)."""
 PIECE_BYTES = 1 << 20
-LONGEST_SHOWN = 40
+MAX_SHOWN_CHARACTERS = 40
 
 
 def add_bytes_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,11 @@ def read_bytes(arguments: argparse.Namespace) -> bytes:
         try:
             return bytes.fromhex(arguments.hex)
         except ValueError:
-            found = arguments.hex if len(arguments.hex) <= LONGEST_SHOWN else f"{arguments.hex[:LONGEST_SHOWN]}..."
+            found = (
+                arguments.hex
+                if len(arguments.hex) <= MAX_SHOWN_CHARACTERS
+                else f"{arguments.hex[:MAX_SHOWN_CHARACTERS]}..."
+            )
             raise UsageError(f"--hex: expected pairs of hex digits, got {found!r}") from None
     if arguments.file == "-":
         return bounded(sys.stdin.buffer, "standard input")

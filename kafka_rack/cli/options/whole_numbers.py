@@ -9,15 +9,15 @@ import argparse
 from collections.abc import Callable
 
 from kafka_rack.cli import UsageError
-from kafka_rack.placement import MOST_REPLICAS
+from kafka_rack.placement import MAX_REPLICAS
 
-MOST_BROKERS = 100_000
-MOST_CONSUMERS = 100_000
-HIGHEST_ID = 2**31 - 1
+MAX_BROKERS = 100_000
+MAX_CONSUMERS = 100_000
+MAX_ID = 2**31 - 1
 """A broker id, a partition's number and a count of partitions are int32 on the wire."""
-HIGHEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 """A seed of java.util.Random is a long."""
-LONGEST_SHOWN, LONGEST_READ = 24, 100
+MAX_SHOWN_CHARACTERS, MAX_READ_CHARACTERS = 24, 100
 """Characters of a number; int() itself refuses more than 4,300."""
 
 
@@ -38,7 +38,7 @@ def read_number(text: str, most: int, least: int | None = None) -> int:
     try:
         if not digits.isdecimal():
             raise ValueError
-        value = int(sign + digits) if len(digits) <= LONGEST_READ else int(f"{sign}1") * (most + 1)
+        value = int(sign + digits) if len(digits) <= MAX_READ_CHARACTERS else int(f"{sign}1") * (most + 1)
     except ValueError:
         raise NumberError(f"expected a whole number, got {shown(text)}") from None
     if value > most:
@@ -63,10 +63,10 @@ def number_in(where: str, text: str, most: int, least: int = 0) -> int:
 
 def check_size(partitions: int, replication_factor: int) -> None:
     """Refuse what could be neither held nor printed. Raises: UsageError."""
-    if partitions > 0 and replication_factor > 0 and partitions * replication_factor > MOST_REPLICAS:
+    if partitions > 0 and replication_factor > 0 and partitions * replication_factor > MAX_REPLICAS:
         raise UsageError(
             f"--partitions {partitions} x --replication-factor {replication_factor} are "
-            f"{partitions * replication_factor} replicas, but at most {MOST_REPLICAS} can be handled"
+            f"{partitions * replication_factor} replicas, but at most {MAX_REPLICAS} can be handled"
         )
 
 
@@ -77,4 +77,4 @@ def shown(text: str) -> str:
     '999999999999999999999999... (5000 characters)'
     """
     text = " ".join(text.split())
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}... ({len(text)} characters)"
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}... ({len(text)} characters)"

@@ -14,7 +14,7 @@ from kafka_rack.locality.prices import Prices
 from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
-MOST_PAIRS, MOST_REASONS, MOST_NOTES = 8, 8, 6
+MAX_PAIRS, MAX_REASONS, MAX_NOTES = 8, 8, 6
 
 
 def as_text(result: Mapping[str, Any]) -> str:
@@ -35,9 +35,9 @@ def as_text(result: Mapping[str, Any]) -> str:
     if result["avoidable"]:
         lines += ["", *reasons(result, currency)]
     notes = result["notes"]
-    lines += [f"note: {printable(note)}" for note in notes[:MOST_NOTES]]
-    if len(notes) > MOST_NOTES:
-        lines.append(f"and {len(notes) - MOST_NOTES} notes more in locality.json")
+    lines += [f"note: {printable(note)}" for note in notes[:MAX_NOTES]]
+    if len(notes) > MAX_NOTES:
+        lines.append(f"and {len(notes) - MAX_NOTES} notes more in locality.json")
     lines.append(result["assumptions"][0] + (f" Results below {result['out']}" if result["out"] else ""))
     return "\n".join(lines) + "\n"
 
@@ -71,15 +71,15 @@ def crossing_pairs(result: Mapping[str, Any], currency: str) -> str:
             money(flow["month_cost"], currency),
             ", ".join(name for name, _ in sorted(flow["by_category"].items(), key=lambda item: (-item[1], item[0]))),
         ]
-        for flow in across[:MOST_PAIRS]
+        for flow in across[:MAX_PAIRS]
     ]
     text = table(columns, rows)
-    return f"{text}\nand {len(across) - MOST_PAIRS} directions more" if len(across) > MOST_PAIRS else text
+    return f"{text}\nand {len(across) - MAX_PAIRS} directions more" if len(across) > MAX_PAIRS else text
 
 
 def reasons(result: Mapping[str, Any], currency: str) -> list[str]:
     """Why bytes crossed or are unknown; below the table what would help, for those that something helps."""
-    shown = result["avoidable"][:MOST_REASONS]
+    shown = result["avoidable"][:MAX_REASONS]
     rows = [
         [row["reason"], bytes_text(row["bytes"]), row["avoidable"], saving(row["month"], currency)] for row in shown
     ]

@@ -14,7 +14,7 @@ from kafka_rack.printable import printable
 
 GAP = 2
 """Blanks between two columns."""
-MOST_FOLDED = 1_000
+MAX_FOLDED = 1_000
 """Rows of a table that is fitted to the terminal, which takes about a millisecond a row; larger ones are as wide as
 they are."""
 
@@ -32,7 +32,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     widths = [max(columns_of(row[at]) for row in (heading, *texts)) for at in range(len(columns))]
     right = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(columns))]
     room = terminal_columns() if sys.stdout is not None and sys.stdout.isatty() else None
-    if room is not None and sum(widths) + GAP * (len(widths) - 1) > room and len(rows) <= MOST_FOLDED:
+    if room is not None and sum(widths) + GAP * (len(widths) - 1) > room and len(rows) <= MAX_FOLDED:
         from kafka_rack.cli.output.console import folded  # rich is loaded where it has something to do
 
         return folded(heading, texts, right, room)

@@ -38,9 +38,9 @@ from kafka_rack.storage import location
 if TYPE_CHECKING:
     from kafka_rack.pipeline.audit.report import Fleet
 
-MOST_CLUSTERS, MOST_PROBLEMS = 20, 5
+MAX_CLUSTERS, MAX_PROBLEMS = 20, 5
 """What a screen takes; the tables have all."""
-MOST_TASKS = 100_000
+MAX_TASKS = 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,8 +101,8 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--min-insync-replicas: expected 1 or more, got {arguments.min_insync_replicas}")
     if not arguments.skew >= 1:
         raise UsageError(f"--skew: expected 1 or more, got {arguments.skew:g}")
-    if arguments.tasks is not None and not 1 <= arguments.tasks <= MOST_TASKS:
-        raise UsageError(f"--tasks: expected 1 to {MOST_TASKS}, got {arguments.tasks}")
+    if arguments.tasks is not None and not 1 <= arguments.tasks <= MAX_TASKS:
+        raise UsageError(f"--tasks: expected 1 to {MAX_TASKS}, got {arguments.tasks}")
     check_places(arguments.inputs, arguments.out)
     check_spark_arguments(arguments)
 
@@ -117,9 +117,9 @@ def as_text(fleet: Fleet, out: str) -> str:
         columns += ["worst rack", "unwritable without it", "lost with it", "moves to mend"]
         names = ["cluster", "worst", "worst_partitions", "partitions", "findings", "brokers", "racks"]
         names += ["worst_rack", "worst_rack_unwritable", "worst_rack_lost", "repair_moves"]
-        lines += ["", table(columns, [[row[name] for name in names] for row in bad[:MOST_CLUSTERS]])]
-        if len(bad) > MOST_CLUSTERS:
-            lines.append(f"and {len(bad) - MOST_CLUSTERS} more with findings: see the table clusters")
+        lines += ["", table(columns, [[row[name] for name in names] for row in bad[:MAX_CLUSTERS]])]
+        if len(bad) > MAX_CLUSTERS:
+            lines.append(f"and {len(bad) - MAX_CLUSTERS} more with findings: see the table clusters")
         kinds = [
             [kind, sum(row[kind.replace("-", "_")] > 0 for row in bad), count, KINDS[kind]]
             for kind, count in fleet.findings.items()
@@ -128,9 +128,9 @@ def as_text(fleet: Fleet, out: str) -> str:
         lines += ["", table(["finding", "clusters", "findings", "what"], kinds)]
     if fleet.problems:
         lines += ["", f"{counted(len(fleet.problems), 'place')} could not be read:"]
-        for row in fleet.problems[:MOST_PROBLEMS]:
+        for row in fleet.problems[:MAX_PROBLEMS]:
             where = row["file"] if row["line"] is None else f"{row['file']}, line {row['line']}"
             lines.append(f"  {where}: {row['reason']}")
-        if len(fleet.problems) > MOST_PROBLEMS:
-            lines.append(f"  and {len(fleet.problems) - MOST_PROBLEMS} more: see the table problems")
+        if len(fleet.problems) > MAX_PROBLEMS:
+            lines.append(f"  and {len(fleet.problems) - MAX_PROBLEMS} more: see the table problems")
     return "\n".join([*lines, "", f"tables and audit.json below {out}", ""])

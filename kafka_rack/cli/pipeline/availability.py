@@ -51,8 +51,8 @@ AXIS_HELP = {
     "failures": "brokers that fail, beside those of failed racks",
     "rack_failures": "racks that fail whole; default: 0",
 }
-DEFAULT_TRIALS, MOST_TRIALS = 20_000, 100_000_000
-MOST_ROWS = 24
+DEFAULT_TRIALS, MAX_TRIALS = 20_000, 100_000_000
+MAX_ROWS = 24
 """Rows that a screen takes; of more, the summary tells by placer."""
 
 
@@ -88,8 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not 1 <= arguments.trials <= MOST_TRIALS:
-        raise UsageError(f"--trials: expected 1 to {MOST_TRIALS}, got {arguments.trials}")
+    if not 1 <= arguments.trials <= MAX_TRIALS:
+        raise UsageError(f"--trials: expected 1 to {MAX_TRIALS}, got {arguments.trials}")
     tasks = arguments.tasks
     if tasks is not None and not 1 <= tasks <= 100_000:
         raise UsageError(f"--tasks: expected 1 to 100000, got {tasks}")
@@ -174,7 +174,7 @@ def content_of(path: str) -> Any:
 def as_text(found: Survey, out: str) -> str:
     """One screen: the rows, or what there is of each placer where they are many."""
     lines = [found.said, ""]
-    if len(found.rows) > MOST_ROWS:
+    if len(found.rows) > MAX_ROWS:
         lines += [by_placer(found), ""]
     elif found.rows:
         lines += [all_rows(found), ""]

@@ -16,7 +16,7 @@ from kafka_rack.cli.pipeline.running import add_tasks_argument, check_spark_argu
 from kafka_rack.storage import location
 
 EVERY_SECONDS = 5.0
-MOST_SECONDS = 86_400
+MAX_SECONDS = 86_400
 LOOK_SECONDS = 1
 GRACE_SECONDS = 30
 
@@ -64,8 +64,8 @@ def check_stream_arguments(arguments: argparse.Namespace) -> None:
         raise UsageError("--tasks is for a batch; a stream makes a task of each new piece of a file")
     if arguments.stream and arguments.once:
         raise UsageError("--stream goes on and --once ends: one of them")
-    if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MOST_SECONDS):
-        raise UsageError(f"--every {arguments.every:g}: with --stream, above 0 and up to {MOST_SECONDS} seconds")
+    if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MAX_SECONDS):
+        raise UsageError(f"--every {arguments.every:g}: with --stream, above 0 and up to {MAX_SECONDS} seconds")
 
 
 def source_options(arguments: argparse.Namespace) -> dict[str, str]:

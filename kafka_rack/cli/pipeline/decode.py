@@ -30,7 +30,7 @@ from kafka_rack.wire_tables.stored import FORMATS, PARQUET
 if TYPE_CHECKING:
     from kafka_rack.pipeline.decode.job import DecodeSummary
 
-MOST_APIS = 12
+MAX_APIS = 12
 US = 1_000_000
 
 
@@ -128,8 +128,8 @@ def as_text(summary: DecodeSummary) -> str:
         "",
     ]
     busiest = sorted(summary.frames.items(), key=lambda item: (-item[1][1], item[0]))
-    shown = [[api, *found] for api, found in busiest[:MOST_APIS]]
-    rest = busiest[MOST_APIS:]
+    shown = [[api, *found] for api, found in busiest[:MAX_APIS]]
+    rest = busiest[MAX_APIS:]
     if rest:
         shown.append([f"{len(rest)} others", sum(one[0] for _, one in rest), sum(one[1] for _, one in rest)])
     lines += [table(["API", "frames", "bytes"], shown), ""]

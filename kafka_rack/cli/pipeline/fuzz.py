@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from kafka_rack.pipeline.fuzz.codecs import CodecSource
     from kafka_rack.pipeline.fuzz.report import Replay
 
-MOST_EXAMPLES = 100_000_000
-MOST_SHOWN = 12  # failures, and fields never exercised, that a screen takes
+MAX_EXAMPLES = 100_000_000
+MAX_SHOWN = 12  # failures, and fields never exercised, that a screen takes
 OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that are asked where their package is installed
 
 
@@ -94,7 +94,7 @@ def tried(arguments: argparse.Namespace) -> int:
     """A run."""
     if not arguments.out:
         raise UsageError("expected --out DIR or --replay FILE, got neither")
-    for name, most in (("examples", MOST_EXAMPLES), ("tasks", 100_000)):
+    for name, most in (("examples", MAX_EXAMPLES), ("tasks", 100_000)):
         value = getattr(arguments, name)
         if value is not None and not 1 <= value <= most:
             raise UsageError(f"--{name}: expected 1 to {most}, got {value}")
@@ -254,15 +254,15 @@ def as_text(summary: dict[str, Any], out: str) -> str:
     failures = summary["failures"]
     if failures:
         shown = [[one["message"], one["version"], one["check"], one["kind"], one["count"]] for one in failures]
-        lines.append(table(["message", "version", "check", "what is wrong", "times"], shown[:MOST_SHOWN]))
-        if len(shown) > MOST_SHOWN:
-            lines.append(f"and {len(shown) - MOST_SHOWN} more")
+        lines.append(table(["message", "version", "check", "what is wrong", "times"], shown[:MAX_SHOWN]))
+        if len(shown) > MAX_SHOWN:
+            lines.append(f"and {len(shown) - MAX_SHOWN} more")
         lines += ["", f"replay one: kafka-rack pipeline fuzz --replay {out.rstrip('/')}/{failures[0]['file']}", ""]
     never = summary["never_exercised"]
     reached = summary["fields"] - len(never)
     lines.append(f"{reached} of {summary['fields']} fields had a value other than their default")
-    lines += [f"  never: {one}" for one in never[:MOST_SHOWN]]
-    if len(never) > MOST_SHOWN:
-        lines.append(f"  and {len(never) - MOST_SHOWN} more, in summary.json")
+    lines += [f"  never: {one}" for one in never[:MAX_SHOWN]]
+    if len(never) > MAX_SHOWN:
+        lines.append(f"  and {len(never) - MAX_SHOWN} more, in summary.json")
     lines.append(f"{len(failures)} failures, coverage.parquet and summary.json below {out}")
     return "\n".join(lines) + "\n"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mockbroker.adapters.served_cluster import ServedCluster
 
-HIGHEST_PORT = 65535
+MAX_PORT = 65535
 LOOPBACK = "127.0.0.1"
 CAPTURE_BYTES = 64 << 20
 PARENT_LOOK_S = 1.0
@@ -90,8 +90,8 @@ def add_serving_options(option: Callable[..., None]) -> None:
 
 def check_serving(arguments: argparse.Namespace) -> None:
     """Refuse options that cannot be, or that lack another. Raises UsageError."""
-    if arguments.control_port is not None and not 0 <= arguments.control_port <= HIGHEST_PORT:
-        raise UsageError(f"--control-port: expected 0 to {HIGHEST_PORT}, got {arguments.control_port}")
+    if arguments.control_port is not None and not 0 <= arguments.control_port <= MAX_PORT:
+        raise UsageError(f"--control-port: expected 0 to {MAX_PORT}, got {arguments.control_port}")
     for name in ("control_file", "control_host", "control_name", "control_token_file"):
         if getattr(arguments, name) and arguments.control_port is None:
             raise UsageError(f"--{name.replace('_', '-')} needs --control-port")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafka_rack.what_if import WhatIfChange
 
 ALL = "*"
-MOST_REPLICAS = 100
+MAX_REPLICAS = 100
 
 
 def add_change_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add_change_arguments(parser: argparse.ArgumentParser) -> None:
         "--placer-setting", action="append", default=[], metavar="NAME=VALUE", help="of the placer; may be repeated"
     )
     change.add_argument(
-        "--replication-factor", type=whole_number(MOST_REPLICAS, least=1), metavar="N", help="of topics placed anew"
+        "--replication-factor", type=whole_number(MAX_REPLICAS, least=1), metavar="N", help="of topics placed anew"
     )
 
 

@@ -10,7 +10,7 @@ from kafka_rack.locality.prices import Prices
 from kafka_rack.printable import printable
 from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, Comparison, TrafficTotals
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 WORDS = {
     "client_rack": "client.rack",
     "reads_from_followers": "reads from followers",
@@ -66,7 +66,7 @@ def by_broker(compared: Comparison) -> str:
     before, after = compared.measured.brokers, compared.after.brokers
     found = sorted({*before, *after})
     rows = []
-    for broker in found[:MOST_ROWS]:
+    for broker in found[:MAX_ROWS]:
         was, would_be = before.get(broker), after.get(broker)
         rows.append(
             [
@@ -78,13 +78,13 @@ def by_broker(compared: Comparison) -> str:
             ]
         )
     columns = ["broker", "rack", "in", "in after", "out", "out after", "leads", "leads after"]
-    more = f"\nand {len(found) - MOST_ROWS} brokers more in --format json" if len(found) > MOST_ROWS else ""
+    more = f"\nand {len(found) - MAX_ROWS} brokers more in --format json" if len(found) > MAX_ROWS else ""
     return table(columns, rows) + more
 
 
 def by_group(before: TrafficTotals, after: TrafficTotals) -> str:
     rows = []
-    for name, was in sorted(before.groups.items())[:MOST_ROWS]:
+    for name, was in sorted(before.groups.items())[:MAX_ROWS]:
         would_be = after.groups[name]
         rows.append(
             [
@@ -97,7 +97,7 @@ def by_group(before: TrafficTotals, after: TrafficTotals) -> str:
             ]
         )
     columns = ["group", "assigned by", "after by", "rebalances", "after", "stopped", "after", "moved", "after"]
-    more = len(before.groups) - MOST_ROWS
+    more = len(before.groups) - MAX_ROWS
     return table(columns, rows) + (f"\nand {more} groups more in --format json" if more > 0 else "")
 
 

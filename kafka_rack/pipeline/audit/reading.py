@@ -28,14 +28,14 @@ from kafka_rack.wire_capture.files import (
 
 LINES = ".jsonl"
 SUFFIXES = (".json", LINES)
-HIGHEST_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
 """A broker id is an int32 on the wire, and in the tables."""
 
 MAX_DESCRIPTION_BYTES = 128 << 20
 """A million partitions take about a hundred bytes each."""
 TOO_LARGE = f"is longer than {MAX_DESCRIPTION_BYTES} bytes, which no cluster's description is"
 TOO_DEEP = "lists or objects nested far deeper than any description"
-MOST_REASON = 400
+MAX_REASON_CHARACTERS = 400
 """Characters of a reason; longer ones quote whole files."""
 
 
@@ -231,8 +231,8 @@ def name_of(said: Any, file: str, line: int | None) -> str:
 def check_values(layout: ClusterLayout, name: str) -> None:
     """Refuse what has no place in a table. Raises InputError."""
     for broker in layout.brokers:
-        if broker.id > HIGHEST_ID:
-            raise InputError(f"broker {broker.id}: ids go up to {HIGHEST_ID}")
+        if broker.id > MAX_ID:
+            raise InputError(f"broker {broker.id}: ids go up to {MAX_ID}")
     texts = [name, *layout.topics, *layout.racks]
     for text in texts:
         if printable(text) != text:
@@ -246,5 +246,5 @@ def printable(text: str) -> str:
 
 def shortened(text: str) -> str:
     """A reason with its middle left out where it is long."""
-    half = MOST_REASON // 2
-    return text if len(text) <= MOST_REASON else f"{text[:half]} ... {text[-half:]}"
+    half = MAX_REASON_CHARACTERS // 2
+    return text if len(text) <= MAX_REASON_CHARACTERS else f"{text[:half]} ... {text[-half:]}"

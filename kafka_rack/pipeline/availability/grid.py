@@ -32,8 +32,8 @@ MAY_BE_NONE = ("racks", "min_insync_replicas", "scatter_width")
 NONE = "none"
 HIGHEST = {"brokers": 2_000, "racks": 2_000, "partitions": 100_000, "replication_factor": 100}
 """More is refused: mostly a slip of the keyboard, and one point would take hours."""
-HIGHEST_OTHER = 2_000
-MOST_POINTS = 20_000
+MAX_OTHER = 2_000
+MAX_POINTS = 20_000
 SHOWN_CHARACTERS = 40
 RANGE = re.compile(r"(\d+)-(\d+)(?:/(\d+))?")
 KAFKA_1736_GRID: dict[str, tuple[Any, ...]] = {
@@ -98,8 +98,8 @@ def values_in_text(axis: str, text: str) -> tuple[Any, ...]:
             first, last, step = int(span[1]), int(span[2]), int(span[3] or 1)
             if last < first or step < 1:
                 raise InputError(f"{axis}: expected a range as FROM-TO or FROM-TO/STEP, got {word!r}")
-            if (last - first) // step >= MOST_POINTS:
-                raise InputError(f"{axis}: {word!r} has more values than the {MOST_POINTS} points of a grid")
+            if (last - first) // step >= MAX_POINTS:
+                raise InputError(f"{axis}: {word!r} has more values than the {MAX_POINTS} points of a grid")
             values += range(first, last + 1, step)
         elif word.isdecimal() and len(word) < 10:
             values.append(int(word))
@@ -121,7 +121,7 @@ def checked_values(axis: str, values: Sequence[Any]) -> tuple[Any, ...]:
             continue
         if type(value) is not int or value < 0:
             raise InputError(f"{axis}: expected numbers from 0, got {json.dumps(value, default=str)}")
-        highest = HIGHEST.get(axis, HIGHEST_OTHER)
+        highest = HIGHEST.get(axis, MAX_OTHER)
         if value > highest:
             raise InputError(f"{axis}: {value}, but at most {highest} are taken")
     return tuple(dict.fromkeys(values))
@@ -186,8 +186,8 @@ def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tupl
         if missing:
             raise InputError(f"{', '.join(missing)} must be given")
     size = sum(number_of_points(grid) for grid in chosen)
-    if size > MOST_POINTS:
-        raise InputError(f"{size} combinations, but at most {MOST_POINTS} are taken: give fewer values")
+    if size > MAX_POINTS:
+        raise InputError(f"{size} combinations, but at most {MAX_POINTS} are taken: give fewer values")
     points, skipped = [], []
     for point in dict.fromkeys(point for grid in chosen for point in combinations_of(grid, uneven_last_group)):
         reason = why_not(point)

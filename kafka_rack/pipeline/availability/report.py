@@ -58,7 +58,7 @@ COMPARISON = pa.schema(
 TABLES = ("availability", "skipped", "kafka_1736")
 FILES = (*TABLES, "plots", "availability.html", "availability.json")
 """All that the job writes below its folder, the JSON last."""
-MOST_HTML_ROWS = 2_000
+MAX_HTML_ROWS = 2_000
 
 
 class Survey(msgspec.Struct):
@@ -151,7 +151,7 @@ def page(found: Survey, pictures: Sequence[str], narrow: Sequence[str] = ()) -> 
         kafka_1736=found.kafka_1736,
         note=NOTE,
         lists={title: rows for title, rows in (("Rows", found.rows), ("Skipped", found.skipped)) if rows},
-        max_rows=MOST_HTML_ROWS,
+        max_rows=MAX_HTML_ROWS,
         shown=shown,
     )
 

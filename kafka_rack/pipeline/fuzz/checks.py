@@ -25,7 +25,7 @@ from protocol.wire import Array, FieldType
 
 MESSAGE, WILD, BYTES = "message", "wild", "bytes"
 """What a check takes: a message that the version can hold, one that mixes versions, damaged bytes."""
-LONGEST_ANSWER = 4_000  # characters kept of what each side said
+MAX_ANSWER_CHARACTERS = 4_000  # characters kept of what each side said
 SET_ASIDE = {("kafka-python", "ApiVersionsResponse"): VersionRange(1, 4)}  # any answer with an error read as version 0
 
 
@@ -334,7 +334,7 @@ def as_text(tree: Any) -> str:
 
 def cut(text: str) -> str:
     """No longer than is worth keeping."""
-    return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}... {len(text)} characters"
+    return text if len(text) <= MAX_ANSWER_CHARACTERS else f"{text[:MAX_ANSWER_CHARACTERS]}... {len(text)} characters"
 
 
 def without_tags(record: Any) -> Any:

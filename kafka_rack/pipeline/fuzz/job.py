@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TASKS_PER_CORE = 8
-MOST_MINIMISED_BY_JAVA = 50
+MAX_MINIMISED_BY_JAVA = 50
 """Kafka's classes are asked from the driver for that, one question after the other."""
 FOUND_SCHEMA = pa.schema([("found", pa.binary())])
 FOUND_DDL = "found binary"
@@ -218,7 +218,7 @@ def make_small(
                 results.failures[small.key] = small
     if side is not None:
         check = JavaCheck(side)
-        of_java = [one for one in failures if one.check == NAME][:MOST_MINIMISED_BY_JAVA]
+        of_java = [one for one in failures if one.check == NAME][:MAX_MINIMISED_BY_JAVA]
         with step(spark, "looking for smaller examples by Kafka's classes", failures=len(of_java)) as counter:
             for one in of_java:
                 results.failures[one.key] = minimised(one, check)

@@ -12,7 +12,7 @@ from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from protocol.fuzz.generation import maker, wild
 from protocol.fuzz.mutation import mutated
 from protocol.fuzz.oracles import Unfit
-from protocol.fuzz.shrinking import MOST_TRIES, minimise, minimise_bytes
+from protocol.fuzz.shrinking import MAX_TRIES, minimise, minimise_bytes
 from protocol.fuzz.sparse import from_sparse, sparse
 
 NEIGHBOURS = 8  # examples before this one whose bytes may be mixed into its damage
@@ -89,7 +89,7 @@ def run_chunk(chunk: ExampleChunk, seed: int, checks: Sequence[FuzzCheck], resul
     of_messages = [check for check in fitting if MESSAGE in check.takes]
     of_wild = [check for check in fitting if WILD in check.takes]
     of_bytes = [check for check in fitting if BYTES in check.takes]
-    most_damaged = max((check.damaged for check in of_bytes), default=0)
+    max_damaged = max((check.damaged for check in of_bytes), default=0)
     wild_chance = chance_for(seed, chunk, "wild")
     damage_chance = chance_for(seed, chunk, "damage")
     before: list[bytes] = []
@@ -110,7 +110,7 @@ def run_chunk(chunk: ExampleChunk, seed: int, checks: Sequence[FuzzCheck], resul
                 asker.ask(check, example, mixed)
         if of_bytes:
             data = written(found, version) or b""
-            damaged = [mutated(data, damage_chance, before) for _ in range(most_damaged)]
+            damaged = [mutated(data, damage_chance, before) for _ in range(max_damaged)]
             before = [*before[1 - NEIGHBOURS :], data]
             for check in of_bytes:
                 for one in damaged[: check.damaged]:
@@ -152,7 +152,7 @@ def value_of(failure: Failure) -> Any:
     return from_sparse(protocol.named_class(failure.message), failure.value)
 
 
-def minimised(failure_: Failure, check: FuzzCheck, most: int = MOST_TRIES) -> Failure:
+def minimised(failure_: Failure, check: FuzzCheck, most: int = MAX_TRIES) -> Failure:
     """The same failure with the smallest example that shows it."""
     message = protocol.named_class(failure_.message)
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TASKS_PER_CORE = 4
-SMALLEST_TASK_BYTES = 1 << 20
+MIN_TASK_BYTES = 1 << 20
 """Of tables: less is not worth a task beyond one a core."""
 MAX_HELD = 50_000
 """Sums that a task holds before it hands them on."""
@@ -101,7 +101,7 @@ def over(
 ) -> DataFrame:
     """``work`` over parts, those of a capture one behind the other, in tasks of about as many bytes each."""
     sizes, cores = [part.block.size for part in parts], parallelism(spark)
-    shares = shared_out(sizes, max(cores, min(TASKS_PER_CORE * cores, sum(sizes) // SMALLEST_TASK_BYTES)))
+    shares = shared_out(sizes, max(cores, min(TASKS_PER_CORE * cores, sum(sizes) // MIN_TASK_BYTES)))
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVERY_BATCHES = 8
-LEAST_FILES = 8
+MIN_FILES = 8
 """Fewer are not worth it."""
 SMALL_BYTES, MAX_BYTES = 4 << 20, 128 << 20
 """A file below the first is always small; one that is merged stays below the second."""
@@ -140,7 +140,7 @@ def how_many(sizes: Sequence[int]) -> int:
         if size > max(total, SMALL_BYTES) or total + size > MAX_BYTES:
             break
         count, total = count + 1, total + size
-    return count if count >= LEAST_FILES else 0
+    return count if count >= MIN_FILES else 0
 
 
 def write_merged(out: Location, run: Location, merge: Merge) -> None:

@@ -45,9 +45,9 @@ from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
 
 __all__ = ["SCHEMA_FILE", "SchemaMismatch", "WrittenFile", "prepare", "put_in_place", "read_table", "write_block"]
 DIGITS = 15
-MOST_HELD = 400_000
+MAX_HELD = 400_000
 """Rows, of all tables, that wait for their place in a file."""
-MOST_OPEN = 200
+MAX_OPEN = 200
 """Files that a block has open: one for each table, and each day that its frames are of."""
 EVERYTHING = 1 << 62
 """As the end of a range of bytes: whatever the file has."""
@@ -91,7 +91,7 @@ def part_name(block: CaptureBlock, number: int = 0) -> str:
 
 
 def write_block(block: CaptureBlock, options: Options, folder: Location) -> Iterator[WrittenFile]:
-    """Decode a block into files below ``folder``; no more rows than ``MOST_HELD`` are kept in memory."""
+    """Decode a block into files below ``folder``; no more rows than ``MAX_HELD`` are kept in memory."""
     rows = Rows()
     if block.refused is not None:
         rows.add("problems", "unknown", (capture_name(block.file.path), block.file.path, 0, block.refused))
@@ -127,7 +127,7 @@ class BlockWriter:
                 for day, part in by_day(batch, table):
                     self._writer(table, day).add(part)
                 self._held += batch.num_rows
-        if self._held > MOST_HELD:
+        if self._held > MAX_HELD:
             self._held = 0
             for writer in self._open.values():
                 writer.flush()
@@ -135,7 +135,7 @@ class BlockWriter:
     def _writer(self, table: str, day: str | None) -> TableWriter:
         found = self._open.get((table, day))
         if found is None:
-            if len(self._open) >= MOST_OPEN:
+            if len(self._open) >= MAX_OPEN:
                 self.close()
             number = self._begun.get((table, day), 0)
             self._begun[table, day] = number + 1

@@ -18,7 +18,7 @@ from typing import Any
 from kafka_rack.pipeline.spark.settings import is_secret
 
 KEPT_LINES = 400
-MOST_SAID = 3
+MAX_SAID = 3
 """Lines of a reason that is no Java exception."""
 LAST_LINES_S = 2.0
 """How long the last lines of a process that has ended may take."""
@@ -181,4 +181,4 @@ def reason_of(lines: Iterable[str]) -> str:
         return (last[2] or last[1]).strip()
     if logged := [line for line in told if LOGGED_EXCEPTION.match(line)]:
         return logged[-1].strip()
-    return "; ".join(line.strip() for line in told[-MOST_SAID:]) or "it did not say why"
+    return "; ".join(line.strip() for line in told[-MAX_SAID:]) or "it did not say why"

@@ -133,7 +133,7 @@ def scaled(number: int, largest: int) -> str:
     return f"{number} bytes"
 
 
-LEAST_PASSED_S = 1.0
+MIN_PASSED_S = 1.0
 """Before, nobody can say how fast it goes and how long the rest will take."""
 
 
@@ -164,7 +164,7 @@ def pace(step: Step, now_s: float) -> list[str]:
     """
     passed = now_s - step.since_s
     name = next((name for name in ("bytes", *step.totals, *step.done) if step.done.get(name, 0) > 0), None)
-    if name is None or passed < LEAST_PASSED_S:
+    if name is None or passed < MIN_PASSED_S:
         return []
     done, total = step.done[name], step.totals.get(name, 0)
     told = [rate(name, done / passed)]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-LOWEST_JAVA = 17
+MIN_JAVA_VERSION = 17
 INSTALL_JAVA = (
     "Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew "
     "install openjdk@17) or set JAVA_HOME"
@@ -67,7 +67,7 @@ def kafka_connector() -> str:
 
 
 KAFKA_CONNECTOR = kafka_connector()
-LEAST_MEMORY = "450m"
+MIN_MEMORY = "450m"
 """Spark's own limit: 1.5 times what it keeps for itself."""
 STANDALONE = "spark://"
 STOPPED = "stopped SparkContext"
@@ -102,7 +102,7 @@ def find_java() -> str:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     version = java_version(java) if java else None
-    if java is not None and version is not None and version >= LOWEST_JAVA:
+    if java is not None and version is not None and version >= MIN_JAVA_VERSION:
         return java
     if version is not None:
         raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
@@ -309,7 +309,7 @@ def hint_of(reason: str, settings: Mapping[str, str]) -> str:
     """What of the settings a failed start is about."""
     memory, master = settings.get("spark.driver.memory"), settings.get("spark.master", "")
     if memory and WITHOUT_MEMORY.search(reason):
-        return f" with spark.driver.memory={memory} (expected {LEAST_MEMORY} or more, and no more than there is here)"
+        return f" with spark.driver.memory={memory} (expected {MIN_MEMORY} or more, and no more than there is here)"
     return "" if on_this_machine(master) else f" on {master}"
 
 

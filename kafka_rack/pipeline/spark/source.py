@@ -29,7 +29,7 @@ from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import name_of_api
 from kafka_rack.wire_capture.splits import (
     DEFAULT_CORES,
-    SMALLEST_BLOCK_BYTES,
+    MIN_BLOCK_BYTES,
     CaptureBlock,
     PlanLarge,
     block_bytes_for,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 BLOCKS = "blocks"
 BLOCKS_DDL = "file string, start long, end long, block binary"
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 TAIL_BYTES = 1 << 16
 US = 1_000_000
 OPTIONS = (
@@ -107,7 +107,7 @@ class Request(msgspec.Struct):
                 time_of(given.get("until"), "until"),
             ),
             number(given, "numPartitions", 1),
-            number(given, "blockBytes", SMALLEST_BLOCK_BYTES),
+            number(given, "blockBytes", MIN_BLOCK_BYTES),
             plan=given.get("plan") or None,
         )
 
@@ -395,6 +395,6 @@ def block_batches(request: Request, blocks: list[CaptureBlock]) -> Iterator[pa.R
         )
         for piece in pieces:
             for _, whole in record_batches(piece, request.table, with_api=True):
-                for at in range(0, whole.num_rows, MOST_ROWS):
-                    yield whole.slice(at, MOST_ROWS)
+                for at in range(0, whole.num_rows, MAX_ROWS):
+                    yield whole.slice(at, MAX_ROWS)
             piece.clear()

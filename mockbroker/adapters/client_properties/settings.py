@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENT_ID = "kafka-rack"
-LONGEST_TIMEOUT_S = 86_400
+MAX_TIMEOUT_S = 86_400
 """A day: what requests take as milliseconds, and sockets as seconds, with room to spare."""
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a name, no password
 REFUSED = {
@@ -107,7 +107,7 @@ def timeout_in(properties: Mapping[str, str]) -> float | None:
     text = properties.get("request.timeout.ms")
     if text is None:
         return None
-    highest = LONGEST_TIMEOUT_S * 1000
+    highest = MAX_TIMEOUT_S * 1000
     if not (text.isascii() and text.isdigit() and len(text) < 12 and 0 < int(text) <= highest):
         raise ValueError(f"request.timeout.ms: expected 1 to {highest}, got {text}")
     return int(text) / 1000

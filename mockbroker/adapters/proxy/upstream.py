@@ -25,7 +25,7 @@ from protocol.errors import ProtocolError
 from protocol.headers import read_response, request_frame
 
 SOFTWARE = "kafka-rack"
-LARGEST_ANSWER = 2**31 - 1
+MAX_ANSWER_BYTES = 2**31 - 1
 NO_AUTO_CREATION_VERSION = 4
 HTTP = b"HTTP"
 TLS_ALERT, TLS_HANDSHAKE, TLS_MAJOR = 0x15, 0x16, 3
@@ -361,7 +361,7 @@ class UpstreamLink:
                 is_final=True,
             )
         size = int.from_bytes(head, signed=True)
-        if not 4 <= size <= LARGEST_ANSWER:
+        if not 4 <= size <= MAX_ANSWER_BYTES:
             raise UpstreamError(f"{self._name}: answered {name} with a length of {size} bytes; it does not speak Kafka")
         return size
 

@@ -16,7 +16,7 @@ _BATCH = struct.Struct(">qiibIhiqq")
 _CRC_AT = 17
 MAGIC_AT = 16
 MAGIC = 2
-SMALLEST_BATCH = 61
+MIN_BATCH_BYTES = 61
 NO_EPOCH = -1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 """How far an offset may be from its segment's base offset, since indexes have 4 bytes for that."""
@@ -101,7 +101,7 @@ def split(data: bytes) -> Iterator[bytes]:
 
 def _batch_at(data: bytes | mmap, position: int, end: int, following: int) -> tuple[ScannedBatch, int]:
     """The batch at a position, and the offset behind it; its own offset is ``following`` at least."""
-    if end - position < SMALLEST_BATCH or data[position + MAGIC_AT] != MAGIC:
+    if end - position < MIN_BATCH_BYTES or data[position + MAGIC_AT] != MAGIC:
         header = _whole_header(data, position, end)
         base_offset = last_offset = header.base_offset
         if header.record_count < 0:  # compressed: it has the offset of the last message inside
@@ -110,7 +110,7 @@ def _batch_at(data: bytes | mmap, position: int, end: int, following: int) -> tu
     else:
         base_offset, length, leader_epoch, _, _, _, delta, _, max_timestamp = _BATCH.unpack_from(data, position)
         size, last_offset = length + LOG_OVERHEAD, base_offset + delta
-        if length < SMALLEST_BATCH - LOG_OVERHEAD:
+        if length < MIN_BATCH_BYTES - LOG_OVERHEAD:
             raise CorruptRecordError(f"length {length} is less than a batch has", position + 8)
         if size > end - position:
             raise CorruptRecordError(f"{end - position} bytes of a batch of {size}", position)

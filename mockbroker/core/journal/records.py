@@ -32,10 +32,10 @@ SUBJECT_BYTES = 260
 PARTITION_BYTES, NUMBER_BYTES, SMALL_NUMBERS = 8, 28, 257
 TEXT_BYTES = 64
 
-LARGE_BYTES, MOST_NAMES = 1 << 20, 10_000
+LARGE_BYTES, MAX_NAMES = 1 << 20, 10_000
 """Of a larger request only so many of its topics or groups, and their errors, are looked at."""
 ENDED_UNANSWERED = (Ending.DROPPED, Ending.CLOSED)
-MOST_LISTED = 50_000
+MAX_LISTED = 50_000
 """Of an answer so many things are looked at in each of its lists."""
 
 LeaderRacks = dict[str, frozenset[str]]
@@ -111,7 +111,7 @@ def observed(outcome: Outcome) -> Observed:
         subjects = request_subjects(call, is_large=is_large)
     response = response_of(outcome)
     if response is not None and (is_large or call.took_turns):
-        response = shortened(response, MOST_NAMES if is_large else MOST_LISTED)
+        response = shortened(response, MAX_NAMES if is_large else MAX_LISTED)
     errors = error_names(error_codes(response))
     size = sum(map(len, errors)) + sum(map(len, subjects.groups))
     size += sum(SUBJECT_BYTES + len(name) + sized(partitions) for name, partitions in subjects.topics.items())
@@ -135,7 +135,7 @@ def request_subjects(call: Call, *, is_large: bool = False) -> Subjects:
     if not call.body_start:
         return NOTHING  # it was ended before its header was read
     try:
-        return first_subjects(call, MOST_NAMES) if is_large else subjects_of(call)
+        return first_subjects(call, MAX_NAMES) if is_large else subjects_of(call)
     except ProtocolError:
         return NOTHING
 

@@ -24,7 +24,7 @@ from protocol.framing import MAX_FRAME_BYTES, few_pieces
 if TYPE_CHECKING:
     from mockbroker.core.proxy.path import ProxyPath, ProxySession
 
-LARGEST_ANSWER = 2**31 - 1
+MAX_ANSWER_BYTES = 2**31 - 1
 MIN_ANSWER_BYTES = 4
 MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
@@ -96,7 +96,7 @@ class ProxyConnection(Connection):
         self._largest_request = self._reader.max_frame_bytes
         first = min(self._largest_request, MAX_FRAME_BYTES)
         self._reader: RoomyFrameReader = RoomyFrameReader(first, MIN_REQUEST_BYTES)
-        self._answers = PooledFrameReader(path.answer_rooms, LARGEST_ANSWER)
+        self._answers = PooledFrameReader(path.answer_rooms, MAX_ANSWER_BYTES)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
         self._waiting_bytes = 0  # of answers that wait for one before them

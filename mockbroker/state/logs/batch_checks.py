@@ -49,7 +49,7 @@ NO_BOUND = 9223372036854775807
 ANY_RECORD_BYTES = 2147483639
 FIRST_REAL_MS = 10**12
 """Before this a clock is not the world's: a simulation's begins at 0, and records of today are not from its future."""
-UP_TO_MAGIC, SMALLEST_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
+UP_TO_MAGIC, MIN_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
 UP_TO_LAST_OFFSET = 27
 LOG_APPEND_TIME = "LogAppendTime"
 PRODUCER, UNCOMPRESSED = "producer", "uncompressed"
@@ -132,8 +132,8 @@ def batch_size(records: bytes, position: int) -> int | None:
     if left < LOG_OVERHEAD:
         return None
     (length,) = _LENGTH.unpack_from(records, position + 8)
-    if length < SMALLEST_LENGTH:
-        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"expected a length from {SMALLEST_LENGTH} on, got {length}")
+    if length < MIN_LENGTH:
+        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"expected a length from {MIN_LENGTH} on, got {length}")
     if left < UP_TO_MAGIC:
         return None
     magic = records[position + MAGIC_AT]

@@ -26,7 +26,7 @@ REMEMBERED_BATCHES = 5
 SEQUENCES = 2**31  # sequence numbers run from 0 to 2**31 - 1 and start again
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
-LARGEST_EPOCH = 2**15 - 1
+MAX_EPOCH = 2**15 - 1
 BUMPED_MARKERS_VERSION = 2  # of transaction.version, from which on a marker's epoch is above the batches'
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 # Where a batch of magic 2 has its magic and its producer id, and what stands there for none: recovery passes over most
@@ -210,7 +210,7 @@ class PartitionProducers:
         if known is None:
             return
         by_version_2 = transaction_version >= BUMPED_MARKERS_VERSION
-        is_again = epoch == known.epoch and (producer_id not in self.transactions.open or epoch == LARGEST_EPOCH)
+        is_again = epoch == known.epoch and (producer_id not in self.transactions.open or epoch == MAX_EPOCH)
         if epoch < known.epoch or (by_version_2 and epoch == known.epoch and not is_again):
             raise ApiError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SEGMENTS = 64
 """Into how many segments the limit is cut: what goes at once is a small part of all."""
-SMALLEST_SEGMENT_BYTES = 1 << 16
+MIN_SEGMENT_BYTES = 1 << 16
 RECOUNT_MS = 100
 """Between two looks for room while producers are refused."""
 log = logging.getLogger("mockbroker")
@@ -47,7 +47,7 @@ class RecordMemory:
     @property
     def segment_bytes(self) -> int:
         """How large a segment becomes at most."""
-        return max(SMALLEST_SEGMENT_BYTES, self.limit_bytes // SEGMENTS)
+        return max(MIN_SEGMENT_BYTES, self.limit_bytes // SEGMENTS)
 
     def has_room(self, size_bytes: int, now_ms: int) -> bool:
         """Whether a producer may append so much; one who may not is counted, and told of in the log."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # how a component of a filter matches
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
-LEAST_FRACTION = 1e-6
+MIN_FRACTION = 1e-6
 
 USER_AND_CLIENT_KEYS: dict[str, int | None] = {
     "consumer_byte_rate": MAX_LONG,
@@ -190,7 +190,7 @@ def check_limit(keys: Mapping[str, int | None], key: str, limit: float) -> None:
         largest = keys[key]
         if largest is not None and limit > largest:
             problem = f"expected at most {largest} for {key}, got {limit}"
-        elif largest is not None and limit % 1 > LEAST_FRACTION:
+        elif largest is not None and limit % 1 > MIN_FRACTION:
             problem = f"expected a whole number for {key}, got {limit}"
     if problem is not None:
         raise ApiError(ErrorCode.INVALID_REQUEST, problem)

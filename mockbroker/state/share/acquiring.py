@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mockbroker.state.share.in_flight import ACQUIRED, AVAILABLE, InFlightBatch, InFlightState
 from mockbroker.state.share.partition import SharePartition, archive
 
-LEAST_THROTTLED_DELIVERIES = 2
+MIN_THROTTLED_DELIVERIES = 2
 
 
 class LogBatch(NamedTuple):
@@ -226,7 +226,7 @@ def batch_ends(log_batches: Iterable[LogBatch], first_offset: int, last_offset: 
 
 def throttled_deliveries(max_delivery_count: int) -> int:
     """From how many deliveries on records are given out in smaller numbers."""
-    return max(LEAST_THROTTLED_DELIVERIES, (max_delivery_count + 1) // 2)
+    return max(MIN_THROTTLED_DELIVERIES, (max_delivery_count + 1) // 2)
 
 
 def throttles(partition: SharePartition, batch: InFlightBatch, first_offset: int, last_offset: int) -> bool:
@@ -258,7 +258,7 @@ def acquire_part(
             continue
         if offset > last_offset:
             break
-        is_last_delivery = limit > LEAST_THROTTLED_DELIVERIES and state.delivery_count == limit - 1
+        is_last_delivery = limit > MIN_THROTTLED_DELIVERIES and state.delivery_count == limit - 1
         if is_last_delivery and acquired:
             break
         if state.delivery_count >= throttled and most is None:

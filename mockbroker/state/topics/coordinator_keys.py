@@ -11,7 +11,7 @@ from functools import lru_cache
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_TOPIC = "__share_group_state"
-SMALLEST_INT = -(2**31)
+MIN_INT = -(2**31)
 LONG_KEY = 512
 """Keys that are longer are hashed each time: strangers choose them, and thousands would be kept."""
 
@@ -23,7 +23,7 @@ def partition_of_key(key: str, partitions: int) -> int:
     (28, 13)
     """
     code = java_hash(key) if len(key) > LONG_KEY else known_hash(key)
-    return 0 if code == SMALLEST_INT else abs(code) % partitions  # as Utils.abs has it
+    return 0 if code == MIN_INT else abs(code) % partitions  # as Utils.abs has it
 
 
 @lru_cache(maxsize=4096)

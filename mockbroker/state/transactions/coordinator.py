@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
 from mockbroker.state.image.image import TopicPartition
-from mockbroker.state.logs.producers import LARGEST_EPOCH, NO_EPOCH, NO_PRODUCER_ID
+from mockbroker.state.logs.producers import MAX_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers, next_multiple
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 MARKER_RETRY_MS = 100  # TransactionMarkerChannelManager goes by retry.backoff.ms
-EXHAUSTED_EPOCH = LARGEST_EPOCH - 1  # the last one that producers get; the one behind it is for fencing
-LARGEST_TIMEOUT_MS = 2**31 - 1  # of a producer that commits in two phases: its transactions have no time-out
+EXHAUSTED_EPOCH = MAX_EPOCH - 1  # the last one that producers get; the one behind it is for fencing
+MAX_TIMEOUT_MS = 2**31 - 1  # of a producer that commits in two phases: its transactions have no time-out
 NO_BUMP, BUMP = 0, 2  # what a client knows of transaction.version; from 2 on each transaction has an epoch of its own
 
 TimerKey = tuple[Literal["time-out", "markers", "expiry"], str]
@@ -115,7 +115,7 @@ class Transactions:
         """
         self.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
         if two_phase_commit:
-            timeout_ms = LARGEST_TIMEOUT_MS
+            timeout_ms = MAX_TIMEOUT_MS
         value = self.cluster.image.transactions.get(transactional_id) or self._new.get(transactional_id)
         if value is None:
             value = new_value(self._new_id(broker), timeout_ms, self._wall_ms(now_ms))
@@ -340,7 +340,7 @@ class Transactions:
         settings, offset_ms = self.cluster.settings, self.cluster.clock.offset_ms
         if state is TransactionState.ONGOING:
             self._timers.cancel(("expiry", transactional_id))
-            if value.transaction_timeout_ms != LARGEST_TIMEOUT_MS:
+            if value.transaction_timeout_ms != MAX_TIMEOUT_MS:
                 over_ms = value.transaction_start_timestamp_ms + value.transaction_timeout_ms + 1 - offset_ms
                 interval_ms = settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
                 self._timers.set(("time-out", transactional_id), next_multiple(max(over_ms, now_ms + 1), interval_ms))
@@ -354,7 +354,7 @@ class Transactions:
         timeout_ms = value.transaction_timeout_ms
         return (
             value.transaction_status == TransactionState.ONGOING
-            and timeout_ms != LARGEST_TIMEOUT_MS
+            and timeout_ms != MAX_TIMEOUT_MS
             and value.transaction_start_timestamp_ms + timeout_ms < self._wall_ms(now_ms)
         )
 
@@ -497,7 +497,7 @@ class Transactions:
             now_ms,
             commit=commit,
             client_transaction_version=BUMP,
-            producer_epoch=min(known_epoch + 1, LARGEST_EPOCH),
+            producer_epoch=min(known_epoch + 1, MAX_EPOCH),
             next_producer_id=next_id,
             transaction_start_timestamp_ms=begun
             if value.transaction_status == TransactionState.ONGOING
@@ -517,7 +517,7 @@ class Transactions:
             now_ms,
             commit=False,
             client_transaction_version=NO_BUMP,
-            producer_epoch=min(value.producer_epoch + 1, LARGEST_EPOCH),
+            producer_epoch=min(value.producer_epoch + 1, MAX_EPOCH),
         )
         self.cluster.producers.last_epochs[transactional_id] = NO_EPOCH
 

@@ -20,8 +20,8 @@ from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, fil
 
 LOOK_EVERY_S = 0.05
 FEED_EVERY_S = 0.1
-MOST_MOVES = 3
-MOST_FOR_THE_END_S = 12.0
+MAX_MOVES = 3
+MAX_ENDING_S = 12.0
 """Of the budget, for reading to the end what was fed."""
 RECORDS_A_STEP = 10
 LONG_READING = 150
@@ -72,7 +72,7 @@ class CertifyCourse:
         """Everything, in order."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + self.plan.budget_s
-        self._deadline_s = end_s - min(MOST_FOR_THE_END_S, self.plan.budget_s / 4)
+        self._deadline_s = end_s - min(MAX_ENDING_S, self.plan.budget_s / 4)
         await self.cluster.start()
         self.facts.racks = self.cluster.racks()
         await self._start_programs()
@@ -181,7 +181,7 @@ class CertifyCourse:
         """Give partitions another leader, one at a time: who goes there by the hint in the error alone?"""
         moved = 0
         for partition in self._partitions():
-            if moved == MOST_MOVES or self._is_over():
+            if moved == MAX_MOVES or self._is_over():
                 break
             target = next((one for one in partition.isr if one != partition.leader), None)
             if target is None or not self._is_used_at_leader(partition):
@@ -330,13 +330,13 @@ class CertifyCourse:
         Of a pause between two looks, as on a busy machine, little counts as quiet: others had no turn either.
         """
         loop = asyncio.get_running_loop()
-        most_quiet_s = self.plan.quiet_s if quiet_s is None else quiet_s
+        max_quiet_s = self.plan.quiet_s if quiet_s is None else quiet_s
         before, looked_s, quiet = progress(), loop.time(), 0.0
         while not is_done():
             now, now_s = progress(), loop.time()
             quiet = quiet + min(now_s - looked_s, 2 * LOOK_EVERY_S) if now == before else 0.0
             before, looked_s = now, now_s
-            if quiet >= most_quiet_s or now_s >= self._deadline_s or not self._alive():
+            if quiet >= max_quiet_s or now_s >= self._deadline_s or not self._alive():
                 return False
             await asyncio.sleep(LOOK_EVERY_S)
         return True

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 TABLE = "frames"
-MOST_FRAMES = 50_000
+MAX_FRAMES = 50_000
 """Whose rows are held at once."""
 
 
@@ -29,7 +29,7 @@ def to_rows(path: Path, *, at_once: bool) -> int:
     decoder = FrameDecoder(place.state, rows)
     for frame in frames:
         decoder.decode(frame)
-        if rows.frames >= MOST_FRAMES:
+        if rows.frames >= MAX_FRAMES:
             count += rows.frames
             rows.clear()
             decoder.go_on()

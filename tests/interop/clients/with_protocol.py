@@ -20,7 +20,7 @@ from tests.interop.clients.common import FOREVER_S, LINGER_S, PAUSE_S, as_bytes,
 CLIENT_ID = "own-codec"
 PRODUCE_VERSION, FETCH_VERSION = 11, 12  # the last that name topics rather than number them
 RETRY_S = 0.05
-MOST_TRIES = 1000
+MAX_TRIES = 1000
 
 
 class Client:
@@ -73,7 +73,7 @@ class Client:
 
     def ask_leader(self, topic: str, partition: int, message: Any, version: int) -> Any:
         """Ask whoever leads the partition, again and again while that fails."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 if topic not in self.leaders:
                     self.refresh(topic)

@@ -12,7 +12,7 @@ from random import Random
 
 from protocol.records import BatchHeader, CorruptRecordError, iter_batches
 
-LARGEST_TAIL_BYTES = 200
+MAX_TAIL_BYTES = 200
 NEWEST = "*.log"
 
 
@@ -32,9 +32,9 @@ def tear(data: Path, rng: Random) -> list[str]:
             last = batches[-1]
             tail = whole[last.position : last.position + rng.randrange(1, last.size)]
         elif kind == "zeros":
-            tail = bytes(rng.randrange(1, LARGEST_TAIL_BYTES))
+            tail = bytes(rng.randrange(1, MAX_TAIL_BYTES))
         else:
-            tail = rng.randbytes(rng.randrange(1, LARGEST_TAIL_BYTES))
+            tail = rng.randbytes(rng.randrange(1, MAX_TAIL_BYTES))
         append(path, tail)
         done.append(f"{path.relative_to(data)}: {len(tail)} bytes behind {len(whole)}, {kind}")
         if rng.random() < 0.3:

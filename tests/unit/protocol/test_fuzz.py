@@ -55,7 +55,7 @@ def test_wild_messages_hold_what_no_single_version_does():
     assert any(one.topics and one.groups for one in drawn(wild_messages(OffsetFetchRequest)))  # v0-7, and v8 on
 
 
-@given(messages(MetadataRequest, 14, Draws(texts=st.just("mine"), most_items=1, long_arrays=False)))
+@given(messages(MetadataRequest, 14, Draws(texts=st.just("mine"), max_items=1, long_arrays=False)))
 def test_leaves_are_drawn_from_what_the_user_gives(message):
     assert message.rack_id == "mine"
     assert len(message.topics or ()) <= 1

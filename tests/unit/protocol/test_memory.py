@@ -17,8 +17,8 @@ from protocol.fuzz import huge_lengths
 from tests.fixture_data import golden_vectors
 
 HOSTILE_BYTES = 100
-MOST_FOR_HOSTILE = 64 * 1024
-MOST_TIMES = 8
+MAX_FOR_HOSTILE = 64 * 1024
+MAX_TIMES = 8
 
 
 def allocated(read) -> int:
@@ -74,7 +74,7 @@ def test_reading_10_mb_takes_at_most_eight_times_as_much(made):
     prepared = codec(type(message), version)
     prepared.decode(protocol.encode(type(message)(), version))  # compiles
     del message
-    assert allocated(lambda: prepared.decode(data)) <= MOST_TIMES * len(data)
+    assert allocated(lambda: prepared.decode(data)) <= MAX_TIMES * len(data)
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_hostile_message_of_100_bytes_takes_at_most_64_kb(message):
         prepared = codec(message, version)
         for data in hostile(message, version):
             refused_or_read(prepared, data)  # compiles, and makes what errors need
-            assert allocated(partial(refused_or_read, prepared, data)) <= MOST_FOR_HOSTILE, data.hex()
+            assert allocated(partial(refused_or_read, prepared, data)) <= MAX_FOR_HOSTILE, data.hex()
 
 
 def hostile(message, version) -> Iterator[bytes]:

@@ -38,11 +38,11 @@ from kafka_rack.cli.live.cluster import add_cluster_arguments, cluster_of
 from kafka_rack.cli.live.group import live_group
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, rack_list
 from kafka_rack.cli.options.layout import json_given
-from kafka_rack.cli.options.whole_numbers import HIGHEST_ID, MOST_BROKERS, MOST_CONSUMERS, number_in, shown
+from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_CONSUMERS, MAX_ID, number_in, shown
 from kafka_rack.cli.output.tables import table, write_whole
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import InputError, KafkaRackError, PartitionAssignorError
-from kafka_rack.placement import MOST_REPLICAS
+from kafka_rack.placement import MAX_REPLICAS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,10 +88,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME:PARTITIONS[:REPLICAS]",
-        help=f"placed over racks; at most {MOST_REPLICAS} replicas",
+        help=f"placed over racks; at most {MAX_REPLICAS} replicas",
     )
     made_up.add_argument(
-        "--consumers", metavar="N | ID:RACK,...", help=f"up to {MOST_CONSUMERS}; each subscribes to all topics"
+        "--consumers", metavar="N | ID:RACK,...", help=f"up to {MAX_CONSUMERS}; each subscribes to all topics"
     )
     made_up.add_argument(
         "--consumer-racks", metavar="a,b,c", help="with a number: consumer i is in rack i, going round"
@@ -233,8 +233,8 @@ def topic_of(text: str, brokers: Any) -> tuple[str, list[list[int]]]:
     name, *numbers = text.split(":")
     if not name or not 1 <= len(numbers) <= 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"--topic: expected NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS, got {shown(text)!r}")
-    partitions = number_in(f"--topic {name}: partitions", numbers[0], HIGHEST_ID)
-    replicas = number_in(f"--topic {name}: replicas", numbers[1], MOST_BROKERS) if len(numbers) == 2 else 1
+    partitions = number_in(f"--topic {name}: partitions", numbers[0], MAX_ID)
+    replicas = number_in(f"--topic {name}: replicas", numbers[1], MAX_BROKERS) if len(numbers) == 2 else 1
     placer = "rack-aware" if all(broker.rack for broker in brokers) else "unaware"
     try:
         return name, place(placer, brokers, 0, partitions, replicas, start_index=0, next_replica_shift=0)
@@ -245,7 +245,7 @@ def topic_of(text: str, brokers: Any) -> tuple[str, list[list[int]]]:
 def consumers_of(text: str, racks: list[str | None]) -> list[tuple[str, str | None]]:
     """Consumers as a number, or as one:a,two:b."""
     if text.strip().removeprefix("-").isdecimal():
-        count = number_in("--consumers", text, MOST_CONSUMERS, 1)
+        count = number_in("--consumers", text, MAX_CONSUMERS, 1)
         width = len(str(count - 1))
         return [
             (f"consumer-{number:0{width}}", racks[number % len(racks)] if racks else None) for number in range(count)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mockbroker.testing.certify.certificate import Certificate
     from mockbroker.testing.certify.plan import CertifyPlan, CertifySecurity
 
-LEAST_SECONDS = 5
+MIN_SECONDS = 5
 DEFAULT_RACKS, DEFAULT_TOPIC = "a,b,c", "orders"
 
 
@@ -157,8 +157,8 @@ def check(arguments: argparse.Namespace, command: list[str]) -> None:
         raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {arguments.racks!r}")
     if arguments.partitions < 1:
         raise UsageError(f"--partitions: expected 1 or more, got {arguments.partitions}")
-    if arguments.seconds < LEAST_SECONDS:
-        raise UsageError(f"--for: expected {LEAST_SECONDS} seconds or more, got {arguments.seconds:g}")
+    if arguments.seconds < MIN_SECONDS:
+        raise UsageError(f"--for: expected {MIN_SECONDS} seconds or more, got {arguments.seconds:g}")
     wanted = arguments.at_least
     grades = [grade for grade, _ in GRADES]
     if wanted is not None and wanted.upper() not in grades:

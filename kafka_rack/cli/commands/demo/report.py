@@ -14,7 +14,7 @@ from kafka_rack.cli.commands.demo.scenario import DemoOutcome
 from kafka_rack.cli.commands.demo.verdict import APIS, PHASES, TITLES, DemoVerdict, crossed_share
 from kafka_rack.cli.output.console import painted, ruled_table
 
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 
 
 def show(console: Console, outcome: DemoOutcome, verdict: DemoVerdict) -> None:
@@ -100,7 +100,7 @@ def line(faults: list[str], good: str, bad: str) -> Text:
     """One promise, kept or broken."""
     if not faults:
         return painted(("ok", "green"), f" {good}")
-    return painted(("broken", "red"), f" {len(faults)} {bad}: {'; '.join(faults[:MOST_EXAMPLES])}")
+    return painted(("broken", "red"), f" {len(faults)} {bad}: {'; '.join(faults[:MAX_EXAMPLES])}")
 
 
 def as_json(outcome: DemoOutcome, verdict: DemoVerdict) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from kafka_rack.cli import DONE, FINDINGS, CommandError, InterruptedWork, UsageError
 from kafka_rack.extras import pip_install
 
-MOST_BROKERS = 30
+MAX_BROKERS = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,9 +86,9 @@ def check_layout(brokers: int, racks: list[str], given: str) -> None:
     """Refuse what cannot be run. Raises: UsageError."""
     if len(set(racks)) != len(racks) or len(racks) < 2 or not all(racks):
         raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {given!r}")
-    if not len(racks) <= brokers <= MOST_BROKERS:
+    if not len(racks) <= brokers <= MAX_BROKERS:
         raise UsageError(
-            f"--brokers {brokers}: each of the {len(racks)} racks needs one at least, and {MOST_BROKERS} are the most"
+            f"--brokers {brokers}: each of the {len(racks)} racks needs one at least, and {MAX_BROKERS} are the most"
         )
 
 

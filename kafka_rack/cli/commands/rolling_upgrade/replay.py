@@ -36,7 +36,7 @@ from mockbroker import MockCluster
 from mockbroker.state.releases import PROTOCOL_SETTING, BrokerSoftware
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 
-MOST_REPLICAS = 3
+MAX_REPLICAS = 3
 DOWN_S = 0.2  # how long a broker stays down: its clients are to notice
 ANSWER_WITHIN_S = 10.0
 Say = Callable[[str], None]
@@ -123,11 +123,11 @@ async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Sa
             MockCluster(
                 count,
                 racks,
-                topics={TOPIC: (count, min(MOST_REPLICAS, len(racks)))},
+                topics={TOPIC: (count, min(MAX_REPLICAS, len(racks)))},
                 settings={
                     PROTOCOL_SETTING: upgrade.old.protocol.text,
                     "num.partitions": count * (count - 1),  # so that every distance between replicas comes up
-                    "default.replication.factor": min(MOST_REPLICAS, len(racks)),
+                    "default.replication.factor": min(MAX_REPLICAS, len(racks)),
                     "group.initial.rebalance.delay.ms": 0,
                 },
                 emulate=upgrade.old.release.text,

@@ -16,7 +16,7 @@ from kafka_rack.cli.commands.rolling_upgrade.plan import (
 from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome
 from mockbroker.state.releases import STRICT_READER, BrokerSoftware
 
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 LAST_STRICT_VERSION = 2
 
 
@@ -41,7 +41,7 @@ def of_client(ledger: ClientLedger, everybody: list[ClientLedger]) -> PromiseVer
     if lost or ledger.failures or not ledger.acknowledged:
         what = f"{len(lost)} of {len(acknowledged)} acknowledged records not read"
         if lost:
-            what += f" ({', '.join(lost[:MOST_EXAMPLES])})"
+            what += f" ({', '.join(lost[:MAX_EXAMPLES])})"
         if ledger.failures:
             what += f"; {len(ledger.failures)} records could not be produced: {ledger.failures[0]}"
         return PromiseVerdict(False, f"{who}: {what}")

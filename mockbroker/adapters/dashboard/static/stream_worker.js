@@ -2,7 +2,7 @@
 // only what has changed goes on.
 
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 const CHANGES_A_PIECE = 500;
 const PARTS = ["traffic", "requests", "faults", "groups"];
 
@@ -44,7 +44,7 @@ function lost() {
   source.close();
   postMessage({ kind: "connection", status: "lost", retryAtMs: Date.now() + waitMs });
   timer = setTimeout(connect, waitMs);
-  waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2);
+  waitMs = Math.min(MAX_WAIT_MS, waitMs * 2);
 }
 
 /**

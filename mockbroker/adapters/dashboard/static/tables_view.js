@@ -5,7 +5,7 @@ import { bytes, count, name, plural, short } from "./format.js";
 import { bar, rowsLink, setBar, setReason, setRowsLink } from "./parts.js";
 import { state, watch } from "./store.js";
 
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 const LAGS_SHOWN = 4;
 
 export function start() {
@@ -18,7 +18,7 @@ function drawClients() {
   const clients = [...state.traffic.clients].sort(
     (one, other) => other.cross - one.cross || other.unknown - one.unknown || other.local - one.local,
   );
-  const shown = clients.slice(0, MOST_ROWS);
+  const shown = clients.slice(0, MAX_ROWS);
   const longest = Math.max(0, ...shown.map((client) => client.cross + client.unknown + client.local));
   const rows = shown.map((client) => ({ client, longest }));
   reconcile(byId("clients-table").tBodies[0], rows, ({ client }) => client.key, createClient, updateClient);
@@ -76,7 +76,7 @@ function updateClient(row, { client, longest }) {
 
 function drawGroups() {
   const groups = state.groups.map(groupOf).sort((one, other) => other.lag - one.lag);
-  const shown = groups.slice(0, MOST_ROWS);
+  const shown = groups.slice(0, MAX_ROWS);
   reconcile(byId("groups-table").tBodies[0], shown, (group) => group.id, createGroup, updateGroup);
   setText(byId("groups-note"), noteOn(groups.length, shown.length, "group"));
 }

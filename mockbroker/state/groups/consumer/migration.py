@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 UPGRADES = frozenset({"bidirectional", "upgrade"})
 DOWNGRADES = frozenset({"bidirectional", "downgrade"})
-HIGHEST_PROTOCOL_VERSION = 3  # ConsumerProtocol.highestSupportedVersion
+MAX_PROTOCOL_VERSION = 3  # ConsumerProtocol.highestSupportedVersion
 
 ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 
@@ -246,7 +246,7 @@ def classic_member(member: ConsumerMember) -> ClassicGroupMember:
 
 def protocol_version(metadata: bytes) -> int:
     """The version of the consumer protocol that a member's metadata begins with, as far as it is known here."""
-    return min(int.from_bytes(metadata[:2], "big", signed=True), HIGHEST_PROTOCOL_VERSION)
+    return min(int.from_bytes(metadata[:2], "big", signed=True), MAX_PROTOCOL_VERSION)
 
 
 def assignment_bytes(partitions: Partitions, version: int, topics: GroupTopics) -> bytes:

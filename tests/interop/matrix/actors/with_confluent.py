@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from tests.interop.matrix.actors.orders import Actor, given, serve, told
 
 QUICK = {"log_level": 2, "topic.metadata.refresh.interval.ms": 1000}
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 
 
 class ConfluentConsumer:
@@ -20,7 +20,7 @@ class ConfluentConsumer:
 
     def poll(self, timeout_s: float) -> list[str]:
         found = []
-        for message in self.client.consume(MOST_AT_ONCE, timeout_s):
+        for message in self.client.consume(MAX_AT_ONCE, timeout_s):
             if message.error():
                 raise RuntimeError(str(message.error()))
             found.append(shown(message))

@@ -14,7 +14,7 @@ from tests.interop.matrix.actors.orders import Actor, Given, given, serve, told
 
 ASSIGNED = re.compile(r"assigned: (.*)")
 PIPE = subprocess.PIPE
-MOST_S = "60"
+MAX_WAIT_S = "60"
 """For metadata and offsets; it has 5 seconds else, and a busy machine may take them."""
 LINGER_MS = "200"
 """librdkafka leaves a batch as it is that compression would make larger, as it does with a single record."""
@@ -72,7 +72,7 @@ class Kcat(Actor):
     def command(self, *words: str, **settings: str) -> list[str]:
         named = {"client.id": self.client_id, **{name.replace("_", "."): value for name, value in settings.items()}}
         options = [word for name, value in named.items() for word in ("-X", f"{name}={value}")]
-        return ["kcat", "-b", self.address, "-q", "-m", MOST_S, *options, *words]
+        return ["kcat", "-b", self.address, "-q", "-m", MAX_WAIT_S, *options, *words]
 
     def run(self, command: list[str], text: str = "") -> str:
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

@@ -50,7 +50,7 @@ def test_sets_of_several_sizes_have_their_own_thresholds():
 
 def test_what_is_too_long_to_count_is_tried_out_with_an_error_that_covers_the_truth(monkeypatch):
     exact = chance_of_any(GROUPS, {3: 2}, NINE, Outage(3), Random(0), 1)
-    monkeypatch.setattr(chances, "MOST_STEPS", 10)
+    monkeypatch.setattr(chances, "MAX_STEPS", 10)
     tried = chance_of_any(GROUPS, {3: 2}, NINE, Outage(3), Random(7), 4_000)
     assert (exact.method, tried.method) == (EXACT, MONTE_CARLO)
     assert 0 < tried.error < 0.01

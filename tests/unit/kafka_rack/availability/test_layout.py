@@ -48,7 +48,7 @@ def test_partitions_that_nobody_can_lead_load_nobody():
 
 def test_leader_loads_of_too_many_outages_are_drawn(monkeypatch):
     exact = worst_leader_load(ROWS, RACKS, Outage(2), Random(0))
-    monkeypatch.setattr(layout, "MOST_LEADER_STEPS", 1)
+    monkeypatch.setattr(layout, "MAX_LEADER_STEPS", 1)
     assert worst_leader_load(ROWS, RACKS, Outage(2), Random(3)) == pytest.approx(exact, rel=0.15)
 
 

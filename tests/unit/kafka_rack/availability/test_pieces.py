@@ -18,7 +18,7 @@ TRIED = Question(12, 54, 3, 3, "broker-replica", racks=3, min_insync_replicas=2)
 
 @pytest.fixture
 def nothing_can_be_counted(monkeypatch):
-    monkeypatch.setattr(chances, "MOST_STEPS", 10)
+    monkeypatch.setattr(chances, "MAX_STEPS", 10)
 
 
 def in_order(question, order, seed=0, trials=20_000):
@@ -28,7 +28,7 @@ def in_order(question, order, seed=0, trials=20_000):
 
 @pytest.mark.parametrize("question", [MANY_LAYOUTS, TRIED, Question(9, 54, 3, 2, "striped", racks=3)])
 def test_pieces_in_any_order_give_the_row_of_the_question(question, monkeypatch):
-    monkeypatch.setattr(chances, "MOST_STEPS", 300)
+    monkeypatch.setattr(chances, "MAX_STEPS", 300)
     row = availability_row(question, trials=20_000)
     assert in_order(question, lambda all_of_them: all_of_them[::-1]) == row
     assert in_order(question, lambda all_of_them: Random(4).sample(all_of_them, len(all_of_them))) == row
@@ -51,13 +51,13 @@ def test_chunks_draw_all_trials_that_were_asked_for_and_each_its_own():
 @pytest.mark.usefixtures("nothing_can_be_counted")
 def test_more_trials_than_chunks_can_hold_make_larger_chunks():
     cut = pieces_of(TRIED, settings={}, seed=0, trials=10_000_000)
-    assert len(cut) == pieces.MOST_CHUNKS
+    assert len(cut) == pieces.MAX_CHUNKS
     assert sum(piece.trials for piece in cut) == 10_000_000
 
 
 def test_trials_come_near_what_is_counted(monkeypatch):
     counted = availability_row(TRIED)
-    monkeypatch.setattr(chances, "MOST_STEPS", 10)
+    monkeypatch.setattr(chances, "MAX_STEPS", 10)
     tried = availability_row(TRIED, trials=40_000)
     assert (counted.method, tried.method) == ("exact", "monte-carlo")
     assert 0 < tried.error < 0.005
@@ -69,7 +69,7 @@ def test_trials_come_near_what_is_counted(monkeypatch):
 def test_another_process_draws_the_same():
     program = (
         "import json\nfrom dataclasses import asdict\nfrom kafka_rack.availability import *\n"
-        "from kafka_rack.availability import chances\nchances.MOST_STEPS = 10\n"
+        "from kafka_rack.availability import chances\nchances.MAX_STEPS = 10\n"
         f"print(json.dumps(asdict(availability_row({TRIED!r}, trials=6000))))"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

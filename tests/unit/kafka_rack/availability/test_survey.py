@@ -73,7 +73,7 @@ def test_one_start_stands_for_all_where_racks_are_of_one_size(placer, monkeypatc
 
 def test_drawn_rotations_come_with_an_error_that_covers_the_exact_answer(monkeypatch):
     exact = ask("rack-aware", 11, racks=3, partitions=16)
-    monkeypatch.setattr(survey, "MOST_LAYOUTS", 60)
+    monkeypatch.setattr(survey, "MAX_LAYOUTS", 60)
     drawn = ask("rack-aware", 11, racks=3, partitions=16, seed=5)
     assert (exact.method, exact.error, drawn.method) == ("exact", 0, "monte-carlo")
     assert abs(drawn.p_any_unwritable - exact.p_any_unwritable) < 4 * drawn.error

@@ -33,11 +33,9 @@ def traffic_of(parts):
     return rewindowed(sums.amounts, WINDOW_US)
 
 
-def flows_of_block(block, window_us=None, most_frames=20_000):
+def flows_of_block(block, window_us=None, max_frames=20_000):
     flows, rows = Flows(window_us), Rows()
-    pieces = decode_into(
-        rows, block.file, block.opened(), Options(), end=block.end, only=TABLES, most_frames=most_frames
-    )
+    pieces = decode_into(rows, block.file, block.opened(), Options(), end=block.end, only=TABLES, max_frames=max_frames)
     for piece in pieces:
         flows.add(TablesInMemory(piece))
         piece.clear()
@@ -70,7 +68,7 @@ def test_cuts_of_a_capture_never_show(cut, name):
 def test_neither_do_pieces_in_which_it_is_read_nor_windows_that_grow(cut):
     file, _ = cut("java41-range")
     (whole,) = [block for group in plan([file], Options(), block_bytes=1 << 40) for block in group]
-    small = flows_of_block(whole, most_frames=7)
+    small = flows_of_block(whole, max_frames=7)
     assert traffic_of([small]) == traffic_of([flows_of(file, Options(), WINDOW_US)])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_rack.locality.page import report
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.locality.svg import MOST_COLUMNS, MOST_RACKS
+from kafka_rack.locality.svg import MAX_COLUMNS, MAX_RACKS
 from kafka_rack.pipeline.locality.job import FILES
 from kafka_rack.pipeline.output.staging import staged
 
@@ -201,7 +201,7 @@ def test_the_map_has_a_cell_for_each_pair_of_racks_and_the_strongest_colour_for_
 
 
 def test_racks_beyond_the_maps_size_are_one_and_no_byte_is_lost():
-    count = MOST_RACKS + 5
+    count = MAX_RACKS + 5
     pairs = [pair(f"r{number:02}", "b", cross=(count - number) * 2**20) for number in range(count)]
     page = report(some(total=sums(cross=sum(row["bytes"] for row in pairs)), rack_pairs=pairs))
     assert f"clients in other racks, brokers in b: {1 + 2 + 3 + 4 + 5:.1f} MiB" in page
@@ -234,8 +234,8 @@ def test_very_many_windows_share_columns():
     ]
     span = {**some()["span"], "window_us": 60_000_000}
     page = report(some(windows=windows, span=span, total=sums(cross=1_440 * 2**20)))
-    assert page.count("<title>from 2026-01-01") == MOST_COLUMNS
-    assert page.count(": 12.0 MiB crossed racks</title>") == MOST_COLUMNS
+    assert page.count("<title>from 2026-01-01") == MAX_COLUMNS
+    assert page.count(": 12.0 MiB crossed racks</title>") == MAX_COLUMNS
 
 
 def nasty() -> dict[str, object]:

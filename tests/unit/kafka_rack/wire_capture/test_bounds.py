@@ -192,7 +192,7 @@ def test_answers_without_requests_are_held_up_to_a_number_of_bytes(tmp_path, mon
 
 
 def test_what_waits_behind_a_hole_is_bounded_though_the_file_has_none_of_its_bytes(monkeypatch):
-    monkeypatch.setattr(reassembly, "MOST_WAITING", 50)
+    monkeypatch.setattr(reassembly, "MAX_WAITING", 50)
     direction = Direction(following=1)
     pieces = []
     for number in range(200):

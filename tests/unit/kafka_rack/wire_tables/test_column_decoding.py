@@ -46,7 +46,7 @@ def read_many(path, only=TABLES):
     """The same with whole lines at a time, as the jobs read them."""
     (file,) = find_files([str(path)])[0]
     rows = Rows()
-    for _ in decode_into(rows, file, None, Options(), only=only, most_frames=1 << 62):
+    for _ in decode_into(rows, file, None, Options(), only=only, max_frames=1 << 62):
         pass
     return by_table(rows)
 
@@ -149,7 +149,7 @@ def disordered(name, chance, share, target):
 @pytest.mark.parametrize("name", ["java41-range", "confluent-kip848"])
 @pytest.mark.parametrize("share", [0.003, 0.1])
 def test_lines_without_order_give_the_same_rows(name, share, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LEAST_RUN_BYTES", 1000)
+    monkeypatch.setattr(lines, "MIN_RUN_BYTES", 1000)
     for seed in range(4):
         check(disordered(name, Random(seed + share), share, tmp_path / "disordered.jsonl"))
 
@@ -157,7 +157,7 @@ def test_lines_without_order_give_the_same_rows(name, share, tmp_path, monkeypat
 @pytest.mark.slow
 @pytest.mark.parametrize("name", capture_names())
 def test_every_capture_without_order_gives_the_same_rows(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LEAST_RUN_BYTES", 1000)
+    monkeypatch.setattr(lines, "MIN_RUN_BYTES", 1000)
     for seed, share in enumerate((0.001, 0.02, 0.5)):
         check(disordered(name, Random(seed), share, tmp_path / "disordered.jsonl"))
 
@@ -170,7 +170,7 @@ def test_a_single_table_has_the_same_rows(table):
 def test_pieces_of_a_few_frames_hold_all_rows(few):
     (file,) = find_files([str(CAPTURES / "java41-range.jsonl.gz")])[0]
     rows, counted = Rows(), dict.fromkeys(TABLES, 0)
-    for piece in decode_into(rows, file, None, Options(), most_frames=70):
+    for piece in decode_into(rows, file, None, Options(), max_frames=70):
         for table in TABLES:
             counted[table] += sum(piece.count(table, api) for api in piece.tables[table])
         piece.clear()
@@ -212,9 +212,9 @@ def metadata_told(target, leaders):
     return target
 
 
-@pytest.mark.parametrize("least_run_bytes", [1, lines.LEAST_RUN_BYTES])
+@pytest.mark.parametrize("least_run_bytes", [1, lines.MIN_RUN_BYTES])
 def test_answers_that_are_alike_are_read_once_while_nothing_changes(least_run_bytes, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LEAST_RUN_BYTES", least_run_bytes)
+    monkeypatch.setattr(lines, "MIN_RUN_BYTES", least_run_bytes)
     read = []
     monkeypatch.setattr(
         column_decoding.ColumnDecoder,

@@ -27,10 +27,10 @@ def whole(path):
 
 def test_pieces_after_which_all_that_was_shared_is_forgotten_give_the_same_rows(monkeypatch):
     wanted = whole(LINES)
-    monkeypatch.setattr(rows, "MOST_SHARED", 3)
+    monkeypatch.setattr(rows, "MAX_SHARED", 3)
     held = Rows()
     found = {table: [] for table in TABLES}
-    for piece in decode_into(held, find_files([str(LINES)])[0][0], None, Options(), most_frames=20):
+    for piece in decode_into(held, find_files([str(LINES)])[0][0], None, Options(), max_frames=20):
         for table in TABLES:
             found[table] += map(repr, piece.of(table))
         piece.clear()
@@ -39,9 +39,9 @@ def test_pieces_after_which_all_that_was_shared_is_forgotten_give_the_same_rows(
 
 
 def test_row_groups_of_any_size_hold_the_same_tables(monkeypatch, tmp_path):
-    def tables(most_held):
-        out = tmp_path / str(most_held)
-        monkeypatch.setattr(writing, "MOST_HELD", most_held)
+    def tables(max_held):
+        out = tmp_path / str(max_held)
+        monkeypatch.setattr(writing, "MAX_HELD", max_held)
         file = find_files([str(LINES)])[0][0]
         prepare(out)
         written = list(write_block(CaptureBlock(file, 0, file.size), Options(), out / "_temporary" / "run"))
@@ -53,7 +53,7 @@ def test_row_groups_of_any_size_hold_the_same_tables(monkeypatch, tmp_path):
 
 def test_packets_too_many_to_keep_are_read_twice_and_give_the_same_rows(monkeypatch):
     wanted = whole(PACKETS)
-    monkeypatch.setattr(captures, "MOST_KEPT_BYTES", 1000)
+    monkeypatch.setattr(captures, "MAX_KEPT_BYTES", 1000)
     assert whole(PACKETS) == wanted
 
 

@@ -126,8 +126,8 @@ def test_files_lie_by_capture_and_day_and_say_their_version(tmp_path):
 
 
 def test_more_days_than_files_may_be_open_give_the_same_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "MOST_OPEN", 3)
-    monkeypatch.setattr(writing, "MOST_HELD", 0)
+    monkeypatch.setattr(writing, "MAX_OPEN", 3)
+    monkeypatch.setattr(writing, "MAX_HELD", 0)
     capture = tmp_path / "days.jsonl"
     shifted(KCAT, capture, 1)
     for _ in range(2):

@@ -49,7 +49,7 @@ async def test_what_a_long_walk_leaves_is_set_aside_until_there_is_time(collecti
 async def test_a_busy_process_walks_over_everything_now_and_then(collections, monkeypatch):
     monkeypatch.setattr(garbage, "IDLE_SHARE", 0.0)
     gc.collect()
-    for _ in range(garbage.MOST_LOOKS - 1):
+    for _ in range(garbage.MAX_LOOKS - 1):
         collections.look()
     assert collections.walks == 0
     collections.look()

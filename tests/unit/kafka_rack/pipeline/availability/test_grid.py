@@ -9,7 +9,7 @@ from kafka_rack.errors import InputError
 from kafka_rack.pipeline.availability.grid import (
     HIGHEST,
     KAFKA_1736_GRID,
-    MOST_POINTS,
+    MAX_POINTS,
     grids_of,
     points_of,
     values_in_text,
@@ -51,7 +51,7 @@ def test_an_axis_is_values_and_ranges_each_once(axis, text, values):
         (
             "brokers",
             "1-" + "9" * 30,
-            f"brokers: '1-{'9' * 30}' has more values than the {MOST_POINTS} points of a grid",
+            f"brokers: '1-{'9' * 30}' has more values than the {MAX_POINTS} points of a grid",
         ),
         ("brokers", "2001", "brokers: 2001, but at most 2000 are taken"),
         ("partitions", "100001", "partitions: 100001, but at most 100000 are taken"),

@@ -14,7 +14,7 @@ from kafka_rack.availability import availability_row
 from kafka_rack.charts.availability import (
     HEIGHT,
     LEFT,
-    MOST_PANELS,
+    MAX_PANELS,
     WIDTH,
     Panel,
     PlacerCurve,
@@ -97,7 +97,7 @@ def test_what_placers_say_is_escaped():
 
 
 def test_more_rows_than_a_page_holds_are_counted(found, monkeypatch):
-    monkeypatch.setattr(report, "MOST_HTML_ROWS", 5)
+    monkeypatch.setattr(report, "MAX_HTML_ROWS", 5)
     assert "and 13 more, in the tables" in read(report.page(found, []))
 
 
@@ -244,10 +244,10 @@ def test_tried_chances_have_bars_of_two_errors_and_exact_ones_none(found):
 
 def test_more_cases_than_anyone_looks_at_are_counted():
     line = PlacerCurve("random", "random", "", ((3, 0.5, 0.0), (6, 0.25, 0.0)))
-    svg = sheet([Panel(f"case {number} <&", (line,)) for number in range(MOST_PANELS + 7)], "brokers", "p_any_lost")
+    svg = sheet([Panel(f"case {number} <&", (line,)) for number in range(MAX_PANELS + 7)], "brokers", "p_any_lost")
     said = [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
     assert "case 0 <&" in said
-    assert f"case {MOST_PANELS} <&" not in said
+    assert f"case {MAX_PANELS} <&" not in said
     assert "and 7 cases more, in the table" in said
 
 

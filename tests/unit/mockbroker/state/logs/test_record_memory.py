@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.logs.record_memory import RECOUNT_MS, SMALLEST_SEGMENT_BYTES
+from mockbroker.state.logs.record_memory import MIN_SEGMENT_BYTES, RECOUNT_MS
 from mockbroker.state.settings import KafkaSettings
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import batch, fetch, produce
 
-LIMIT_BYTES = 20 * SMALLEST_SEGMENT_BYTES
-BATCH_BYTES = SMALLEST_SEGMENT_BYTES // 4
+LIMIT_BYTES = 20 * MIN_SEGMENT_BYTES
+BATCH_BYTES = MIN_SEGMENT_BYTES // 4
 
 
 def simulation(policy: str) -> Simulation:
