@@ -12,6 +12,7 @@
 #   make notebook  the notebooks of examples/notebooks, run from first cell to last
 #   make docs      the pages as one site in build/site, every link checked
 #   make object-store  the jobs on an S3 endpoint on loopback, and killed over it
+#   make cluster  the jobs on workers that have nothing but a Python, and what kills of workers and drivers leave
 #   make wheel     the sdist and the wheel, checked, and the wheel tried in an empty environment
 #   make formats   tests of tables as Delta and Iceberg, with their released packages
 #   make newest-spark  tests of the pipeline with the newest Spark, in an environment of its own
@@ -55,7 +56,7 @@ APT_INSTALL = { [ "$$(id -u)" = 0 ] && command -v apt-get && for pause in 5 20 0
 	apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
 PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); }; }
 
-.PHONY: setup java chromium tshark clients demo test check format lint types imports fast-tests interop bench torture answers fuzz simulate planted-bugs notebook docs wheel object-store formats newest-spark newest-spark-there constraints clean
+.PHONY: setup java chromium tshark clients demo test check format lint types imports fast-tests interop bench torture answers fuzz simulate planted-bugs notebook docs wheel object-store cluster formats newest-spark newest-spark-there constraints clean
 
 setup: $(DEV_READY) java
 
@@ -145,6 +146,10 @@ docs: $(DOCS_READY)
 # moto's server and what Spark needs for s3a:// are fetched by the tests, once, into build/interop.
 object-store: $(DEV_READY) java clients
 	@$(BIN)/python -m pytest tests/object_store $(PYTEST_ARGS)
+
+# Spark's own master and workers, and the programs that they run.
+cluster: $(DEV_READY) java
+	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
 
 # Spark fetches the packages of both formats once, into build/interop/ivy.
 formats: $(DEV_READY) java

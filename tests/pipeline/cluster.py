@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import venv
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import IO
+from typing import IO, NamedTuple
 
 import pyspark
 
@@ -24,6 +25,9 @@ MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 JOINED = re.compile(r"Successfully registered with master")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a Java that lives for seconds: less compiling."""
+SESSION, ENDED = 3, "Z"
+"""The place of a process's session in a line of /proc/PID/stat, counted after its name, and the state of one that has
+ended and that nobody has waited for."""
 KEPT = ("PATH", "JAVA_HOME", "LANG", "TMPDIR")
 
 
@@ -33,9 +37,23 @@ def bare_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+class SparkCluster(NamedTuple):
+    """A cluster that runs: its master's address, and its workers, each the leader of a session of processes."""
+
+    address: str
+    workers: list[subprocess.Popen[str]]
+
+
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
     """A master and its workers, one core each; gives the master's address once all have joined."""
+    with cluster_of_processes(folder, workers) as started:
+        yield started.address
+
+
+@contextmanager
+def cluster_of_processes(folder: Path, workers: int) -> Iterator[SparkCluster]:
+    """The same, for who means to kill some of it."""
     with ExitStack() as stack:
         bind = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
         master = stack.enter_context(running(folder / "master", ["deploy.master.Master", *bind]))
@@ -49,7 +67,7 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
         ]
         for worker in joining:
             told(worker, JOINED)
-        yield found[1]
+        yield SparkCluster(found[1], joining)
 
 
 @contextmanager
@@ -74,6 +92,7 @@ def running(folder: Path, arguments: list[str], **variables: str) -> Iterator[su
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # with its executors and their Pythons in it
     )
     try:
         yield process
@@ -82,6 +101,31 @@ def running(folder: Path, arguments: list[str], **variables: str) -> Iterator[su
         process.wait()
         assert process.stderr is not None
         process.stderr.close()
+
+
+def processes_of(leader: int) -> dict[int, list[str]]:
+    """The processes of a session that one led, by number, with their command lines: a worker's, a driver's."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_text(errors="replace").split("\0")
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        if int(fields[SESSION]) == leader and fields[0] != ENDED:
+            found[int(folder.name)] = words
+    return found
+
+
+def kill_all_of(leader: int) -> dict[int, list[str]]:
+    """SIGKILL to all processes of a session, those that start meanwhile among them; gives those that it met."""
+    met: dict[int, list[str]] = {}
+    while left := processes_of(leader):
+        met |= left
+        for number in left:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+    return met
 
 
 def told(process: subprocess.Popen[str], wanted: re.Pattern[str]) -> re.Match[str]:

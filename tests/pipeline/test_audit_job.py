@@ -6,7 +6,6 @@ import gzip
 import json
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.pipeline.audit.job import NothingToAudit, audit_fleet
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion
 from kafka_rack.pipeline.output.staging import NotOurs
+from tests.pipeline.fleets import random_cluster
 
 THREE_RACKS = [[0, "a"], [1, "a"], [2, "b"], [3, "b"], [4, "c"], [5, "c"]]
 GOOD_ROWS = [[0, 2, 4], [2, 4, 1], [4, 1, 3], [1, 3, 5], [3, 5, 0], [5, 0, 2]]
@@ -43,19 +43,6 @@ BY_HAND: dict[str, tuple[dict[str, Any], set[tuple[str, str | None, int | None]]
 }
 """Cluster -> its description and what is wrong with it: (kind, topic, partition)."""
 CLUSTERS_IN_LINES = 30
-
-
-def random_cluster(name: str, seed: int) -> dict[str, Any]:
-    rng = Random(seed)
-    brokers = [[number, rng.choice(["a", "b", "c"])] for number in range(rng.randint(3, 9))]
-    topics = {
-        topic: {
-            "partitions": [rng.sample(range(len(brokers)), 3) for _ in range(rng.randint(1, 20))],
-            "min_insync_replicas": rng.choice([1, 2]),
-        }
-        for topic in ("events", "orders")
-    }
-    return {"name": name, "brokers": brokers, "topics": topics}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A job of `kafka-rack pipeline` as a program of `spark-submit`; its arguments are the job's.
 
-`kafka-rack pipeline pack` writes it beside what workers need. The driver has this package (deploy mode `client`).
+`kafka-rack pipeline pack` writes it beside what workers need. The driver has this package: its environment does, or in
+deploy mode `cluster` the archive.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ PACKAGES = ("protocol", "kafka_rack", "mockbroker")
 NEEDED = ("construct", "cramjam", "google-crc32c", "lz4", "msgspec", "numpy", "pyarrow", "zstandard")
 """What workers import, of what this package requires. Neither pandas, which Spark's driver alone asks for, nor rich,
 and what the mock cluster alone needs: cryptography, google-re2, pyjwt, starlette, uvicorn and uvloop."""
+DRIVERS = ("jinja2", "pandas", "rich")
+"""What the driver needs besides, where it is not the environment that packs, but one of the cluster's own processes."""
 IF_INSTALLED = ("hdfs-native",)
 """What workers import where it is, for what else they can do."""
 PACKAGE_ZIP = "kafka_rack.zip"
@@ -51,46 +53,66 @@ def shipped(folder: str | Path, settings: Mapping[str, str] | None = None) -> di
     return {name: between.join(filter(None, [given.get(name), value])) for name, (value, between) in ours.items()}
 
 
-def packed_for_submit(folder: str | Path, source: Path) -> tuple[list[str], str]:
+def packed_for_submit(folder: str | Path, source: Path, *, with_driver: bool = False) -> tuple[list[str], str]:
     """Make both archives and a program in a folder; gives the options of ``spark-submit``, and where the program is.
 
     Args:
         source: the program, of which a copy goes beside the archives.
+        with_driver: for deploy mode ``cluster``, where the driver has nothing of this package either: there is one
+            archive, with all that is needed, and this package with its templates in it.
 
     Raises: NotInstalled; OSError.
     """
     into = Path(folder)
-    package = package_zip(into / PACKAGE_ZIP)
-    needs = dependencies_zip(into / f"{DEPENDENCIES}.zip")
     program = into / PROGRAM
+    needs = dependencies_zip(into / f"{DEPENDENCIES}.zip", with_driver=with_driver)
     program.write_bytes(source.read_bytes())
-    options = ["--py-files", package, "--archives", f"{needs}#{DEPENDENCIES}"]
-    return [*options, "--conf", f"spark.executorEnv.PYTHONPATH={DEPENDENCIES}"], str(program)
+    options = ["--archives", f"{needs}#{DEPENDENCIES}", "--conf", f"spark.executorEnv.PYTHONPATH={DEPENDENCIES}"]
+    if not with_driver:
+        return ["--py-files", package_zip(into / PACKAGE_ZIP), *options], str(program)
+    # A job that ends with another exit code than 0, as one with findings, would be run again.
+    of_driver = [f"spark.yarn.appMasterEnv.PYTHONPATH={DEPENDENCIES}", "spark.yarn.maxAppAttempts=1"]
+    return ["--deploy-mode", "cluster", *options, *(word for one in of_driver for word in ("--conf", one))], str(
+        program
+    )
 
 
 def package_zip(target: str | Path) -> str:
     """Write the packages' sources into a zip; gives its path."""
-    root = Path(__file__).resolve().parents[3]
     path = Path(target)
     path.parent.mkdir(parents=True, exist_ok=True)
     with ZipFile(path, "w", ZIP_DEFLATED) as packed:
-        for package in PACKAGES:
-            for source in sorted((root / package).rglob("*.py")):
-                packed.write(source, source.relative_to(root).as_posix())
+        for name, source in our_files("*.py"):
+            packed.write(source, name)
     return str(path)
 
 
-def dependencies_zip(target: str | Path) -> str:
+def our_files(pattern: str) -> Iterator[tuple[str, Path]]:
+    """This package's files whose names match: names with ``/``, and where they are."""
+    root = Path(__file__).resolve().parents[3]
+    for package in PACKAGES:
+        for source in sorted((root / package).rglob(pattern)):
+            name = source.relative_to(root)
+            if source.is_file() and not LEFT_OUT.intersection(name.parts):
+                yield name.as_posix(), source
+
+
+def dependencies_zip(target: str | Path, *, with_driver: bool = False) -> str:
     """Write the installed packages that workers need, and those that these need, into a zip; gives its path.
+
+    Args:
+        with_driver: what the driver needs too, and this package with all its files.
 
     Raises NotInstalled.
     """
     path = Path(target)
     path.parent.mkdir(parents=True, exist_ok=True)
     with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=QUICK) as packed:
-        for found in with_requirements(NEEDED, IF_INSTALLED):
+        for found in with_requirements((*NEEDED, *(DRIVERS if with_driver else ())), IF_INSTALLED):
             for name, source in files_of(found):
                 packed.write(source, name)
+        for name, source in our_files("*") if with_driver else ():
+            packed.write(source, name)
     return str(path)
 
 

@@ -62,3 +62,25 @@ def test_what_spark_submit_takes_is_written_and_named(tmp_path, monkeypatch):
     assert named == {"kafka_rack.zip", "kafka_rack_needs.zip", "kafka_rack_job.py"}
     assert {Path(word.partition("#")[0]).name for word in [*options, program]} > named
     compile(Path(program).read_text(encoding="utf-8"), program, "exec")
+
+
+def test_a_driver_in_the_cluster_finds_all_in_one_archive(tmp_path, monkeypatch):
+    monkeypatch.setattr(shipping, "NEEDED", ("construct",))
+    source = ROOT / "kafka_rack/cli/pipeline/submitted.py"
+    options, _ = shipping.packed_for_submit(tmp_path, source, with_driver=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"kafka_rack_needs.zip", "kafka_rack_job.py"}
+    assert options[:2] == ["--deploy-mode", "cluster"]
+    assert "--py-files" not in options
+    with ZipFile(tmp_path / "kafka_rack_needs.zip") as packed:
+        names = set(packed.namelist())
+    templates = {path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_rack/templates").iterdir()}
+    assert templates
+    assert templates | {"kafka_rack/pipeline/fuzz/KafkaClasses.java", "protocol/registry.py"} <= names
+    assert {"construct/__init__.py", "jinja2/__init__.py", "pandas/__init__.py", "rich/__init__.py"} <= names
+    assert not any(name.endswith(".pyc") for name in names)
+
+
+def test_what_the_driver_needs_besides_is_what_the_package_requires():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = required([*project["dependencies"], *project["optional-dependencies"]["spark"]])
+    assert set(shipping.NEEDED) | set(shipping.DRIVERS) == ours - OF_THE_CLUSTER - {"pyspark", "shtab"}
