@@ -65,18 +65,21 @@ class Node:
     def bind(self) -> None:
         """Take this broker's addresses, so that ports are known and kept, without accepting yet."""
         for listener in self.broker.listeners:
-            host = listener.bind_host if listener.bind_host is not None else listener.host
-            port = listener.bind_port if listener.bind_port is not None else listener.port
-            bound = bound_socket(host, port)
-            send_bytes = self.cluster.engine.cluster.settings["socket.send.buffer.bytes"]
-            if send_bytes != SYSTEMS_OWN:  # accepted sockets have it of this one
-                bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
-            given = bound.getsockname()[1]
-            if listener.port == 0:
-                listener.port = given
-            if listener.bind_port == 0:
-                listener.bind_port = given
-            self._bound.append((listener, bound))
+            self._bind(listener)
+
+    def _bind(self, listener: Listener) -> None:
+        host = listener.bind_host if listener.bind_host is not None else listener.host
+        port = listener.bind_port if listener.bind_port is not None else listener.port
+        bound = bound_socket(host, port)
+        send_bytes = self.cluster.engine.cluster.settings["socket.send.buffer.bytes"]
+        if send_bytes != SYSTEMS_OWN:  # accepted sockets have it of this one
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
+        given = bound.getsockname()[1]
+        if listener.port == 0:
+            listener.port = given
+        if listener.bind_port == 0:
+            listener.bind_port = given
+        self._bound.append((listener, bound))
 
     @property
     def accepts(self) -> bool:
@@ -92,6 +95,19 @@ class Node:
         for listener, sock in bound:
             factory = self._protocol_factory(listener)
             self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
+
+    async def accept_at(self, listener: Listener, tls: Mapping[str, TlsListener]) -> None:
+        """Accept connections on one more listener, if the broker accepts any; ``tls`` is as at the beginning.
+
+        Raises OSError: its address cannot be had.
+        """
+        self._tls = tls
+        self._waiting[listener.name] = WaitingConnections(self, listener.name)
+        if self.accepts:
+            self._bind(listener)
+            await self.accept()
+        elif self._bound:  # it is down, and keeps its ports
+            self._bind(listener)
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
         if listener.name not in self._tls:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from mockbroker.adapters.proxy.direct_writes import DirectWriter
+from mockbroker.adapters.proxy.presence import Presence, break_when_closed
 from mockbroker.adapters.proxy.upstream import UpstreamSettings, reason_of
 from mockbroker.adapters.sockets import ClientProtocol, Node, Served, end_writing
 from mockbroker.core.proxy.connection import ProxyConnection
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.core.connection import Connection
-    from mockbroker.core.proxy.mirror import Mirror
+    from mockbroker.core.proxy.mirror import BrokerAddress, Mirror
     from mockbroker.session import Session
 
 LEFT_S = 30.0
@@ -55,6 +56,7 @@ class ProxyNode(Node):
         self.scratch_head = self.scratch[:HEAD_BYTES]
         self.problem: str | None = None
         """Why the real broker could not be reached last; None once it was."""
+        self.presence = Presence(lambda: mirror.upstream[broker.id], self._refused, self._back)
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
         tls = self._tls.get(listener.name)
@@ -64,10 +66,37 @@ class ProxyNode(Node):
 
         return partial(TlsProxyClientProtocol, self, listener, tls)
 
+    async def accept(self) -> None:
+        """Accept connections, unless the real broker refuses them: then as soon as it no longer does."""
+        if not self.presence.refuses:
+            await super().accept()
+
+    def refuse(self) -> None:
+        if self.accepts:
+            super().refuse()
+
     def close(self) -> None:
+        self.presence.close()
         super().close()
         for client in list(self.adrift):
             client.end_adrift()
+
+    def _refused(self, address: BrokerAddress) -> None:
+        self.unreachable(f"{address.host}:{address.port}: Connection refused")
+        try:
+            self.refuse()
+        except OSError as error:
+            log.warning("broker %d: %s", self.broker.id, error)  # it is taken when the broker is back
+
+    async def _back(self) -> bool:
+        try:
+            if self.broker.is_running and not self.accepts:  # else it was stopped here
+                await self.accept()
+        except OSError as error:
+            log.warning("broker %d: %s", self.broker.id, error)
+            return False
+        self.reached()
+        return True
 
     def unreachable(self, reason: str) -> None:
         """A client's connection to the real broker failed; it is told of once until one succeeds."""
@@ -121,7 +150,8 @@ class ProxiedClient(ClientProtocol):
             self._dialling = None
             reason = f"{address.host}:{address.port}: {reason_of(error)}"
             node.unreachable(reason)
-            self.upstream_closed(f"the real broker cannot be reached: {reason}")
+            break_when_closed(self.transport)
+            node.presence.ask(partial(self.upstream_closed, f"the real broker cannot be reached: {reason}"))
         else:
             node.reached()
             self._upstream = upstream
@@ -388,4 +418,8 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
         reason = "the real broker closed the connection"
         if error is not None:
             reason = f"the connection to the real broker broke: {reason_of(error)}"
-        self.client.upstream_closed(reason)
+        client = self.client
+        if client.transport.is_closing() or self.is_ended:
+            client.upstream_closed(reason)
+        else:  # a client that comes back at once is to find that the broker is away, where it is
+            cast(ProxyNode, client.node).presence.ask(partial(client.upstream_closed, reason))

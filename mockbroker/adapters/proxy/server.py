@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.blocking import BlockingKafkaProxy
     from mockbroker.adapters.proxy.client_tls import ClientTls
+    from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.journal import Journal
     from mockbroker.state.cluster import Cluster
@@ -224,9 +225,29 @@ class KafkaProxy(ServedCluster):
         """
         broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
         if self._is_running:
-            task = asyncio.get_running_loop().create_task(self._bind_late(broker).accept())
+            task = asyncio.get_running_loop().create_task(self._accept_late(self._bind_late(broker)))
             self._accepting.add(task)
             task.add_done_callback(self._accepting.discard)
+
+    async def _accept_late(self, node: ProxyNode) -> None:
+        await node.accept()
+        await self._listen_for_racks()
+
+    async def _listen_for_racks(self) -> None:
+        """Give all brokers listeners for racks that were not there when they came. Raises OSError."""
+        if not self._listener_per_rack:
+            return
+        racks = {RACK_LISTENER + rack: rack for rack in self.state.racks()}
+        for node in list(self._nodes.values()):
+            broker = node.broker
+            for name in sorted(racks.keys() - {one.name for one in broker.listeners}):
+                listener = self._listener(name, racks[name])
+                broker.listeners.append(listener)
+                try:
+                    await node.accept_at(listener, self._tls_listeners(broker))
+                except OSError:
+                    broker.listeners.remove(listener)  # it is tried again with the next look
+                    raise
 
     def _bind_late(self, broker: Broker) -> ProxyNode:
         """Take the addresses of a broker that came later, on ports further on where these are another's by now."""
@@ -248,11 +269,14 @@ class KafkaProxy(ServedCluster):
         if self._listener_per_rack:
             racks = sorted({*self.state.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
-        tls = {} if self._client_tls is None else self._client_tls.listeners_of(self.state, broker)
+        tls = self._tls_listeners(broker)
         node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, tls)
         node.on_unreachable = self._has_moved.set
         node.bind()
         return node
+
+    def _tls_listeners(self, broker: Broker) -> dict[str, TlsListener]:
+        return {} if self._client_tls is None else self._client_tls.listeners_of(self.state, broker)
 
     def _listener(self, name: str, rack: str | None) -> Listener:
         port, self._next_port = self._next_port, self._next_port + 1 if self._next_port else 0
@@ -287,6 +311,7 @@ class KafkaProxy(ServedCluster):
         answer, version = await self._link.metadata()
         self.mirror.learn(answer, version, is_whole=True)
         await self._look_for_diskless()
+        await self._listen_for_racks()
         self._runtime.settle()
 
     async def _look_for_diskless(self) -> None:

@@ -13,11 +13,12 @@ import org.apache.kafka.common.utils.Time;
 
 /**
  * Several Kafka brokers in one process, each set up by a properties file; prints READY, and ends when stdin does.
- * A line "stop N" or "start N" stops or starts the N-th broker, and DONE is printed.
+ * A line "stop N" or "start N" stops or starts the N-th broker, and DONE is printed. Several such processes are one
+ * cluster where they are given its id by -Dcluster.id.
  */
 public class Brokers {
     public static void main(String[] files) throws Exception {
-        String clusterId = Uuid.randomUuid().toString();
+        String clusterId = System.getProperty("cluster.id", Uuid.randomUuid().toString());
         List<KafkaRaftServer> servers = new ArrayList<>();
         for (String file : files) {
             if (!isFormatted(file)) {

@@ -250,6 +250,21 @@ async def test_a_broker_that_moves_is_found_by_what_metadata_tells_and_keeps_its
             assert [entry.broker for entry in moved.journal if entry.client_id == "test"] == [0, 0, 1, 2]
 
 
+async def test_a_broker_in_a_new_rack_brings_listeners_for_its_clients_to_all_brokers():
+    async with (
+        MockCluster(brokers=2, racks=("a", "b")) as first,
+        KafkaProxy(settings_for(first), listener_per_rack=True) as proxy,
+        MockCluster(brokers=3, racks=("a", "b", "c")) as larger,
+    ):
+        proxy.mirror.learn(await metadata_of(larger), 12)
+        await until(lambda: all(len(broker.listeners) == 4 for broker in proxy.state.brokers.values()), "listeners")
+        for place in proxy.bootstrap_servers_for("c").split(","):
+            async with WireClient(place) as client:
+                told = await client.ask(ALL, 12)
+                assert ",".join(f"{one.host}:{one.port}" for one in told.brokers) == proxy.bootstrap_servers_for("c")
+        assert {entry.client_rack for entry in proxy.journal} == {"c"}
+
+
 def run_of_ports(number: int) -> tuple[int, int]:
     """The first two of so many ports in a row that nobody listens at."""
     while True:
@@ -283,6 +298,7 @@ async def test_a_cluster_that_has_moved_as_a_whole_is_looked_for_as_soon_as_a_cl
                 client.send(ALL, 12)
                 assert await client.is_hung_up()
             await until(lambda: settings_for(moved).servers == [proxy.mirror.upstream[0]], "the new address")
+            await until(lambda: proxy._nodes[0].accepts, "clients to be let in again")
             async with WireClient(address(proxy)) as client:
                 assert len((await client.ask(ALL, 12)).brokers) == 1
 

@@ -16,6 +16,7 @@ from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode
 from tests.ports import free_ports
+from tests.progress import until
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -137,18 +138,56 @@ async def test_a_stopped_rack_cannot_be_reached_by_the_proxys_clients_and_serves
             assert len((await client.ask(ALL, 12)).brokers) == 3
 
 
-async def test_a_client_is_hung_up_on_where_the_real_broker_is_away_and_served_once_it_is_back():
+async def test_clients_are_refused_where_the_real_broker_is_away_and_served_once_it_is_back():
     async with proxied(topics={TOPIC: 1}) as (real, proxy):
         async with WireClient(address(proxy, 1)) as client:
             await client.ask(ALL, 12)
             await real.stop_broker(1)
             assert await client.is_hung_up()
-        async with WireClient(address(proxy, 1)) as client:
-            client.send(ALL, 12)
-            assert await client.is_hung_up()
+        with pytest.raises(ConnectionRefusedError):
+            await WireClient(address(proxy, 1)).__aenter__()
         await real.start_broker(1)
+        await until(lambda: proxy._nodes[1].accepts, "clients to be let in again")
         async with WireClient(address(proxy, 1)) as client:
             assert len((await client.ask(ALL, 12)).brokers) == 3
+
+
+async def test_the_first_client_that_finds_the_real_broker_away_meets_a_reset_and_the_next_are_refused():
+    async with proxied(topics={TOPIC: 1}) as (real, proxy):
+        await real.stop_broker(1)
+        reader, writer = await asyncio.open_connection(*address(proxy, 1).split(":"))
+        with pytest.raises(ConnectionResetError):
+            await reader.read(1)
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            await WireClient(address(proxy, 1)).__aenter__()
+
+
+async def test_a_broker_that_was_stopped_here_is_not_served_because_the_real_one_is_back():
+    async with proxied(topics={TOPIC: 1}) as (real, proxy):
+        async with WireClient(address(proxy, 1)) as client:
+            await client.ask(ALL, 12)
+            await real.stop_broker(1)
+            assert await client.is_hung_up()
+        assert await proxy.stop_broker(1)
+        await real.start_broker(1)
+        await until(lambda: not proxy._nodes[1].presence.refuses, "the real broker")
+        with pytest.raises(ConnectionRefusedError):
+            await WireClient(address(proxy, 1)).__aenter__()
+        assert await proxy.start_broker(1)
+        async with WireClient(address(proxy, 1)) as client:
+            assert len((await client.ask(ALL, 12)).brokers) == 3
+
+
+async def test_a_broker_that_ends_one_connection_goes_on_being_served():
+    async with (
+        proxied(brokers=1, settings={"connections.max.idle.ms": 1}) as (real, proxy),
+        WireClient(address(proxy)) as client,
+    ):
+        await client.ask(ALL, 12)
+        real._runtime.engine.path.expire_idle(real.now_ms() + 10, 1)
+        assert await client.is_hung_up()
+        assert proxy._nodes[0].accepts
 
 
 async def test_an_error_for_one_partition_keeps_its_records_from_the_real_broker():
