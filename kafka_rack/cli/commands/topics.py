@@ -12,6 +12,7 @@ Examples:
   kafka-rack topics --list --bootstrap-server localhost:9092 --exclude-internal
   kafka-rack topics --delete --bootstrap-server localhost:9092 --topic orders --if-exists
   kafka-rack topics --describe --bootstrap-server localhost:9092 --topic orders
+  kafka-rack topics --describe --bootstrap-server localhost:9092 --under-replicated-partitions
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_rack.audit import audit
 from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.live.cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
+from kafka_rack.cli.live.partition_filters import FILTERS, add_partition_filters, chosen_partitions
 from kafka_rack.cli.live.placing import (
     assignment_in,
     ids,
@@ -114,6 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--exclude-internal", action="store_true", help="of --list and --describe: without Kafka's own")
     parser.add_argument("--validate-only", action="store_true", help="let the cluster check it, and change nothing")
+    add_partition_filters(parser)
     add_output_arguments(parser)
 
 
@@ -122,7 +125,7 @@ ACTIONS = {
     "create": (*PLACING, "replication_factor", "config", "if_not_exists", "validate_only", "plot"),
     "alter": (*PLACING, "if_exists", "validate_only", "plot"),
     "list": ("exclude_internal",),
-    "describe": ("if_exists", "exclude_internal", "plot"),
+    "describe": ("if_exists", "exclude_internal", "plot", *FILTERS),
     "delete": ("if_exists",),
 }
 """What is done, and the options that go with it alone or with some others."""
@@ -201,18 +204,30 @@ def key_and_value(pair: str) -> tuple[str, str]:
 def describe(arguments: argparse.Namespace) -> int:
     with cluster_of(arguments) as cluster:
         snapshot = cluster.snapshot(found_topics(cluster, arguments))
-    if arguments.exclude_internal:
-        snapshot.topics = {name: topic for name, topic in snapshot.topics.items() if not topic.internal}
-    say_notes(arguments, snapshot.notes)
-    layout = layout_of(snapshot)
+        if arguments.exclude_internal:
+            snapshot.topics = {name: topic for name, topic in snapshot.topics.items() if not topic.internal}
+        say_notes(arguments, snapshot.notes)
+        layout = layout_of(snapshot)
+        chosen = chosen_partitions(cluster, arguments, layout)
     if arguments.plot:
         plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack", audit(layout).findings)
-    print(description_json(snapshot, layout) if arguments.format == "json" else description_tables(layout))
+    if arguments.format == "json":
+        print(description_json(snapshot, layout, chosen))
+    elif chosen is None:
+        print(description_tables(layout))
+    elif chosen:
+        print(partitions_table(layout, chosen))
     return DONE
 
 
-def description_json(snapshot: Snapshot, layout: ClusterLayout) -> str:
-    return json.dumps({"topics": topics_json(snapshot, layout)}, indent=2)
+def description_json(snapshot: Snapshot, layout: ClusterLayout, chosen: Mapping[str, Sequence[int]] | None) -> str:
+    """Topics with their partitions; of those that are chosen, these alone."""
+    topics = topics_json(snapshot, layout)
+    if chosen is not None:
+        topics = {name: topics[name] for name in chosen}
+        for name, numbers in chosen.items():
+            topics[name]["partitions"] = [topics[name]["partitions"][number] for number in numbers]
+    return json.dumps({"topics": topics}, indent=2)
 
 
 def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
@@ -244,21 +259,29 @@ def stored_partitions(topic: LayoutTopic) -> Sequence[LayoutPartition]:
 
 
 def description_tables(layout: ClusterLayout) -> str:
-    racks = layout.rack_of
-    heads, rows = [], []
+    heads = []
     for name, topic in layout.topics.items():
-        least = topic.min_insync_replicas
         factor = DISKLESS if topic.diskless else topic.replication_factor
-        heads.append([name, len(topic.partitions), factor, least])
-        rows += [
-            [
-                f"{name}-{number}",
-                None if one.leading < 0 else one.leading,
-                ids(one.replicas) or None,
-                racks_of(one.replicas, racks) or None,
-                ids(one.isr or ()) or None,
-            ]
-            for number, one in enumerate(stored_partitions(topic))
-        ]
+        heads.append([name, len(topic.partitions), factor, topic.min_insync_replicas])
     summary = table(["topic", "partitions", "replication factor", "min.insync.replicas"], heads)
-    return f"{summary}\n\n{table(['partition', 'leader', 'replicas', 'racks', 'isr'], rows)}"
+    every = {name: range(len(topic.partitions)) for name, topic in layout.topics.items()}
+    return f"{summary}\n\n{partitions_table(layout, every)}"
+
+
+def partitions_table(layout: ClusterLayout, chosen: Mapping[str, Sequence[int]]) -> str:
+    """A line for each partition of topic -> numbers."""
+    racks, rows = layout.rack_of, []
+    for name, numbers in chosen.items():
+        stored = stored_partitions(layout.topics[name])
+        for number in numbers:
+            one = stored[number]
+            rows.append(
+                [
+                    f"{name}-{number}",
+                    None if one.leading < 0 else one.leading,
+                    ids(one.replicas) or None,
+                    racks_of(one.replicas, racks) or None,
+                    ids(one.isr or ()) or None,
+                ]
+            )
+    return table(["partition", "leader", "replicas", "racks", "isr"], rows)

@@ -198,6 +198,31 @@ async def test_what_the_cluster_refuses_to_delete_is_told(capsys):
     assert "topic orders: TOPIC_DELETION_DISABLED" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--under-replicated-partitions", ["lone-0", "strict-0", "strict-1"]),
+        ("--under-min-isr-partitions", ["lone-0", "strict-1"]),
+        ("--at-min-isr-partitions", ["plain-0", "strict-0"]),
+        ("--unavailable-partitions", ["lone-0"]),
+    ],
+)
+async def test_partitions_are_described_that_lack_replicas_or_a_leader_as_kafkas_tool_does(option, expected, capsys):
+    async with MockCluster(brokers=5, diskless_topics={"events": 2}) as mock:
+        for name, by_hand, least in [("lone", "3", 1), ("plain", "0", 1), ("strict", "0:1:3,2:3:4", 2)]:
+            settings = ("--config", f"min.insync.replicas={least}")
+            assert await topics(mock, "--create", "--topic", name, "--replica-assignment", by_hand, *settings) == 0
+        await mock.stop_broker(3)
+        await mock.stop_broker(4)
+        capsys.readouterr()
+        assert await topics(mock, "--describe", option) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines[1:]] == expected
+        assert await topics(mock, "--describe", option, "--format", "json") == 0
+        told = json.loads(capsys.readouterr().out)["topics"]
+        assert [f"{name}-{one['partition']}" for name in told for one in told[name]["partitions"]] == expected
+
+
 async def test_a_placement_is_drawn_as_a_picture(tmp_path):
     picture = tmp_path / "orders.svg"
     async with MockCluster(**SIX) as mock:

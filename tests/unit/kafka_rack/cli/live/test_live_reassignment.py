@@ -110,6 +110,18 @@ async def test_a_throttle_whose_moves_are_refused_is_told_of(mock, tmp_path, cap
     assert "the throttle is set, --cancel takes it away" in said
 
 
+async def test_a_replica_on_its_way_is_not_one_that_is_out_of_sync(mock, plan, capsys):
+    assert await live(mock, "--execute", "--throttle", 1, "--reassignment-json-file", plan) == 0
+    capsys.readouterr()
+    words = ["topics", "--describe", "--under-replicated-partitions", "--bootstrap-server", mock.bootstrap_servers]
+    assert await asyncio.to_thread(main, words) == 0
+    assert len(replicas(mock)[0]) == 4
+    assert capsys.readouterr().out == ""
+    await mock.stop_broker(2)
+    assert await asyncio.to_thread(main, words) == 0
+    assert "orders-0" in capsys.readouterr().out
+
+
 async def test_once_all_is_moved_verifying_takes_the_throttles_away(mock, plan, capsys):
     given = ("--reassignment-json-file", plan)
     assert await live(mock, "--execute", "--throttle", 10**9, *given) == 0
