@@ -41,7 +41,6 @@ from typing import Any
 from construct import Construct
 
 from ..wire import (
-    Absent,
     Blob,
     Boolean,
     CountedArray,
@@ -53,6 +52,7 @@ from ..wire import (
     UuidConstruct,
 )
 from . import reading
+from .decoded_values import ValueReadWriter
 from .sizes import min_size, width
 from .source import GeneratedSource
 from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
@@ -123,7 +123,7 @@ def turns_decoder_source(construct: RecordStruct) -> GeneratedSource:
     return DecoderWriter(interning=has_numbers(construct), in_turns=True).whole(construct)
 
 
-class DecoderWriter:
+class DecoderWriter(ValueReadWriter):
     """Emits the decoder of a record and all that nests in it.
 
     ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array, and
@@ -213,30 +213,6 @@ class DecoderWriter:
         self.offset += width(codes)
 
     # -- values ------------------------------------------------------------------------------------------------------
-
-    def value(self, construct: Construct) -> str:
-        """Emit the read of one value; give the expression that holds it once the run is flushed."""
-        match construct:
-            case Boolean():
-                return self.fixed("?")
-            case Fixed():
-                name = self.fixed(construct.code)
-                return f"interned[{name}]" if self.interning and construct.code in reading.INTERNED_CODES else name
-            case UuidConstruct():
-                return self.fixed("16s")
-            case Absent():
-                return self.source.literal(construct.default)
-            case Text():
-                return self.text(construct)
-            case Blob():
-                return self.blob(construct)
-            case CountedArray():
-                return self.array(construct)
-            case NullableRecord():
-                return self.nullable_record(construct)
-            case RecordStruct():
-                return self.record(construct)
-        raise NotImplementedError(construct)
 
     def text(self, construct: Text) -> str:
         """A string behind its length."""

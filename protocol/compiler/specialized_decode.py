@@ -53,9 +53,7 @@ from typing import Any
 from construct import Construct
 
 from ..wire import (
-    Absent,
     Blob,
-    Boolean,
     CountedArray,
     Fixed,
     Length,
@@ -67,6 +65,7 @@ from ..wire import (
     unsigned_varint,
 )
 from . import reading
+from .decoded_values import ValueReadWriter
 from .sizes import width
 from .source import GeneratedSource
 
@@ -169,7 +168,7 @@ def fixed_reader(construct: RecordStruct, interning: bool) -> Reader:
     return read
 
 
-class DecodeLoopWriter:
+class DecodeLoopWriter(ValueReadWriter):
     """Emits the loop for one shape, and lengths of bytes fields where those are given.
 
     ``codes`` and ``names`` are what is unpacked next, ``constant`` the bytes expected there. Where some length is open,
@@ -263,7 +262,7 @@ class DecodeLoopWriter:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def take(self, code: str, stem: str = "v") -> str:
+    def fixed(self, code: str, stem: str = "v") -> str:
         """Have a value read; give its variable."""
         self.end_constant()
         self.values += 1
@@ -294,30 +293,6 @@ class DecodeLoopWriter:
             self.expected.append((name, int.from_bytes(data[:size])))
             data = data[size:]
 
-    def value(self, construct: Construct) -> str:
-        """Have one value read; give the expression that makes it."""
-        match construct:
-            case Boolean():
-                return self.take("?")
-            case Fixed():
-                name = self.take(construct.code)
-                return f"interned[{name}]" if self.interning and construct.code in reading.INTERNED_CODES else name
-            case UuidConstruct():
-                return self.take("16s")
-            case Absent():
-                return self.source.literal(construct.default)
-            case Text():
-                return self.text(construct)
-            case Blob():
-                return self.blob(construct)
-            case CountedArray():
-                return self.array(construct)
-            case NullableRecord():
-                return self.nullable_record(construct)
-            case RecordStruct():
-                return self.record(construct)
-        raise NotImplementedError(construct)
-
     def expect_length(self, length: Length, count: int) -> None:
         """Expect the bytes of a length."""
         if length.compact:
@@ -333,7 +308,7 @@ class DecodeLoopWriter:
         self.expect_length(construct.length, count)
         if count <= 0:
             return "''" if count == 0 else "None"
-        return f"{self.take(f'{count}s', 's')}.decode()"
+        return f"{self.fixed(f'{count}s', 's')}.decode()"
 
     def blob(self, construct: Blob) -> str:
         """Bytes of any length, or of a known one."""
@@ -345,9 +320,9 @@ class DecodeLoopWriter:
             self.expect_length(length, size)
             if size <= 0:
                 return "b''" if size == 0 else "None"
-            return self.take(f"{size}s", "s")
+            return self.fixed(f"{size}s", "s")
         found = self.source.fresh("s")
-        count = self.take("B" if length.compact else length.subcon.code, "n")
+        count = self.fixed("B" if length.compact else length.subcon.code, "n")
         self.stretch("q")
         self.body += [*reading.blob_lines(length, found, count, "q"), "    break"]
         return found
