@@ -288,11 +288,6 @@ def set_copy_capacity(size: int) -> int:
     return max(int(size / 0.75) + 1, 16)
 
 
-def map_copy_capacity(size: int) -> int:
-    """The capacity that ``new HashMap<>(map)`` and ``putAll`` into a fresh map ask for: size / 0.75 + 1."""
-    return int(size / 0.75 + 1.0)
-
-
 def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int = DEFAULT_CAPACITY) -> list[Key]:
     """The order in which a ``HashMap`` or ``HashSet`` walks ``keys`` that were put into it in the given order.
 

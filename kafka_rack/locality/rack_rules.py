@@ -157,15 +157,3 @@ def parsed_address(address: str | None) -> Address | None:
         return None
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     return mapped or found
-
-
-def host_of(client: str | None) -> str | None:
-    """A client's address without its port.
-
-    >>> host_of("10.0.1.7:40212"), host_of("[2001:db8::1]:40212"), host_of("2001:db8::1:40212")
-    ('10.0.1.7', '2001:db8::1', '2001:db8::1')
-    """
-    if client is None:
-        return None
-    host = client.rpartition(":")[0] or client
-    return host.strip("[]")

@@ -79,10 +79,8 @@ class TablesInMemory:
     """The rows that decoding has just made."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
         self.rows = rows.rows
         self._covered: set[int] | None = None
-        self._frames: set[int] | None = None
 
     def frame_span(self) -> FrameSpan | None:
         frames = list(self.rows("frames", ("frame", "ts")))

@@ -40,7 +40,6 @@ SYNC_PROTOCOL_VERSION = 5  # of SyncGroup: protocol type and name have to be sai
 LEAVE_BATCH_VERSION = 3
 
 Answer = TypeVar("Answer")
-Reply = TypeVar("Reply")
 
 
 @handles(JoinGroupRequest)

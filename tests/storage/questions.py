@@ -23,7 +23,6 @@ ANSWER_S = 60.0
 FETCH_BYTES = 1 << 20
 NEWEST, OLDEST, NEWEST_TIMESTAMP, OLDEST_LOCAL = -1, -2, -3, -4
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
-NO_RECORDS = {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}
 
 OF_THE_DAY = {"host", "port", "rack", "throttleTimeMs", "sessionId"}
 LEADER_EPOCHS = ("Metadata", "DescribeTopicPartitions", "ListOffsets")

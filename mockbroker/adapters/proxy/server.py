@@ -107,7 +107,7 @@ class KafkaProxy(ServedCluster):
             upstream = UpstreamSettings.of(upstream, client_properties)
         elif client_properties is not None:
             raise ValueError("expected client properties beside host:port, got them beside UpstreamSettings")
-        self._host, self._port, self._listener_per_rack = host, port, listener_per_rack
+        self._host, self._listener_per_rack = host, listener_per_rack
         self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
         self._next_port, self._wait_s, self._mends = 0, wait_s, mends
         self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None

@@ -16,7 +16,6 @@ MAX_NUMBER = 2**31 - 1
 MAX_BYTES_PER_SECOND = 2**40
 MAX_NAME = 32767  # of a string on the wire
 
-NAME_FIELDS = ("rack", "client_id", "client_rack", "listener", "topic", "group")
 NUMBER_FIELDS = ("broker", "partition")
 MATCH_FIELDS = (
     "api",

@@ -144,12 +144,6 @@ def topic_synonyms(name: str) -> tuple[tuple[str, int], ...]:
     return tuple((synonym, factor) for synonym, factor in found)
 
 
-@cache
-def topics_with_synonym(broker_config: str) -> tuple[str, ...]:
-    """The topics' configs whose default a broker's config gives."""
-    return tuple(name for name in names(TOPIC) if any(synonym == broker_config for synonym, _ in topic_synonyms(name)))
-
-
 def group_synonym(name: str) -> str | None:
     """The brokers' config that gives a group's its default, None for one that has its own."""
     synonym: str | None = kafka_configs()["group_synonyms"].get(name)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 SAMPLE_MS = 1000
 SAMPLES = 11
-WINDOW_MS = SAMPLE_MS * (SAMPLES - 1)
 MAX_USAGES = 10_000  # of all clients and brokers: whoever names itself anew each time is counted anew
 USER, CLIENT_ID = "user", "client-id"
 

@@ -62,7 +62,6 @@ class SharePartition:
     batches: InFlight = field(default_factory=InFlight)
     gap: GapWindow | None = None
     looks_for_offset: bool = False  # something before the end may be available
-    fetch_metadata: tuple[int, int] | None = None  # an offset to fetch from, and where its batch begins
     _locked_until_ms: int | None = None  # when ``on_lock`` was told of last
 
     def load(self, start_offset: int, state_epoch: int, state_batches: Iterable[StateBatch]) -> None:

@@ -46,10 +46,6 @@ class Future(Generic[T]):
             raise self._error
         return self._result  # type: ignore[no-any-return]
 
-    @property
-    def has_failed(self) -> bool:
-        return self._error is not None
-
     def resolve(self, result: T) -> None:
         """Be done, with this value; what is done already stays as it is."""
         if not self.is_done:

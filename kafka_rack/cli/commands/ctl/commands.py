@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from kafka_rack.cli import DONE, UsageError
-from kafka_rack.cli.commands.ctl import COMMANDS_ON_BROKERS, FILTERS, views
+from kafka_rack.cli.commands.ctl import FILTERS, views
 from kafka_rack.cli.commands.ctl.connection import ControlConnection
 
 DEFAULT_LIMIT = 50
@@ -26,7 +26,6 @@ MATCHES = (
     "broker",
     "listener",
 )
-OUT_OF_STATE = ("stop", "start", "restart", *COMMANDS_ON_BROKERS)
 
 
 def carry_out(control: ControlConnection, arguments: argparse.Namespace) -> int:
