@@ -68,16 +68,17 @@ class ClusterControl:
         if broker.online:
             self.fence([broker_id], fenced=True)
         self.cluster.support.broker_stopped(broker, now_ms)
-        self._forget_sessions(broker_id)
+        self._process_ended(broker)
         self.cluster.producers.forget_block(broker_id)
         self.cluster.brokers_changed()
         return True
 
-    def _forget_sessions(self, broker_id: int) -> None:
-        """What a broker knows of readers goes with it."""
-        self.cluster.fetch_sessions.pop(broker_id, None)
+    def _process_ended(self, broker: Broker) -> None:
+        """What only a broker's process knew goes with it: its readers' sessions and its loggers' levels."""
+        broker.process_ended()
+        self.cluster.fetch_sessions.pop(broker.id, None)
         if self.cluster.has_share:
-            self.cluster.share.broker_stopped(broker_id)
+            self.cluster.share.broker_stopped(broker.id)
 
     def crash(self, broker_id: int, now_ms: int) -> bool:
         """End a broker without a word to anybody; it counts as gone once its session has expired.
@@ -91,7 +92,7 @@ class ClusterControl:
         self.cluster.now_ms = now_ms
         broker.is_running = False
         self.cluster.network.crash(broker_id)
-        self._forget_sessions(broker_id)
+        self._process_ended(broker)
         self.cluster.producers.forget_block(broker_id)
         if broker.online:
             self._sessions.set(broker_id, now_ms + self._session_timeout_ms())

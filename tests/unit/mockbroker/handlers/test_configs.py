@@ -9,7 +9,7 @@ from mockbroker.state.errors import ApiError
 from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest
 from protocol.error_codes import ErrorCode
 
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 
 
 def ask(
@@ -103,6 +103,19 @@ def test_what_is_set_at_run_time_is_in_force_and_survives_a_fork_and_a_restart(s
     for kind, name, config in ((TOPIC, "orders", "retention_ms"), (BROKER, "", "message_max_bytes")):
         assert change(sim, kind, name, **{config: None}) == 0
     assert values(sim.cluster) == (604800000, 1048588, 50000)
+
+
+@pytest.mark.parametrize("end", [Simulation.stop_broker, Simulation.crash_broker])
+def test_loggers_have_their_first_levels_again_once_their_broker_has_been_down(sim, end):
+    def level(broker: int) -> str | None:
+        (config,) = ask(sim, LOGGER, str(broker), ["kafka.network"], broker=broker).configs
+        return config.value
+
+    for broker in (1, 2):
+        assert change(sim, LOGGER, str(broker), broker=broker, kafka_network="DEBUG") == 0
+    end(sim, 1)
+    sim.start_broker(1)
+    assert (level(1), level(2)) == ("INFO", "DEBUG")
 
 
 def test_a_group_stays_within_the_bounds_of_brokers_when_those_change():
