@@ -9,10 +9,12 @@ NO_CREDENTIALS = "the store refuses it: credentials are missing, wrong, or witho
 REFUSED = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN", "status 40[13]"),
     *("AccessControlException", "Permission denied"),  # HDFS
+    *("Could not create a OAuth2 access token", "PERMISSION_DENIED", "UNAUTHENTICATED"),  # GCS
+    *("AuthenticationFailed", "AuthorizationFailure", "Failed to get token"),  # Azure
 )
 UNREACHED = ("NETWORK_CONNECTION", "Connection refused", "No NameNode hosts found")
 REASONS = (
-    (re.compile("NO_SUCH_BUCKET|NoSuchBucket"), errno.ENOENT, "no such bucket"),
+    (re.compile("NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound"), errno.ENOENT, "no such bucket"),
     (re.compile("|".join(REFUSED)), errno.EACCES, NO_CREDENTIALS),
     (re.compile("|".join(UNREACHED)), errno.ECONNREFUSED, "the store cannot be reached"),
 )

@@ -8,11 +8,13 @@ that fsspec has a file system for, with whatever that finds by itself.
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from kafka_rack.extras import pip_install
+from kafka_rack.storage.azure import azure_arguments
 from kafka_rack.storage.settings import StorageSettings
 
 SCHEMES = ("abfs", "abfss", "gs", "hdfs", "s3", "s3a")
@@ -22,7 +24,8 @@ ANONYMOUS = "AnonymousAWSCredentialsProvider"
 KEYS = ("SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider")
 MAX_ATTEMPTS = "3"
 """To reach a name node."""
-AZURES_DOMAIN = "dfs.core.windows.net"
+GCS_TRIES = timedelta(seconds=20)
+"""How long pyarrow tries again what failed for a moment, or cannot be reached; 15 minutes of its own."""
 ASSUMED_ROLE = "AssumedRoleCredentialProvider"
 
 
@@ -66,7 +69,7 @@ def filesystem(scheme: str, authority: str, settings: StorageSettings) -> Any:
             return from_fsspec(hdfs(authority, settings))
         if scheme not in SCHEMES:
             return from_fsspec(of_fsspec(scheme)())
-        return arrow.AzureFileSystem(**azure_arguments(authority, settings))
+        return arrow.AzureFileSystem(**azure_arguments(authority, settings, secure=scheme == "abfss"))
     except RuntimeError as error:  # of hdfs-native
         raise OSError(f"{scheme}://{authority}: {error}") from None
     except (ImportError, AttributeError) as error:
@@ -154,14 +157,18 @@ def region_of(host: str) -> str | None:
 
 def gcs_arguments(settings: StorageSettings) -> dict[str, Any]:
     """What GcsFileSystem is given. Key files are the library's own business: GOOGLE_APPLICATION_CREDENTIALS."""
-    found: dict[str, Any] = {}
-    if settings.get("fs.gs.auth.type") == "UNAUTHENTICATED":
+    found: dict[str, Any] = {"retry_time_limit": GCS_TRIES}
+    if settings.get("fs.gs.auth.type") == "UNAUTHENTICATED" or settings.is_on("fs.gs.auth.null.enable", default=False):
         found["anonymous"] = True
     if (account := settings.get("fs.gs.auth.impersonation.service.account")) is not None:
         found["target_service_account"] = account
     if (project := settings.get("fs.gs.project.id")) is not None:
         found["project_id"] = project
-    if (root := settings.get("fs.gs.storage.root.url")) is not None:
+    emulator = os.environ.get("STORAGE_EMULATOR_HOST")  # of all of Google's libraries, but that below pyarrow
+    if (root := settings.get("fs.gs.storage.root.url")) is None and emulator:
+        root = emulator if "://" in emulator else f"http://{emulator}"
+        found["anonymous"] = True
+    if root is not None:
         parts = urlsplit(root)
         found |= {"endpoint_override": parts.netloc, "scheme": parts.scheme}
     return found
@@ -192,33 +199,3 @@ def hdfs(authority: str, settings: StorageSettings) -> Any:
     given = {"dfs.client.failover.max.attempts": MAX_ATTEMPTS}  # 15, with pauses that grow, of Hadoop's own
     given |= {name: value for name, value in settings.values if not name.startswith(others)}
     return Replacing(host or None, int(port) if port else None, **given)
-
-
-def azure_arguments(authority: str, settings: StorageSettings) -> dict[str, Any]:
-    """What AzureFileSystem is given for ``container@account.dfs.core.windows.net``.
-
-    >>> azure_arguments("trace@us.dfs.core.windows.net", StorageSettings())
-    {'account_name': 'us'}
-    >>> azure_arguments("trace@us.dfs.core.usgovcloudapi.net", StorageSettings())["blob_storage_authority"]
-    '.blob.core.usgovcloudapi.net'
-    """
-    host = authority.rpartition("@")[2]
-
-    def get(name: str) -> str | None:
-        return settings.get(f"fs.azure.{name}.{host}") or settings.get(f"fs.azure.{name}")
-
-    account, _, domain = host.partition(".")
-    found: dict[str, Any] = {"account_name": account}
-    if domain != AZURES_DOMAIN:
-        found["dfs_storage_authority"] = f".{domain}"
-        found["blob_storage_authority"] = f".{domain.replace('dfs.', 'blob.', 1)}"
-    if (key := get("account.key")) is not None:
-        return {**found, "account_key": key}
-    if (token := get("sas.fixed.token")) is not None:
-        return {**found, "sas_token": token}
-    client, secret = get("account.oauth2.client.id"), get("account.oauth2.client.secret")
-    endpoint = get("account.oauth2.client.endpoint")
-    if client is not None and secret is not None and endpoint is not None:
-        tenant = urlsplit(endpoint).path.strip("/").partition("/")[0]
-        return {**found, "client_id": client, "client_secret": secret, "tenant_id": tenant}
-    return found

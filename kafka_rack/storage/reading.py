@@ -75,9 +75,12 @@ class ReadAhead(io.RawIOBase):
     def _fill(self, size: int) -> bool:
         """Hold something, fetching about ``size`` bytes if need be; False at the end."""
         if self._taken == len(self._held):
+            self._held, self._taken = b"", 0
+            if self._at >= int(self._source.size()):  # GCS refuses to be asked for what lies behind the end
+                return False
             try:
                 self._source.seek(self._at)
-                self._held, self._taken = self._source.read(max(size, self._fetch_bytes)), 0
+                self._held = self._source.read(max(size, self._fetch_bytes))
             except OSError as error:
                 raise told(error, self._name) from None
             self._fetch_bytes = min(self._fetch_bytes * 4, MAX_BYTES)

@@ -18,10 +18,17 @@ from kafka_rack.storage.filesystems import check_scheme, filesystem
 from kafka_rack.storage.reading import ReadAhead
 from kafka_rack.storage.settings import StorageSettings
 
-WITH_FOLDERS = frozenset({"hdfs", "abfs", "abfss"})
-"""Schemes of stores in which folders are real."""
+WITH_FOLDERS = frozenset({"hdfs"})
+"""Schemes of stores in which a folder is made before there is a file in it; Azure makes them along with files."""
 RENAMES = frozenset({"hdfs"})
 """Schemes of stores that move a file in the place of another in one step."""
+FOLDERS_HAVE_OBJECTS = frozenset({"gs"})
+"""Schemes for which pyarrow removes a folder only if somebody made an object of its name."""
+
+MARKS_FOLDERS = frozenset({"abfs", "abfss"})
+"""Schemes of stores where Hadoop marks a folder by an empty file of its name."""
+NO_FILE = "Not a regular file"
+"""What pyarrow says to who opens one."""
 
 
 class Stat(NamedTuple):
@@ -136,7 +143,20 @@ class RemotePath:
         return f"{bucket}/{self._key}".rstrip("/")
 
     def _info(self) -> Any:
-        return self._ask("get_file_info", self._inside)
+        from pyarrow.fs import FileInfo, FileType
+
+        info = self._ask("get_file_info", self._inside)
+        return FileInfo(info.path, FileType.Directory) if self._marks_a_folder(info) else info
+
+    def _marks_a_folder(self, info: Any) -> bool:
+        """Whether what seems an empty file is what Hadoop leaves for a folder, where Azure's accounts have none."""
+        if not info.is_file or info.size or self._scheme not in MARKS_FOLDERS:
+            return False
+        try:
+            self._fs.open_input_file(info.path).close()
+        except OSError as error:
+            return NO_FILE in str(error)
+        return False
 
     def has_bucket(self) -> bool:
         """Whether the bucket or container is there that this lies in; HDFS has none."""
@@ -173,7 +193,8 @@ class RemotePath:
     def _listing(self, *, recursive: bool) -> list[Any]:
         from pyarrow.fs import FileSelector
 
-        return list(self._ask("get_file_info", FileSelector(self._inside, recursive=recursive, allow_not_found=True)))
+        found = self._ask("get_file_info", FileSelector(self._inside, recursive=recursive, allow_not_found=True))
+        return [info for info in found if not self._marks_a_folder(info)]
 
     def _child(self, info: Any) -> RemotePath:
         inner: str = info.path[len(self._inside) :]
@@ -242,8 +263,7 @@ class RemotePath:
     def rmdir(self) -> None:
         """Remove a folder that is empty, where there are such."""
         if next(self.iterdir(), None) is None:
-            with suppress(FileNotFoundError):
-                self._ask("delete_dir", self._inside)
+            self.remove_tree()
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         try:
@@ -255,7 +275,13 @@ class RemotePath:
     def remove_tree(self) -> None:
         """Remove a folder with all in it; nothing where there is none."""
         with suppress(FileNotFoundError):
+            if self._scheme in FOLDERS_HAVE_OBJECTS:
+                self._ask("delete_dir_contents", self._inside, missing_dir_ok=True)
+                if not self.is_dir():
+                    return
             self._ask("delete_dir", self._inside)
+        if self._scheme in MARKS_FOLDERS and self.is_dir():
+            self._ask("delete_file", self._inside)
 
     def replace(self, target: RemotePath) -> None:
         """Move a file, or a folder with its files, in the place of what is there."""

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +23,8 @@ import pytest
 from tests import on_spark
 from tests.fixture_data import CAPTURES
 from tests.formats.sessions import session_with_formats
-from tests.interop.fetched import fetched, maven_jars, skipped_without_tools
+from tests.interop.fetched import ToolMissingError, fetched, maven_jars, skipped_without_tools
+from tests.object_store.emulators import azurite, fake_gcs_server
 
 HERE = Path(__file__).parent
 collect_ignore = ["s3_server.py"]  # it runs with packages of its own
@@ -143,10 +146,33 @@ def gate_left_open(store: Store) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def jars() -> str:
-    """What Spark needs for s3a://, with commas between."""
+    """What Spark needs for s3a://, gs:// and abfs://, with commas between."""
     with skipped_without_tools():
-        folder = maven_jars("object_store", HERE / "pom.xml", f"hadoop-aws-{HADOOP}.jar")
-    return ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))
+        folders = [
+            maven_jars("object_store", HERE / "pom.xml", f"hadoop-aws-{HADOOP}.jar"),
+            maven_jars("connectors", HERE / "connectors-pom.xml", "hadoop-azure-3.4.2.jar"),
+        ]
+    return ",".join(str(jar) for folder in folders for jar in sorted(folder.glob("*.jar")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def emulators_on_their_way() -> Iterator[Thread]:
+    """Google's emulator takes a minute to build, beside the tests that do not need it."""
+
+    def fetch() -> None:
+        for program in (fake_gcs_server, azurite):
+            with suppress(ToolMissingError):  # who needs it hears of it
+                program()
+
+    fetching = Thread(target=fetch)
+    fetching.start()
+    yield fetching
+    fetching.join()
+
+
+@pytest.fixture(scope="session")
+def emulators_fetched(emulators_on_their_way: Thread) -> None:
+    emulators_on_their_way.join()
 
 
 @pytest.fixture(scope="session")

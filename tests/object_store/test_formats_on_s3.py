@@ -20,7 +20,8 @@ from kafka_rack.wire_tables.stored import DELTA, ICEBERG
 from kafka_rack.wire_tables.tables import TABLES
 from tests.formats.sessions import jars_of
 from tests.object_store.conftest import BUCKET
-from tests.object_store.test_killed import CAPTURE, HALF, key_of, kill_all_of
+from tests.object_store.places import CAPTURE, HALF
+from tests.object_store.test_killed import key_of, kill_all_of
 from tests.progress import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import signal
@@ -19,17 +18,13 @@ from kafka_rack.cli import main
 from kafka_rack.pipeline.output.commits import TEMPORARY, settle
 from kafka_rack.pipeline.output.writing import WrittenFile, file_key, put_in_place
 from kafka_rack.storage import RemotePath, StorageSettings, location, use_settings
-from tests.fixture_data import CAPTURES
 from tests.interop.fetched import maven_jars, skipped_without_tools
 from tests.object_store.conftest import HADOOP
-from tests.pipeline.plain import plain_tables, tables_of
+from tests.object_store.places import CAPTURE, HALF, SECOND, expected, found, put, ran
 from tests.progress import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = "org.apache.hadoop.test.MiniDFSClusterManager"
-CAPTURE = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
-HALF = CAPTURE[: CAPTURE.index(b"\n", len(CAPTURE) // 2) + 1]
-SECOND = gzip.decompress((CAPTURES / "kcat.jsonl.gz").read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -59,39 +54,6 @@ def place(name_node):
     """The URL of a folder of its own."""
     use_settings(StorageSettings())
     return f"{name_node}/trace/{uuid4().hex}"
-
-
-def put(place, **files):
-    """Captures below a folder on HDFS."""
-    for name, content in files.items():
-        location(f"{place}/in/{name}.jsonl").write_bytes(content)
-
-
-def expected(tmp_path, **files):
-    """The tables of these captures, as plain Python makes them."""
-    folder = tmp_path / f"local-{uuid4().hex}"
-    folder.mkdir()
-    for name, content in files.items():
-        (folder / f"{name}.jsonl").write_bytes(content)
-    return plain_tables(folder, tmp_path / f"plain-{uuid4().hex}")
-
-
-def found(place, tmp_path):
-    """The tables on HDFS as they are."""
-    out, copy = location(f"{place}/out"), tmp_path / f"found-{uuid4().hex}"
-    for file in out.files():
-        inner = file.path.relative_to(out)
-        if not inner.startswith("_"):
-            (copy / inner).parent.mkdir(parents=True, exist_ok=True)
-            (copy / inner).write_bytes(file.path.read_bytes())
-    return tables_of(copy, f"{place}/in")
-
-
-def ran(capsys, *command):
-    assert main(["pipeline", *map(str, command), "--quiet"]) == 0
-    printed, complaints = capsys.readouterr()
-    assert complaints == ""
-    return printed
 
 
 def test_captures_become_tables_and_results_on_hdfs(spark, place, capsys, tmp_path):

@@ -6,7 +6,6 @@ was about to change is refused, as if it had never been sent.
 
 from __future__ import annotations
 
-import gzip
 import os
 import signal
 import subprocess
@@ -25,15 +24,12 @@ from kafka_rack.storage import StorageSettings, location, use_settings
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_capture.splits import plan
-from tests.fixture_data import CAPTURES
 from tests.object_store.conftest import BUCKET
-from tests.pipeline.plain import plain_tables, tables_of
+from tests.object_store.places import CAPTURE, HALF, SECOND, expected
+from tests.pipeline.plain import tables_of
 from tests.progress import end_of, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-CAPTURE = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
-HALF = CAPTURE[: CAPTURE.index(b"\n", len(CAPTURE) // 2) + 1]
-SECOND = gzip.decompress((CAPTURES / "kcat.jsonl.gz").read_bytes())
 STAGED, DECIDED, MOVED = "PUT .*/_temporary/.*parquet", "PUT .*/commit.json$", "COPY "
 
 
@@ -46,15 +42,6 @@ def place(store):
 
 def key_of(url):
     return url.removeprefix(f"s3a://{BUCKET}/")
-
-
-def expected(tmp_path, **files):
-    """The tables of these captures, as plain Python makes them."""
-    folder = tmp_path / f"local-{uuid4().hex}"
-    folder.mkdir()
-    for name, content in files.items():
-        (folder / f"{name}.jsonl").write_bytes(content)
-    return plain_tables(folder, tmp_path / f"plain-{uuid4().hex}")
 
 
 def found(store, place, tmp_path):

@@ -21,9 +21,17 @@ PACKAGES = {
     "s3a": "org.apache.hadoop:hadoop-aws:{}",
     "abfs": "org.apache.hadoop:hadoop-azure:{}",
     "abfss": "org.apache.hadoop:hadoop-azure:{}",
-    "gs": "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.26",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.28",
 }
 """What brings Hadoop a scheme, of Hadoop's own version."""
+GOOGLES = "com.google.cloud.hadoop.fs.gcs"
+CLASSES = {
+    "gs": {
+        "fs.gs.impl": f"{GOOGLES}.GoogleHadoopFileSystem",
+        "fs.AbstractFileSystem.gs.impl": f"{GOOGLES}.GoogleHadoopFS",
+    }
+}
+"""Settings of connectors that are not Hadoop's own, which it does not find among the jars of a session by itself."""
 SAME_AS = {"s3": ("s3a",), "s3a": ("s3",)}
 """Hadoop's own name of S3 is s3a, that of Amazon's clusters s3."""
 
@@ -79,6 +87,8 @@ def known_to_spark(spark: SparkSession, given: str | Path | RemotePath) -> str:
         return url
     hadoop = spark.sparkContext._jvm.org.apache.hadoop  # type: ignore[union-attr]
     settings = spark.sparkContext._jsc.hadoopConfiguration()
+    for name, value in CLASSES.get(scheme, {}).items():
+        settings.setIfUnset(name, value)
     for known in (scheme, *SAME_AS.get(scheme, ())):
         try:
             hadoop.fs.FileSystem.getFileSystemClass(known, settings)
