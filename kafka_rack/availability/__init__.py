@@ -15,9 +15,9 @@ from kafka_rack.availability.layout import (
     scatter_width,
     worst_leader_load,
 )
-from kafka_rack.availability.pieces import Judged, TrialChunk, judge
 from kafka_rack.availability.question import PLACERS, RANDOM, Question, check_question
-from kafka_rack.availability.survey import Row, answer, availability_row, pieces_of, steps_of
+from kafka_rack.availability.survey import Row, answer, availability_row, chunks_of, steps_of
+from kafka_rack.availability.trial_chunks import JudgedLayout, TrialChunk, judge
 
 __all__ = [
     "DEFAULT_TRIALS",
@@ -27,7 +27,7 @@ __all__ = [
     "RANDOM",
     "Chance",
     "ComparisonRow",
-    "Judged",
+    "JudgedLayout",
     "LayoutAvailability",
     "Outage",
     "Question",
@@ -37,11 +37,11 @@ __all__ = [
     "availability_row",
     "chance_of_any",
     "check_question",
+    "chunks_of",
     "expected_share",
     "judge",
     "kafka_1736_table",
     "layout_availability",
-    "pieces_of",
     "scatter_width",
     "steps_of",
     "tail",

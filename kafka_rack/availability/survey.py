@@ -22,8 +22,10 @@ from kafka_rack.availability.chances import (
     tail,
 )
 from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage
-from kafka_rack.availability.pieces import (
-    Judged,
+from kafka_rack.availability.question import RANDOM, Question, check_question
+from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
+from kafka_rack.availability.trial_chunks import (
+    JudgedLayout,
     PlannedLayout,
     TrialChunk,
     cut,
@@ -32,8 +34,6 @@ from kafka_rack.availability.pieces import (
     together,
     trials_each,
 )
-from kafka_rack.availability.question import RANDOM, Question, check_question
-from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
 
 MAX_PLACED_PARTITIONS = 500_000
 """About how many partitions may be placed for one row, over all starts and shifts, before some are drawn instead."""
@@ -98,11 +98,11 @@ def availability_row(
     (0.25, 3, 2.0, 'exact')
     """
     given = dict(settings or {})
-    pieces = pieces_of(question, settings=given, seed=seed, trials=trials)
-    return answer(question, [one for piece in pieces for one in judge(piece)], settings=given, seed=seed)
+    chunks = chunks_of(question, settings=given, seed=seed, trials=trials)
+    return answer(question, [one for chunk in chunks for one in judge(chunk)], settings=given, seed=seed)
 
 
-def pieces_of(question: Question, *, settings: Mapping[str, str], seed: int, trials: int) -> list[TrialChunk]:
+def chunks_of(question: Question, *, settings: Mapping[str, str], seed: int, trials: int) -> list[TrialChunk]:
     """The work that a question makes, to be judged in any order; none where a formula answers it.
 
     Raises: as ``availability_row``, except for what only the placer can refuse, which ``judge`` does.
@@ -115,8 +115,8 @@ def pieces_of(question: Question, *, settings: Mapping[str, str], seed: int, tri
     return list(cut(question, settings, seed, layouts, trials))
 
 
-def answer(question: Question, judged: Iterable[Judged], *, settings: Mapping[str, str], seed: int) -> Row:
-    """The row that a question's judged pieces give, in whatever order they come."""
+def answer(question: Question, judged: Iterable[JudgedLayout], *, settings: Mapping[str, str], seed: int) -> Row:
+    """The row that a question's judged chunks give, in whatever order they come."""
     if question.placer == RANDOM:
         return random_row(question, {broker.id: broker.rack for broker in question.usable_brokers()})
     found = together(judged)
@@ -233,7 +233,7 @@ def rotations_of(question: Question) -> Counter[tuple[int, int]]:
 def steps_of(question: Question, trials: int) -> int:
     """About how many steps a row takes at the most: placing its layouts, and trying each out.
 
-    What counting takes is bounded, see ``pieces``.
+    What counting takes is bounded, see ``trial_chunks``.
     """
     if question.placer == RANDOM:
         return 0

@@ -1,4 +1,4 @@
-"""Frames to rows, many at once: the same rows as :class:`.decoding.FrameDecoder` gives.
+"""Frames to rows, many at once: the same rows as :class:`.frame_decoding.FrameDecoder` gives.
 
 Frames wait until there are ``MAX_FRAMES`` of them. Then those of one API, version and direction are read together by a
 column reader of :mod:`protocol.compiler.columns`, and become rows by operations on arrays. What tells about the
@@ -26,13 +26,21 @@ from kafka_rack.wire_capture.frames import (
     RequestKind,
 )
 from kafka_rack.wire_capture.learning import TELLING_REQUESTS, TELLING_RESPONSES
-from kafka_rack.wire_tables.alike import MAX_ALIKE_BYTES, Alike, Own, ReadOnce, add_again, lengths, rows_behind
+from kafka_rack.wire_tables.alike_responses import (
+    MAX_ALIKE_BYTES,
+    Alike,
+    Own,
+    ReadOnce,
+    add_again,
+    lengths,
+    rows_behind,
+)
 from kafka_rack.wire_tables.column_traffic import TrafficRows, wanted_fields
-from kafka_rack.wire_tables.decoding import NO_KIND, FrameDecoder, Handling
+from kafka_rack.wire_tables.frame_decoding import NO_KIND, FrameDecoder, Handling
 from kafka_rack.wire_tables.history import HistoricCluster
 from kafka_rack.wire_tables.rows import NONE, NUMBER_BYTES, ROWS, UNKNOWN, PastTarget, Rows
 from kafka_rack.wire_tables.tables import TABLES
-from kafka_rack.wire_tables.waiting import Waiting, WaitingFrames
+from kafka_rack.wire_tables.waiting_frames import Waiting, WaitingFrames
 from protocol.compiler.column_reading import Columns, Numbers
 from protocol.compiler.columns import ColumnsReader, compile_columns
 from protocol.errors import ProtocolError

@@ -17,7 +17,7 @@ from protocol.records.batches import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLA
 
 if TYPE_CHECKING:
     from kafka_rack.wire_tables.column_decoding import ColumnDecoder, FrameGroup
-    from kafka_rack.wire_tables.waiting import Waiting
+    from kafka_rack.wire_tables.waiting_frames import Waiting
 
 CODEC_NAMES = tuple(codec.name.lower() for codec in CompressionCodec)
 

@@ -9,7 +9,7 @@ from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files
 from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Problem, ReadingState
 from kafka_rack.wire_capture.learning import learn_from
-from kafka_rack.wire_tables.decoding import FrameDecoder
+from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 

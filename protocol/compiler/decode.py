@@ -51,7 +51,7 @@ from ..wire import (
     Text,
     UuidConstruct,
 )
-from . import reading
+from . import decoder_functions
 from .decoded_values import ValueReadWriter
 from .sizes import min_size, width
 from .source import GeneratedSource
@@ -141,7 +141,7 @@ class DecoderWriter(ValueReadWriter):
         self.interning, self.pausing, self.in_turns, self.with_views = interning, pausing, in_turns, with_views
         self.large = ""
         self.source = GeneratedSource("decode")
-        self.source.namespace |= reading.NAMES
+        self.source.namespace |= decoder_functions.NAMES
         self.run: list[tuple[str, str]] = []
         self.lengths: list[str] = []
         self.blob_lengths: list[str] = []
@@ -240,7 +240,7 @@ class DecoderWriter(ValueReadWriter):
         self.blob_lengths.append(count)
         self.settle()
         data = "view" if self.with_views else "b"
-        self.source.add(*reading.blob_lines(construct.length, found, count, "p", data), "    raise Refused")
+        self.source.add(*decoder_functions.blob_lines(construct.length, found, count, "p", data), "    raise Refused")
         return found
 
     def array(self, construct: CountedArray) -> str:
@@ -254,7 +254,7 @@ class DecoderWriter(ValueReadWriter):
             source.add(f"{count} = 0", f"{found} = []")
         with source.block("else:"), self.own_lengths():
             if length.compact:
-                source.add(*reading.varint_rest(count, "p"), f"{count} -= 1")
+                source.add(*decoder_functions.varint_rest(count, "p"), f"{count} -= 1")
             if length.nullable:
                 source.add(f"if {count} == -1:", f"    {found} = None")
             with source.block("else:") if length.nullable else nullcontext():
@@ -274,10 +274,10 @@ class DecoderWriter(ValueReadWriter):
         source = self.source
         if isinstance(item, Fixed):
             code = "?" if isinstance(item, Boolean) else item.code
-            unpackers = source.refer("unpackers", reading.UNPACKERS[code])
+            unpackers = source.refer("unpackers", decoder_functions.UNPACKERS[code])
             numbers = f"{unpackers}[{count}](b, p)"
             kept = f"list({numbers})"
-            if self.interning and item.code in reading.INTERNED_CODES:
+            if self.interning and item.code in decoder_functions.INTERNED_CODES:
                 kept = f"[*map(interned.__getitem__, {numbers})][:]"  # the copy has no room to grow
             source.add(f"{found} = {kept}", f"p += {count} * {item.length}")
             return  # an impossible count is refused by struct
@@ -361,7 +361,7 @@ class DecoderWriter(ValueReadWriter):
         self.lengths.append(mark)
         self.settle()
         if construct.compact:
-            source.add(*reading.varint_rest(mark, "p"))
+            source.add(*decoder_functions.varint_rest(mark, "p"))
         source.add(f"if {mark} {'== 0' if construct.compact else '< 0'}:", f"    {found} = None")
         with source.block("else:"), self.own_lengths():
             made = self.record(construct.subcon)
@@ -405,7 +405,7 @@ class DecoderWriter(ValueReadWriter):
 def tag_reader(construct: TaggedFields) -> Any:
     """A function that reads ``count`` tagged fields: ``(b, p, count) -> (known values..., unknown, p)``."""
     if not construct.known:
-        return reading.unknown_tagged_fields
+        return decoder_functions.unknown_tagged_fields
     writer = DecoderWriter()
     source = writer.source
     source.entry = "read_tags"
@@ -414,7 +414,7 @@ def tag_reader(construct: TaggedFields) -> Any:
         source.add("size = len(b)", "unknown = []", "seen = set()")
         for tag, field in construct.known.items():
             source.add(f"{names[tag]} = {source.tagged_default(field.subcon, construct.defaults[field.name])}")
-        source.add(*reading.varint_rest("count", "p"))
+        source.add(*decoder_functions.varint_rest("count", "p"))
         with source.block("for _ in range(count):"):
             source.add("tag, p, end = tag_and_end(b, p)")
             source.add("if end > size or tag in seen:", "    raise Refused", "seen.add(tag)")

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from construct import Construct
 
 from ..wire import Absent, Blob, Boolean, CountedArray, Fixed, NullableRecord, RecordStruct, Text, UuidConstruct
-from . import reading
+from .decoder_functions import INTERNED_CODES
 from .source import GeneratedSource
 
 
@@ -25,7 +25,7 @@ class ValueReadWriter(ABC):
                 return self.fixed("?")
             case Fixed():
                 name = self.fixed(construct.code)
-                return f"interned[{name}]" if self.interning and construct.code in reading.INTERNED_CODES else name
+                return f"interned[{name}]" if self.interning and construct.code in INTERNED_CODES else name
             case UuidConstruct():
                 return self.fixed("16s")
             case Absent():

@@ -64,7 +64,7 @@ from ..wire import (
     UuidConstruct,
     unsigned_varint,
 )
-from . import reading
+from . import decoder_functions
 from .decoded_values import ValueReadWriter
 from .sizes import width
 from .source import GeneratedSource
@@ -179,7 +179,7 @@ class DecodeLoopWriter(ValueReadWriter):
         self.interning = interning
         self.blobs = None if blobs is None else iter(blobs)
         self.source = GeneratedSource("loop")
-        self.source.namespace |= reading.NAMES
+        self.source.namespace |= decoder_functions.NAMES
         self.codes: list[str] = []
         self.names: list[str] = []
         self.expected: list[tuple[str, int]] = []
@@ -324,7 +324,7 @@ class DecodeLoopWriter(ValueReadWriter):
         found = self.source.fresh("s")
         count = self.fixed("B" if length.compact else length.subcon.code, "n")
         self.stretch("q")
-        self.body += [*reading.blob_lines(length, found, count, "q"), "    break"]
+        self.body += [*decoder_functions.blob_lines(length, found, count, "q"), "    break"]
         return found
 
     def array(self, construct: CountedArray) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafka_rack.placement import UsableBroker, place
 from tests.interop.fetched import ToolMissingError
-from tests.interop.java_placement import Asked, java_times
+from tests.interop.java_placement import PlacementQuestion, java_times
 
 BROKERS, RACKS, REPLICAS = 300, 3, 3
 SIZES = (10_000, 30_000, 100_000)
@@ -65,7 +65,7 @@ def our_medians(placer: str, rounds: int) -> tuple[float, ...]:
 
 def java_medians(rounds: int) -> tuple[dict[str, tuple[float, ...]], str]:
     """The same in Java, warmed up; nothing and the reason where Java is missing."""
-    asked = [Asked(placer, brokers(), 0, size, REPLICAS, seed=SEED) for placer in IN_JAVA for size in SIZES]
+    asked = [PlacementQuestion(placer, brokers(), 0, size, REPLICAS, seed=SEED) for placer in IN_JAVA for size in SIZES]
     try:
         found = java_times(asked, rounds)
     except ToolMissingError as error:

@@ -13,7 +13,7 @@ SOURCES = Path(__file__).parent / "java" / "placement"
 DRAWN = -1
 
 
-class Asked(NamedTuple):
+class PlacementQuestion(NamedTuple):
     """One placement; ``start_index`` fixes start and shift as Kafka's own does, else both are drawn from the seed."""
 
     placer: str
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
         return "\t".join([self.placer, *map(str, numbers), brokers])
 
 
-def java_placements(asked: Iterable[Asked]) -> list[list[list[int]] | str]:
+def java_placements(asked: Iterable[PlacementQuestion]) -> list[list[list[int]] | str]:
     """What Kafka's classes answer: rows, or the simple name of the exception.
 
     Raises: ToolMissingError: see there.
@@ -45,7 +45,7 @@ def java_placements(asked: Iterable[Asked]) -> list[list[list[int]] | str]:
     ]
 
 
-def java_times(asked: Iterable[Asked], rounds: int) -> list[float]:
+def java_times(asked: Iterable[PlacementQuestion], rounds: int) -> list[float]:
     """The median time of each placement in seconds, over ``rounds`` after as many to warm up."""
     return [int(text) / 1e9 for text in run_java([one.line(rounds) for one in asked])]
 

@@ -9,7 +9,7 @@ import pytest
 from kafka_rack.errors import InvalidPartitionsError, InvalidReplicationFactorError, MissingRackError
 from kafka_rack.placement import UsableBroker, place
 from tests.interop.fetched import skipped_without_tools
-from tests.interop.java_placement import DRAWN, Asked, java_placements
+from tests.interop.java_placement import DRAWN, PlacementQuestion, java_placements
 
 pytestmark = pytest.mark.interop
 
@@ -41,7 +41,9 @@ def cases(placer, random):
         replicas = min(count, random.randint(1, 6)) if random.random() < 0.9 else random.randint(-1, count + 2)
         start = random.choice([0, random.randint(0, 300)])
         start_index = DRAWN if random.random() < 0.5 else random.randrange(count)
-        yield Asked(placer, brokers, start, partitions, replicas, random.getrandbits(60) - (1 << 59), start_index)
+        yield PlacementQuestion(
+            placer, brokers, start, partitions, replicas, random.getrandbits(60) - (1 << 59), start_index
+        )
 
 
 def ours(asked):

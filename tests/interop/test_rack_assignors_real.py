@@ -56,13 +56,13 @@ class Kafka:
         with LiveCluster(self.bootstrap_servers) as cluster:
             assert cluster.reassign((topic, number, row) for number, row in rows.items()) == []
 
-    def described(self, group_id: str) -> Told:
+    def described(self, group_id: str) -> DescribedGroup:
         """What the coordinator holds of a group."""
         with LiveCluster(self.bootstrap_servers) as cluster:
             connection = cluster.connection_to(coordinator(cluster, group_id))
             version = connection.version_for(DescribeGroupsRequest)
             (said,) = connection.ask(DescribeGroupsRequest(groups=[group_id]), version).groups
-        return Told(
+        return DescribedGroup(
             said.group_state,
             said.protocol_data,
             sorted((member.client_id, member.member_metadata) for member in said.members),
@@ -72,7 +72,7 @@ class Kafka:
 
 
 @dataclass
-class Told:
+class DescribedGroup:
     """A group by DescribeGroups."""
 
     state: str

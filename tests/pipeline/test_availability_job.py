@@ -10,7 +10,7 @@ import threading
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_rack.availability import availability_row, chances, pieces_of
+from kafka_rack.availability import availability_row, chances, chunks_of
 from kafka_rack.cli import main
 from kafka_rack.cli.pipeline import availability as pipeline_availability
 from kafka_rack.errors import ReplicaPlacementError
@@ -86,7 +86,7 @@ def test_the_grid_has_what_is_counted_what_is_tried_in_chunks_and_what_is_refuse
         (point, row) for point, row in zip(points, expected, strict=True) if not isinstance(row, str) and row.error
     ]
     assert [row.method for _, row in tried] == ["monte-carlo"]
-    assert len(pieces_of(tried[0][0].question, settings={}, seed=0, trials=TRIALS)) == TRIALS // 5_000
+    assert len(chunks_of(tried[0][0].question, settings={}, seed=0, trials=TRIALS)) == TRIALS // 5_000
     assert chances.number_of_rack_choices(dict(enumerate(map(str, range(60)))), 8) > chances.MAX_RACK_CHOICES
     refused = [point.question for point, row in zip(points, expected, strict=True) if isinstance(row, str)]
     assert {(question.brokers, question.placer) for question in refused} == {(7, "broker-replica"), (7, "copyset")}

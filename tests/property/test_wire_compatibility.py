@@ -151,7 +151,7 @@ async def running() -> AsyncIterator[Scene]:
     assert scene.closings == []
 
 
-class Asked(NamedTuple):
+class SentRequest(NamedTuple):
     """What was asked; Produce with acks=0 has no answer."""
 
     api_key: int
@@ -164,13 +164,13 @@ class Line:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
-        self.asked: list[Asked] = []
+        self.asked: list[SentRequest] = []
 
     def say(self, request: Any, version: int) -> None:
         """Write a well-formed request; correlation ids count from 0."""
         silent = type(request).api_key == PRODUCE and request.acks == 0
         self.writer.write(framed(request, version, len(self.asked)))
-        self.asked.append(Asked(type(request).api_key, version, silent))
+        self.asked.append(SentRequest(type(request).api_key, version, silent))
 
     async def answers(self) -> list[bytes]:
         """Hang up, and read the frames of all answers that came; an answer cut off would fail here."""

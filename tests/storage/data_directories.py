@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.fixture_data import FIXTURES
-from tests.storage.questions import Asked
+from tests.storage.questions import AnsweredQuestion
 
 DIRECTORIES = FIXTURES / "data_directories"
 KINDS = ("stopped", "killed")
@@ -21,8 +21,8 @@ class Recorded(NamedTuple):
 
     times: list[int]
     groups: dict[str, str]
-    before: list[Asked]
-    after: list[Asked]
+    before: list[AnsweredQuestion]
+    after: list[AnsweredQuestion]
 
 
 def unpack(kind: str, folder: Path) -> Path:
@@ -37,13 +37,13 @@ def unpack(kind: str, folder: Path) -> Path:
 def recorded(kind: str) -> Recorded:
     lines = gzip.decompress((DIRECTORIES / f"{kind}.jsonl.gz").read_bytes()).splitlines()
     told, *exchanges = map(json.loads, lines)
-    asked: dict[str, list[Asked]] = {"before": [], "after": []}
+    asked: dict[str, list[AnsweredQuestion]] = {"before": [], "after": []}
     for one in exchanges:
-        asked[one.pop("when")].append(Asked(**one))
+        asked[one.pop("when")].append(AnsweredQuestion(**one))
     return Recorded(told["times"], told["groups"], asked["before"], asked["after"])
 
 
-def fetched(asked: list[Asked]) -> dict[tuple[str, int, int], list[dict[str, Any]]]:
+def fetched(asked: list[AnsweredQuestion]) -> dict[tuple[str, int, int], list[dict[str, Any]]]:
     """The partitions of Fetch answers that have records, by topic id, partition and isolation level, in order."""
     found: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for one in asked:

@@ -31,7 +31,7 @@ LEADER_EPOCHS = ("Metadata", "DescribeTopicPartitions", "ListOffsets")
 Json = Any
 
 
-class Asked(NamedTuple):
+class AnsweredQuestion(NamedTuple):
     """A question and what it was answered."""
 
     api: str
@@ -76,7 +76,7 @@ class Asker:
                     partition["records"] = {"size": len(records), "sha256": hashlib.sha256(records).hexdigest()}
         return answer
 
-    def fetches(self, topic_id: str, partition: int, start: int, isolation: int) -> Iterator[Asked]:
+    def fetches(self, topic_id: str, partition: int, start: int, isolation: int) -> Iterator[AnsweredQuestion]:
         """Fetches from an offset on to the end of what may be read."""
         offset = start
         while True:
@@ -88,7 +88,7 @@ class Asker:
                 "size": len(records),
                 "sha256": hashlib.sha256(records).hexdigest(),
             }
-            yield Asked("Fetch", 16, fields, shown)
+            yield AnsweredQuestion("Fetch", 16, fields, shown)
             if not records:
                 return
             last = list(iter_batches(records))[-1]
@@ -110,7 +110,7 @@ def fetch_request(topic_id: str, partition: int, offset: int, isolation: int) ->
     }
 
 
-def everything(address: str, groups: Mapping[str, str], times: list[int]) -> Iterator[Asked]:
+def everything(address: str, groups: Mapping[str, str], times: list[int]) -> Iterator[AnsweredQuestion]:
     """Ask one broker, which leads all there is, for all that a data directory has to keep.
 
     Args:
@@ -119,8 +119,8 @@ def everything(address: str, groups: Mapping[str, str], times: list[int]) -> Ite
     """
     with Asker(address) as asker:
 
-        def asked(api: str, version: int, fields: Mapping[str, Any] | None = None) -> Asked:
-            return Asked(api, version, fields or {}, asker.ask_json(api, version, fields or {}))
+        def asked(api: str, version: int, fields: Mapping[str, Any] | None = None) -> AnsweredQuestion:
+            return AnsweredQuestion(api, version, fields or {}, asker.ask_json(api, version, fields or {}))
 
         metadata = asked("Metadata", 13, {"topics": None})
         yield metadata

@@ -21,7 +21,7 @@ from tests.interop.java_brokers import RunningKafka, kafka_brokers
 from tests.progress import wait_until
 from tests.storage import history
 from tests.storage.data_directories import DIRECTORIES
-from tests.storage.questions import OLDEST, READ_UNCOMMITTED, Asked, Asker, everything, list_offsets
+from tests.storage.questions import OLDEST, READ_UNCOMMITTED, AnsweredQuestion, Asker, everything, list_offsets
 
 PATIENCE_S = 120.0
 SETTINGS = {
@@ -90,7 +90,7 @@ def leads_all(address: str) -> bool:
         return bool(topics) and not any(one.error_code for one in (*offsets, *transactions))
 
 
-def write(kind: str, kept: Path, told: Mapping[str, object], answers: Mapping[str, list[Asked]]) -> None:
+def write(kind: str, kept: Path, told: Mapping[str, object], answers: Mapping[str, list[AnsweredQuestion]]) -> None:
     DIRECTORIES.mkdir(exist_ok=True)
     with tarfile.open(DIRECTORIES / f"{kind}.tar.xz", "w:xz", preset=9) as archive:
         for path in sorted(kept.rglob("*")):

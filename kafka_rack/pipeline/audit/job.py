@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
 
-from kafka_rack.pipeline.audit.reading import FleetPart, UnreadableCluster, clusters_of, find_pieces
+from kafka_rack.pipeline.audit.descriptions import FleetPart, UnreadableCluster, clusters_of, find_pieces
 from kafka_rack.pipeline.audit.report import FILES, JSON_NAME, Fleet, check, write
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, rows_of
 from kafka_rack.pipeline.output.staging import staged

@@ -28,7 +28,7 @@ from kafka_rack.audit import (
 )
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import KafkaRackError
-from kafka_rack.pipeline.audit.reading import Described
+from kafka_rack.pipeline.audit.descriptions import Described
 from kafka_rack.pipeline.audit.what_if import what_ifs
 from kafka_rack.placement import missing_racks
 from kafka_rack.rack_names import rack_hints

@@ -15,7 +15,7 @@ def to_rows(path: Path, *, at_once: bool) -> int:
     """A capture's rows of all tables in this process, from many frames at once or from one after the other."""
     from kafka_rack.wire_capture.captures import Options, whole_file
     from kafka_rack.wire_capture.files import find_files
-    from kafka_rack.wire_tables.decoding import FrameDecoder
+    from kafka_rack.wire_tables.frame_decoding import FrameDecoder
     from kafka_rack.wire_tables.reading import decode_into
     from kafka_rack.wire_tables.rows import Rows
 

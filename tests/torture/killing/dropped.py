@@ -85,7 +85,7 @@ def frames(connection: socket.socket) -> Iterator[tuple[bytes, bytes]]:
         yield size, file.read(int.from_bytes(size))
 
 
-class Told:
+class ToldProducer:
     """A transactional producer that says what it is told."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -159,7 +159,7 @@ def main() -> None:
             admin = AdminClient({"bootstrap.servers": bootstrap})
             for made in admin.create_topics([NewTopic(TOPIC, 1, 1)]).values():
                 made.result(PATIENCE_S)
-            told = Told(bootstrap)
+            told = ToldProducer(bootstrap)
             told.begin("first")
             told.commit()
             relay.is_armed = True

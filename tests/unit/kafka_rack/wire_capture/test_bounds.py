@@ -11,7 +11,7 @@ import tracemalloc
 
 import pytest
 
-from kafka_rack.pipeline.audit import reading as descriptions
+from kafka_rack.pipeline.audit import descriptions
 from kafka_rack.wire_capture import connections, files, frames, lines, packets, reassembly
 from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning, read_frames
 from kafka_rack.wire_capture.files import find_files, look_at

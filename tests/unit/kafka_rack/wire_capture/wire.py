@@ -23,7 +23,7 @@ Address = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordedFrame:
     """A frame of the capture of lines. ``client`` as the packets have it."""
 
     ts: int
@@ -47,10 +47,10 @@ class Seg:
     kept: int | None = None
 
 
-def recorded(path: Path, version: int = 4, limit: int | None = None) -> list[Told]:
+def recorded(path: Path, version: int = 4, limit: int | None = None) -> list[RecordedFrame]:
     """The frames of a capture of lines that belong to opened connections, at addresses of this IP version."""
     opened: dict[int, tuple[Address, Address]] = {}
-    frames: list[Told] = []
+    frames: list[RecordedFrame] = []
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in map(json.loads, lines):
             if line.get("ev") == "open":
@@ -59,19 +59,19 @@ def recorded(path: Path, version: int = 4, limit: int | None = None) -> list[Tol
                 opened[line["conn"]] = (client, (BROKER_HOSTS[version].format(line["broker"] + 1), 9092))
             elif "dir" in line and line["conn"] in opened:
                 data = base64.b64decode(line["data"])
-                frames.append(Told(line["t"], *opened[line["conn"]], line["dir"] == "req", data))
+                frames.append(RecordedFrame(line["t"], *opened[line["conn"]], line["dir"] == "req", data))
                 if limit is not None and len(frames) >= limit:
                     break
     return frames
 
 
 def conversations(
-    frames: Iterable[Told], rng: Random, *, cut: int = 1448, handshake: bool = True, together: float = 0.7
+    frames: Iterable[RecordedFrame], rng: Random, *, cut: int = 1448, handshake: bool = True, together: float = 0.7
 ) -> list[Seg]:
     """Each connection as TCP: opened, its frames in pieces of up to ``cut`` bytes (several frames to a piece where they
     follow each other in one direction, by the chance ``together``), closed. Sequence numbers begin anywhere.
     """
-    by_connection: dict[tuple[Address, Address], list[Told]] = {}
+    by_connection: dict[tuple[Address, Address], list[RecordedFrame]] = {}
     for frame in frames:
         by_connection.setdefault((frame.client, frame.server), []).append(frame)
     segments: list[Seg] = []

@@ -13,7 +13,7 @@ from kafka_rack.wire_capture.captures import Options, whole_file
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables import batch_columns, column_decoding
 from kafka_rack.wire_tables.column_decoding import ColumnDecoder
-from kafka_rack.wire_tables.decoding import FrameDecoder
+from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.history import Clock, HistoricDict
 from kafka_rack.wire_tables.reading import add_problems, decode_into
 from kafka_rack.wire_tables.rows import Rows

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kafka_rack.pipeline.audit.reading import Described, UnreadableCluster, cluster_of, clusters_of, find_pieces
+from kafka_rack.pipeline.audit.descriptions import Described, UnreadableCluster, cluster_of, clusters_of, find_pieces
 from kafka_rack.placement import UsableBroker
 
 GOOD = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1]]}}

@@ -1,4 +1,4 @@
-"""A question in pieces: in whatever order they are judged and however its trials are cut, the answer is one."""
+"""A question in chunks: in whatever order they are judged and however its trials are cut, the answer is one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from kafka_rack.availability import Question, answer, availability_row, chances, judge, pieces, pieces_of
+from kafka_rack.availability import Question, answer, availability_row, chances, chunks_of, judge, trial_chunks
 
 MANY_LAYOUTS = Question(11, 24, 3, 2, "rack-aware", racks=3, min_insync_replicas=2, rack_failures=1)
 TRIED = Question(12, 54, 3, 3, "broker-replica", racks=3, min_insync_replicas=2)
@@ -22,7 +22,7 @@ def nothing_can_be_counted(monkeypatch):
 
 
 def in_order(question, order, seed=0, trials=20_000):
-    found = [judge(piece) for piece in order(pieces_of(question, settings={}, seed=seed, trials=trials))]
+    found = [judge(chunk) for chunk in order(chunks_of(question, settings={}, seed=seed, trials=trials))]
     return answer(question, [one for judged in found for one in judged], settings={}, seed=seed)
 
 
@@ -35,7 +35,7 @@ def test_pieces_in_any_order_give_the_row_of_the_question(question, monkeypatch)
 
 
 def test_what_can_be_counted_is_no_work_for_later_chunks():
-    first, *later = [judge(piece) for piece in pieces_of(TRIED, settings={}, seed=0, trials=20_000)]
+    first, *later = [judge(chunk) for chunk in chunks_of(TRIED, settings={}, seed=0, trials=20_000)]
     assert len(later) == 3
     assert first[0].unwritable == pytest.approx(1 - 3**3 * 4 / 220)  # one or none of each of the four groups
     assert later == [[], [], []]
@@ -43,16 +43,16 @@ def test_what_can_be_counted_is_no_work_for_later_chunks():
 
 @pytest.mark.usefixtures("nothing_can_be_counted")
 def test_chunks_draw_all_trials_that_were_asked_for_and_each_its_own():
-    found = [judge(piece)[0] for piece in pieces_of(TRIED, settings={}, seed=0, trials=17_001)]
+    found = [judge(chunk)[0] for chunk in chunks_of(TRIED, settings={}, seed=0, trials=17_001)]
     assert sum(one.trials for one in found) == 17_001
     assert len({one.hit_unwritable / one.trials for one in found}) == len(found) == 4
 
 
 @pytest.mark.usefixtures("nothing_can_be_counted")
 def test_more_trials_than_chunks_can_hold_make_larger_chunks():
-    cut = pieces_of(TRIED, settings={}, seed=0, trials=10_000_000)
-    assert len(cut) == pieces.MAX_CHUNKS
-    assert sum(piece.trials for piece in cut) == 10_000_000
+    cut = chunks_of(TRIED, settings={}, seed=0, trials=10_000_000)
+    assert len(cut) == trial_chunks.MAX_CHUNKS
+    assert sum(chunk.trials for chunk in cut) == 10_000_000
 
 
 def test_trials_come_near_what_is_counted(monkeypatch):
@@ -78,7 +78,7 @@ def test_another_process_draws_the_same():
 
 def test_seeds_settings_and_questions_draw_apart():
     draws = {
-        pieces.question_random(question, settings, seed, what).random()
+        trial_chunks.question_random(question, settings, seed, what).random()
         for question in (TRIED, MANY_LAYOUTS)
         for settings in ({}, {"replica.placer.scatter.width": "4"})
         for seed in (0, 1)

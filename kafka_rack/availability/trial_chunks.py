@@ -1,6 +1,6 @@
-"""A question's work in pieces that may run anywhere and in any order: some layouts each, or some trials of one.
+"""A question's work in chunks that may run anywhere and in any order: some layouts each, or some trials of one.
 
-What is drawn depends on the question, the layout's number and the chunk's number alone, so however the pieces are
+What is drawn depends on the question, the layout's number and the chunk's number alone, so however the chunks are
 spread over processes, together they give one answer.
 """
 
@@ -25,7 +25,7 @@ MAX_STEPS_OF_ALL = 60_000_000
 MIN_TRIALS = 100
 """How often each of many layouts is tried at the least."""
 LAYOUTS_EACH, CHUNK_TRIALS, MAX_CHUNKS = 8, 5_000, 64
-"""How large a piece is: some layouts, or some trials of one; more trials make larger chunks, not more."""
+"""How large a chunk is: some layouts, or some trials of one; more trials make larger chunks, not more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class TrialChunk:
     settings: Mapping[str, str]
     seed: int
     layouts: tuple[PlannedLayout, ...]
-    chunk: int
+    number: int
     trials: int
     max_steps: int
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What a piece found about one layout.
+class JudgedLayout:
+    """What a chunk found about one layout.
 
     ``unwritable`` and ``lost`` are counted chances; None where counting would take too long, when ``trials`` were drawn
     and so many of them ``hit_unwritable`` and ``hit_lost`` any partition.
@@ -77,7 +77,7 @@ class Judged:
 def cut(
     question: Question, settings: Mapping[str, str], seed: int, layouts: Sequence[PlannedLayout], trials: int
 ) -> Iterator[TrialChunk]:
-    """The pieces of a question whose layouts are known, ``trials`` being those of all layouts together."""
+    """The chunks of a question whose layouts are known, ``trials`` being those of all layouts together."""
     each = trials_each(len(layouts), trials)
     steps = min(chances.MAX_STEPS, MAX_STEPS_OF_ALL // len(layouts))
     chunks = min(MAX_CHUNKS, -(-each // CHUNK_TRIALS))
@@ -99,67 +99,67 @@ def layouts_with_leaders(question: Question) -> int:
     return max(1, min(LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED // each))
 
 
-def judge(piece: TrialChunk) -> list[Judged]:
-    """Do a piece's work; of chunks after the first only layouts that have to be tried out come back.
+def judge(chunk: TrialChunk) -> list[JudgedLayout]:
+    """Do a chunk's work; of chunks after the first only layouts that have to be tried out come back.
 
     Raises: KafkaRackError: the placer cannot place this.
     """
-    question = piece.question
+    question = chunk.question
     racks = {broker.id: broker.rack for broker in question.usable_brokers()}
     found = []
-    for planned in piece.layouts:
+    for planned in chunk.layouts:
         rows = place(
             question.placer,
             question.usable_brokers(),
             0,
             question.partitions,
             question.replication_factor,
-            settings=piece.settings,
+            settings=chunk.settings,
             **planned.told,
         )
-        judged = judge_layout(piece, planned, rows, racks)
+        judged = judge_layout(chunk, planned, rows, racks)
         if judged is not None:
             found.append(judged)
     return found
 
 
 def judge_layout(
-    piece: TrialChunk, planned: PlannedLayout, rows: Sequence[Sequence[int]], racks: Mapping[int, str | None]
-) -> Judged | None:
-    """One layout of a piece; None where this chunk has nothing to add."""
-    outage = piece.question.outage
+    chunk: TrialChunk, planned: PlannedLayout, rows: Sequence[Sequence[int]], racks: Mapping[int, str | None]
+) -> JudgedLayout | None:
+    """One layout of a chunk; None where this chunk has nothing to add."""
+    outage = chunk.question.outage
     sets = Counter(frozenset(row) for row in rows)
     sizes = {len(members) for members in sets}
-    unwritable = {size: size - piece.question.min_insync_replicas + 1 for size in sizes}
+    unwritable = {size: size - chunk.question.min_insync_replicas + 1 for size in sizes}
     lost = {size: size for size in sizes}
-    if piece.chunk == 0:
-        with_leaders = planned.number < layouts_with_leaders(piece.question)
-        judged = Judged(
+    if chunk.number == 0:
+        with_leaders = planned.number < layouts_with_leaders(chunk.question)
+        judged = JudgedLayout(
             number=planned.number,
             weight=planned.weight,
             share=expected_share(sets, unwritable, racks, outage),
             copysets=len(sets),
             scatter_width=scatter_width(sets, len(racks)),
-            worst_leader_load=worst_leader_load(rows, racks, outage, seeded(piece, planned, "leaders"))
+            worst_leader_load=worst_leader_load(rows, racks, outage, seeded(chunk, planned, "leaders"))
             if with_leaders
             else None,
-            unwritable=counted_chance(sets, unwritable, racks, outage, piece.max_steps),
-            lost=counted_chance(sets, lost, racks, outage, piece.max_steps),
+            unwritable=counted_chance(sets, unwritable, racks, outage, chunk.max_steps),
+            lost=counted_chance(sets, lost, racks, outage, chunk.max_steps),
         )
         if judged.unwritable is not None and judged.lost is not None:
             return judged
-    elif all(is_countable(sets, threshold, racks, outage, piece.max_steps) for threshold in (unwritable, lost)):
+    elif all(is_countable(sets, threshold, racks, outage, chunk.max_steps) for threshold in (unwritable, lost)):
         return None
     else:
-        judged = Judged(planned.number, planned.weight, 0.0, 0, 0.0, None, None, None)
-    random = seeded(piece, planned, f"trials/{piece.chunk}")
-    hit_unwritable, hit_lost = drawn_hits(sets, (unwritable, lost), racks, outage, random, piece.trials)
-    return replace(judged, trials=piece.trials, hit_unwritable=hit_unwritable, hit_lost=hit_lost)
+        judged = JudgedLayout(planned.number, planned.weight, 0.0, 0, 0.0, None, None, None)
+    random = seeded(chunk, planned, f"trials/{chunk.number}")
+    hit_unwritable, hit_lost = drawn_hits(sets, (unwritable, lost), racks, outage, random, chunk.trials)
+    return replace(judged, trials=chunk.trials, hit_unwritable=hit_unwritable, hit_lost=hit_lost)
 
 
-def seeded(piece: TrialChunk, planned: PlannedLayout, what: str) -> Random:
+def seeded(chunk: TrialChunk, planned: PlannedLayout, what: str) -> Random:
     """Chance for one purpose of one layout."""
-    return question_random(piece.question, piece.settings, piece.seed, f"{planned.number}/{what}")
+    return question_random(chunk.question, chunk.settings, chunk.seed, f"{planned.number}/{what}")
 
 
 def question_random(question: Question, settings: Mapping[str, str], seed: int, what: str) -> Random:
@@ -168,9 +168,9 @@ def question_random(question: Question, settings: Mapping[str, str], seed: int, 
     return Random(f"{seed}/{question.key}/{told}/{what}")
 
 
-def together(judged: Iterable[Judged]) -> list[Judged]:
-    """What all pieces found, layout by layout in the order of their numbers, trials and hits added up."""
-    found: dict[int, list[Judged]] = {}
+def together(judged: Iterable[JudgedLayout]) -> list[JudgedLayout]:
+    """What all chunks found, layout by layout in the order of their numbers, trials and hits added up."""
+    found: dict[int, list[JudgedLayout]] = {}
     for one in judged:
         found.setdefault(one.number, []).append(one)
     whole = []
