@@ -12,7 +12,7 @@ from kafka_rack.wire_capture.checkpoints import last_checkpoint, next_checkpoint
 from kafka_rack.wire_capture.connections import TcpConnections
 from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name
 from kafka_rack.wire_capture.filters import FrameFilters
-from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState, TakeMany
+from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState, TakeFrames, TakeMany, no_frame
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event, read_lines
 from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, Packet, read_format, read_packets
@@ -21,6 +21,8 @@ from kafka_rack.wire_capture.segments import Endpoint, segment_in
 if TYPE_CHECKING:
     from kafka_rack.wire_capture.segment_columns import SegmentColumns
 
+FRAMES_TOGETHER = 5_000
+"""Of those that are kept, that go together."""
 MAX_KEPT_BYTES = 64 << 20
 """Of a file's frames that are kept in memory instead of reading the file twice."""
 
@@ -130,11 +132,18 @@ def hear(place: ResumePoint, options: Options) -> None:
 
 
 def whole_file(
-    file: CaptureFile, options: Options, problems: list[Problem], end: int | None = None
+    file: CaptureFile,
+    options: Options,
+    problems: list[Problem],
+    end: int | None = None,
+    take_frames: TakeFrames | None = None,
 ) -> tuple[ResumePoint, Iterator[Frame]]:
     """The start of a file, as :func:`beginning` has it, and its frames.
 
     Of packets they are kept until all have told of the brokers, so that a file is read once; a large one is read again.
+
+    Args:
+        take_frames: as in :func:`read_frames`.
     """
     if file.kind != "packets":
         place = beginning(file, options)
@@ -155,7 +164,7 @@ def whole_file(
     if kept_bytes > MAX_KEPT_BYTES:
         place = beginning(file, options)
         place.hear_of_brokers(told)
-        return place, read_frames(file, place, options, problems, end)
+        return place, read_frames(file, place, options, problems, end, take_frames=take_frames)
     problems += found
     state.known = options.known()
     place.hear_of_brokers(told)
@@ -163,7 +172,14 @@ def whole_file(
     assert place.traffic is not None
     for connection in {frame.connection.number: frame.connection for frame in kept}.values():
         place.traffic.name_broker(connection)
-    return place, iter(kept)
+    return place, iter(kept) if take_frames is None else given_together(kept, take_frames)
+
+
+def given_together(kept: list[Frame], take_frames: TakeFrames) -> Iterator[Frame]:
+    """Frames given away; in the place of many comes one that is none."""
+    for at in range(0, len(kept), FRAMES_TOGETHER):
+        take_frames(kept[at : at + FRAMES_TOGETHER])
+        yield no_frame()
 
 
 def read_frames(
@@ -173,6 +189,7 @@ def read_frames(
     problems: list[Problem],
     end: int | None = None,
     take_many: TakeMany | None = None,
+    take_frames: TakeFrames | None = None,
 ) -> Iterator[Frame]:
     """The frames from ``place`` to before ``end``; the place goes along and stands at the end afterwards.
 
@@ -180,13 +197,15 @@ def read_frames(
 
     Args:
         take_many: is given lines before their frames come one by one; see :func:`.lines.read_lines`.
+        take_frames: is given frames of packets that come many at once, of a place that knows the file's brokers, so
+            that it does not matter when frames are learned from. A frame that is none comes in their place.
     """
     if file.compressed:
         end = None  # its size says nothing about the bytes inside, and it is read whole
     if file.kind == "lines":
         place.start = yield from line_frames(file, place, options, problems, end, take_many)
     else:
-        place.start = yield from packet_frames(file, place, options, problems, end)
+        place.start = yield from packet_frames(file, place, options, problems, end, take_frames)
 
 
 def line_frames(
@@ -250,7 +269,12 @@ def stand_at_checkpoint(file: CaptureFile, place: ResumePoint, options: Options,
 
 
 def packet_frames(
-    file: CaptureFile, place: ResumePoint, options: Options, problems: list[Problem], end: int | None
+    file: CaptureFile,
+    place: ResumePoint,
+    options: Options,
+    problems: list[Problem],
+    end: int | None,
+    take_frames: TakeFrames | None = None,
 ) -> Generator[Frame, None, int]:
     path, capture = file.path, place.state.capture
     if place.traffic is None:
@@ -273,7 +297,12 @@ def packet_frames(
                     place.format.said = []
                     hear(place, options)
                 if not isinstance(packet, Packet):
-                    yield from frames_of_many(packet, traffic, problems, path)
+                    completed = frames_of_many(packet, traffic, problems, path)
+                    if take_frames is None or traffic.told is None:
+                        yield from completed
+                    else:
+                        take_frames([*completed])
+                        yield no_frame()
                     continue
                 segment = segment_in(packet, place.format, damaged)
                 if segment is not None:

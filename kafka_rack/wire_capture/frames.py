@@ -346,6 +346,8 @@ class ReadingState(msgspec.Struct):
         ]
 
 
+TakeFrames = Callable[[list[Frame]], None]
+"""Takes frames that stand one behind the other, those with index -1 among them."""
 TakeMany = Callable[[bytes, int, ReadingState], bool]
 """Takes all frames of whole lines, which begin at an offset, or none: then it gives False, and they come one by one."""
 

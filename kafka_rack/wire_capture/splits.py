@@ -91,9 +91,13 @@ def plan(
 
 
 def block_bytes_for(total: int, cores: int = DEFAULT_CORES) -> int:
-    """How large blocks are by default, by how much there is to read, and by how many."""
+    """How large blocks are by default, by how much there is to read, and by how many.
+
+    Each core has as many as every other, so that none waits for the last.
+    """
     least, most = DEFAULT_BLOCK_BYTES
-    return min(max(-(-total // cores), least), most)
+    rounds = max(-(-total // (cores * most)), 1)
+    return max(-(-total // (cores * rounds)), least)
 
 
 @contextmanager

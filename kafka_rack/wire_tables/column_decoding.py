@@ -261,6 +261,17 @@ class ColumnDecoder(FrameDecoder):
             self.decode_many(columns)
         return columns is not None
 
+    def take_frames(self, frames: list[Frame]) -> None:
+        """Take frames that stand one behind the other, each of which is joined already."""
+        if not frames:
+            return
+        columns = of_frames([frame for frame in frames if frame.index >= 0])
+        row = columns.carried
+        for frame in frames:
+            columns.passed_over += [(row, frame.connection, asked) for asked in frame.passed_over]
+            row += frame.index >= 0
+        self.decode_many(columns)
+
     def decode_many(self, columns: FrameColumns) -> None:
         """Take frames that stand one behind the other."""
         self.keep_frames()

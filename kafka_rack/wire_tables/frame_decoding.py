@@ -98,6 +98,11 @@ class FrameDecoder:
         """Take all frames of whole lines, if they can be taken together; for decoders that do so."""
         return False
 
+    def take_frames(self, frames: list[Frame]) -> None:
+        """Take frames that stand one behind the other, each of which is joined already."""
+        for frame in frames:
+            self.decode(frame)
+
     def finish(self) -> None:
         """All rows of the frames so far are there; for decoders that put some off."""
 

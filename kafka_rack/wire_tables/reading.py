@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning, read_frames, whole_file
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files
 from kafka_rack.wire_capture.filters import FrameFilters
-from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Problem, ReadingState
+from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Frame, Problem, ReadingState
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
@@ -29,16 +29,22 @@ def decode_into(
 
     Who takes it clears it. Problems are rows too.
     """
+    decoder: FrameDecoder
     problems: list[Problem] = []
+
+    def take_frames(frames: list[Frame]) -> None:
+        decoder.take_frames(frames)
+
     everything = filters is None or filters.take_all
     if place is None and file.kind == "lines":
         place = beginning(file, options)
     if place is None:
-        place, frames = whole_file(file, options, problems, end)
+        place, frames = whole_file(file, options, problems, end, take_frames if everything else None)
         decoder = decoder_of(place.state, rows, only)
     else:
         decoder = decoder_of(place.state, rows, only)
-        frames = read_frames(file, place, options, problems, end, decoder.take_lines if everything else None)
+        together = (decoder.take_lines, take_frames) if everything else (None, None)
+        frames = read_frames(file, place, options, problems, end, *together)
     for frame in frames:
         if everything or filters is None or filters.want(frame):
             decoder.decode(frame)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import SparkSession
 
-LARGE_BYTES = 256 << 20
-"""Of a capture that is planned by many; a smaller one takes the driver a few seconds."""
+LARGE_BYTES = 64 << 20
+"""Of a capture that is planned by many; a smaller one takes the driver a second or two."""
 SPOOLED_BYTES = 64 << 20
 """Of the segments of one worker's connections, that are put in order in memory."""
 Result = TypeVar("Result")

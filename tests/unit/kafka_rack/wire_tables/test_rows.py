@@ -59,7 +59,14 @@ def test_packets_too_many_to_keep_are_read_twice_and_give_the_same_rows(monkeypa
 
 @pytest.mark.parametrize(
     ("total", "cores", "wanted"),
-    [(1, 16, 16 * MB), (40 * MB, 1, 40 * MB), (40 * MB, 2, 20 * MB), (1000 * MB, 2, 128 * MB), (400 * MB, 16, 25 * MB)],
+    [
+        (1, 16, 16 * MB),
+        (40 * MB, 1, 40 * MB),
+        (40 * MB, 2, 20 * MB),
+        (1000 * MB, 2, 125 * MB),
+        (1030 * MB, 2, 103 * MB),
+        (400 * MB, 16, 25 * MB),
+    ],
 )
 def test_blocks_are_as_large_as_keeps_the_cores_busy(total, cores, wanted):
     assert block_bytes_for(total, cores) == wanted
