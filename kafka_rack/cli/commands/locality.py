@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_results(out: Path, page: str, result: str) -> None:
     """The page, then the JSON: a program that sees it sees all. Raises CommandError."""
-    from kafka_rack.cli.output.tables import write_whole
+    from kafka_rack.cli.output.whole_files import write_whole
 
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,8 @@ from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
 from kafka_rack.cli.options.layout import found_in, kinds_of
 from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, MAX_SEED, check_size, whole_number
-from kafka_rack.cli.output.tables import table, write_whole
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.errors import KafkaRackError, MissingRackError, PlacerSettingsError
 from kafka_rack.placement import (
     CLASS_SETTING,

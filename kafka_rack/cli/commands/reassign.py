@@ -42,7 +42,8 @@ from kafka_rack.cli.options.layout import (
     wanted_topics,
 )
 from kafka_rack.cli.options.whole_numbers import MAX_SEED, whole_number
-from kafka_rack.cli.output.tables import table, write_whole
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import InputError, KafkaRackError, MissingRackError
 from kafka_rack.placement import DISABLED, ENFORCED, UsableBroker

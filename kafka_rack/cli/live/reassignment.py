@@ -22,7 +22,8 @@ from kafka_rack.cli.live.cluster import (
     layout_of,
 )
 from kafka_rack.cli.options.layout import plan_in_file, say_notes, told
-from kafka_rack.cli.output.tables import table, write_whole
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.java import utf16_key
 from kafka_rack.plurals import counted

@@ -12,7 +12,7 @@ from kafka_rack.audit import Finding, audit
 from kafka_rack.charts.partitions import partitions_by_rack
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, no_json, read_json
-from kafka_rack.cli.output.tables import write_whole
+from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, layout_of_json, make_layout
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker

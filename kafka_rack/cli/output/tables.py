@@ -1,14 +1,10 @@
-"""Plain tables for people, and files written whole or not at all."""
+"""Plain tables for people: the one place where columns are aligned."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from tempfile import NamedTemporaryFile
+from collections.abc import Collection, Mapping, Sequence
 
-from kafka_rack.cli import CommandError
 from kafka_rack.cli.parser import terminal_columns
 from kafka_rack.printable import printable
 
@@ -42,6 +38,30 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     )
 
 
+class TableLines:
+    r"""A table whose rows come one by one, so its columns have their widths beforehand; longer cells push the rest on.
+
+    >>> lines = TableLines({"rack": 4, "bytes": 6, "verdict": 0}, right=["bytes"])
+    >>> print(lines.heading(), lines.line(["a", 17, "cross"]), sep="\n")
+    rack   bytes  verdict
+    a         17  cross
+    """
+
+    def __init__(self, widths: Mapping[str, int], *, right: Collection[str] = ()) -> None:
+        self._widths = widths
+        self._right = right
+
+    def heading(self) -> str:
+        return self.line(list(self._widths))
+
+    def line(self, cells: Sequence[object]) -> str:
+        aligned = (
+            padded(cell(value), width, name in self._right)
+            for value, (name, width) in zip(cells, self._widths.items(), strict=True)
+        )
+        return (" " * GAP).join(aligned).rstrip()
+
+
 def padded(text: str, width: int, to_right: bool) -> str:
     blanks = " " * (width - columns_of(text))
     return blanks + text if to_right else text + blanks
@@ -65,27 +85,3 @@ def cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
-
-
-def write_whole(path: str, text: str) -> None:
-    """Write a file so that it is there whole or not at all.
-
-    Raises: CommandError: it cannot be written.
-    """
-    target = Path(path)
-    try:
-        with NamedTemporaryFile(
-            "w", dir=target.parent, prefix=f".{target.name}.", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o666 & ~current_umask())
-        Path(file.name).replace(target)
-    except OSError as error:
-        raise CommandError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def current_umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from kafka_rack.cli import UsageError
+from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.serving.security_folder import SecurityFolder
-from kafka_rack.printable import printable
+from kafka_rack.plurals import counted
 
 STANDARD_STREAMS = STANDARD_INPUT, STANDARD_OUTPUT, STANDARD_ERROR = 0, 1, 2
 PROTOCOL_SETTING = "inter.broker.protocol.version"
@@ -17,15 +18,8 @@ PROTOCOL_SETTING = "inter.broker.protocol.version"
 def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | None = None) -> str:
     """What runs where, for people; with a token that nobody has yet the address that opens the dashboard."""
     brokers = list(cluster.state.brokers.values())
-    width = max(len("rack"), *(len(broker.rack or "-") for broker in brokers))
-    lines = [f"{len(brokers)} broker{'s' if len(brokers) > 1 else ''} up, cluster id {cluster.state.id}", ""]
-    lines.append(f"  broker  {'rack':<{width}}  address")
-    for broker in brokers:
-        addresses = f"{broker.host}:{broker.port}"
-        for listener in broker.listeners[1:]:
-            for_whom = f"clients of rack {printable(listener.rack)}" if listener.rack is not None else listener.name
-            addresses += f", {listener.host}:{listener.port} for {for_whom}"
-        lines.append(f"  {broker.id:<6}  {printable(broker.rack or '-'):<{width}}  {addresses}")
+    lines = [f"{counted(len(brokers), 'broker')} up, cluster id {cluster.state.id}", ""]
+    lines.append(table(["broker", "rack", "address"], [[one.id, one.rack, addresses_of(one)] for one in brokers]))
     if cluster.state.zookeeper is not None:
         lines += ["", f"ZooKeeper mode, controller {cluster.state.controller_id()}"]
         for broker_id, software in sorted(cluster.state.zookeeper.running.items()):
@@ -33,11 +27,10 @@ def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | 
     topics = [cluster.state.topics[name] for name in sorted(cluster.state.topics)]
     if topics:
         lines.append("")
-        name_width = max(len("topic"), *(len(topic.name) for topic in topics))
-        lines.append(f"  {'topic':<{name_width}}  partitions  replicas")
-        for topic in topics:
-            replicas = "diskless" if topic.diskless else topic.replication_factor
-            lines.append(f"  {topic.name:<{name_width}}  {len(topic.partitions):<10}  {replicas}")
+        rows = [
+            [one.name, len(one.partitions), "diskless" if one.diskless else one.replication_factor] for one in topics
+        ]
+        lines.append(table(["topic", "partitions", "replicas"], rows))
     if cluster.kept is not None:
         lines += ["", cluster.kept]
     lines += ["", f"bootstrap.servers={cluster.bootstrap_servers}"]
@@ -48,6 +41,15 @@ def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | 
         if new_token is not None:
             lines.append(f"dashboard: {control.url}/?token={new_token}")
     return "\n".join(lines) + "\n"
+
+
+def addresses_of(broker: Any) -> str:
+    """Where a broker is reached: its first listener's address, then those of others with whom they are for."""
+    addresses = f"{broker.host}:{broker.port}"
+    for listener in broker.listeners[1:]:
+        for_whom = f"clients of rack {listener.rack}" if listener.rack is not None else listener.name
+        addresses += f", {listener.host}:{listener.port} for {for_whom}"
+    return addresses
 
 
 def check_ready_fd(number: int | None) -> None:

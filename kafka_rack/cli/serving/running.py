@@ -173,9 +173,9 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
             except OSError as error:
                 raise CommandError(f"control API: {error.strerror or error}") from None
         if arguments.bootstrap_file:
-            written.update(write_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
+            written.update(written_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
         if arguments.control_file and control is not None:
-            written.update(write_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
+            written.update(written_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
         if not arguments.quiet and arguments.ready_fd != STANDARD_OUTPUT:
             with suppress(OSError):  # nobody reads it
                 sys.stdout.write(banner(cluster, control, folder, token.text if token.is_new else None))
@@ -243,19 +243,11 @@ def path_of(name: str) -> Path:
     return Path(name)
 
 
-def write_whole(name: str, text: str) -> dict[Path, str]:
-    """Write a file so that nobody reads half of it; folders are made. Gives it with its text. Raises CommandError."""
-    path = path_of(name)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text)
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise CommandError(f"cannot write {path}: {error.strerror}") from None
-    return {path: text}
+def written_whole(name: str, text: str) -> dict[Path, str]:
+    """Write a file of this cluster's own; gives it with its text. Raises CommandError."""
+    from kafka_rack.cli.output.whole_files import write_whole
+
+    return {write_whole(name, text, make_folders=True): text}
 
 
 def unlink_own(written: Mapping[Path, str]) -> None:

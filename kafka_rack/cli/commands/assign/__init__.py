@@ -39,7 +39,8 @@ from kafka_rack.cli.live.group import live_group
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, rack_list
 from kafka_rack.cli.options.layout import json_given
 from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_CONSUMERS, MAX_ID, number_in, shown
-from kafka_rack.cli.output.tables import table, write_whole
+from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import InputError, KafkaRackError, PartitionAssignorError
 from kafka_rack.placement import MAX_REPLICAS

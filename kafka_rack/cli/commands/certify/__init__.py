@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         plan = plan_of(arguments, command, Path(folder))
         certificate = certificate_of(command, facts_of(plan, quiet=arguments.quiet), prices)
     if arguments.junit:
-        from kafka_rack.cli.output.tables import write_whole
+        from kafka_rack.cli.output.whole_files import write_whole
 
         seconds = time.monotonic() - before_s
         write_whole(arguments.junit, to_junit(certificate, socket.gethostname(), started, seconds))

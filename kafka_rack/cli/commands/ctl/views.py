@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_rack.cli.output.tables import table
+from kafka_rack.cli.output.tables import TableLines, table
 from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
 ANONYMOUS = "User:ANONYMOUS"
-REQUEST_WIDTHS = (12, 22, 6, 20, 7, 8, 24)
+REQUEST_WIDTHS = {
+    "time": 12, "client": 22, "rack": 6, "API": 20, "broker": 7, "bytes": 8, "about": 24, "verdict": 0,
+}  # fmt: skip
+"""Columns of a terminal that calls have, which come one by one."""
 
 
 def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dict[str, Any]) -> str:
@@ -199,37 +202,34 @@ class RequestLines:
 
     def __init__(self) -> None:
         self._has_head = False
+        self._table = TableLines(REQUEST_WIDTHS, right=["bytes"])
 
     def line(self, entry: dict[str, Any]) -> str:
         verdict = entry["locality"]
         if entry["locality_reason"]:
             verdict += f": {entry['locality_reason']}"
-        cells = (
-            f"{datetime.fromtimestamp(entry['at_ms'] / 1000, UTC):%H:%M:%S.%f}"[:-3],
-            caller(entry),
-            entry["client_rack"] or "-",
-            entry["api"] or f"key {entry['api_key']}",
-            f"{entry['broker']}/{entry['rack'] or '-'}",
-            str(entry["request_bytes"] + entry["response_bytes"]),
-            ",".join(entry["topics"]) or ",".join(entry["groups"]) or "-",
+        shown = self._table.line(
+            (
+                f"{datetime.fromtimestamp(entry['at_ms'] / 1000, UTC):%H:%M:%S.%f}"[:-3],
+                caller(entry),
+                entry["client_rack"] or None,
+                entry["api"] or f"key {entry['api_key']}",
+                f"{entry['broker']}/{entry['rack'] or '-'}",
+                entry["request_bytes"] + entry["response_bytes"],
+                ",".join(entry["topics"]) or ",".join(entry["groups"]) or None,
+                " ".join([verdict, *entry["errors"], *entry["faults"]]),
+            )
         )
-        head = ("time", "client", "rack", "API", "broker", "bytes", "about")
-        shown = row(cells, verdict + "".join(f" {one}" for one in (*entry["errors"], *entry["faults"])))
         if self._has_head:
             return shown
         self._has_head = True
-        return f"{row(head, 'verdict')}\n{shown}"
+        return f"{self._table.heading()}\n{shown}"
 
 
 def caller(entry: dict[str, Any]) -> str:
     """Who called, and as whom it has logged in."""
     name, principal = entry["client_id"] or entry["client_address"], entry.get("principal", ANONYMOUS)
     return f"{name}" if principal == ANONYMOUS else f"{name} as {principal.removeprefix('User:')}"
-
-
-def row(cells: Sequence[str], last: str) -> str:
-    shown = (printable(cell).ljust(width) for cell, width in zip(cells, REQUEST_WIDTHS, strict=True))
-    return "  ".join([*shown, printable(last)]).rstrip()
 
 
 def traffic(found: dict[str, Any]) -> str:
