@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from mockbroker.core.path import CallPath
 from mockbroker.core.simulation import Simulation
 
@@ -11,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAP = PAGE.partition("## Where things are\n```\n")[2].partition("```")[0]
 FOLDER_OR_FILE = re.compile(r"[a-z0-9_]+(?:/[a-z0-9_]+)*(?:/|\.py)")
-BUILT = ("build/",)
 
 
 def paths_in_map() -> list[str]:
@@ -38,12 +39,31 @@ def test_the_map_names_what_is_there():
     assert missing(paths_in_map()) == []
 
 
-def test_the_map_has_each_folder_of_mockbroker():
-    folders = {path.name for path in (ROOT / "mockbroker").iterdir() if (path / "__init__.py").exists()}
-    state = {path.name for path in (ROOT / "mockbroker" / "state").iterdir() if (path / "__init__.py").exists()}
-    named = set(paths_in_map())
-    assert {f"mockbroker/{name}/" for name in folders} <= named
-    assert {f"mockbroker/state/{name}/" for name in state} <= named
+def parts_of(folder: str) -> set[str]:
+    """The packages and modules in a folder that are to be named; not those that begin with an underline."""
+    return {
+        path.name
+        for path in (ROOT / folder).iterdir()
+        if ((path / "__init__.py").exists() or path.suffix == ".py") and not path.name.startswith("_")
+    }
+
+
+@pytest.mark.parametrize("folder", ["protocol", "kafka_rack", "mockbroker/core", "mockbroker/state"])
+def test_the_map_has_each_package_and_module_of(folder):
+    words = set(re.findall(r"[\w.]+", MAP))
+    assert {name for name in parts_of(folder) if name not in words} == set()
+
+
+@pytest.mark.parametrize("folder", ["kafka_rack/cli", "kafka_rack/pipeline", "mockbroker", "mockbroker/adapters"])
+def test_the_map_has_each_package_of(folder):
+    packages = {name for name in parts_of(folder) if not name.endswith(".py")}
+    assert {name for name in packages if f"{name}/" not in MAP} == set()
+
+
+def test_the_page_has_each_folder_of_tests_and_each_module_that_they_share():
+    folders = {f"`{path.name}/`" for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))}
+    modules = {f"`tests/{name}`" for name in parts_of("tests") if name.endswith(".py")}
+    assert {name for name in folders | modules if name not in PAGE} == set()
 
 
 def test_every_path_in_the_text_is_there():
