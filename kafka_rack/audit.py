@@ -1,4 +1,4 @@
-"""What is wrong with a cluster's racks: with their names, with where copies lie, and with what an outage would do.
+"""What is wrong with a cluster's racks: with their names, with where replicas lie, and with what an outage would do.
 
 Findings come in the order of ``KINDS``; each says where and what, with the values met. What a failed rack costs counts
 every replica as in sync, as it is when all is well; what cannot be written as it is now is a finding of its own.
@@ -29,10 +29,10 @@ KINDS = {
     RACK_NAMES: "rack names that almost match",
     UNEVEN_RACKS: "racks with more brokers than others",
     UNKNOWN_BROKERS: "replicas on brokers that are not in the cluster",
-    SHARED_RACK: "two copies in one rack, while another rack has none",
+    SHARED_RACK: "two replicas in one rack, while another rack has none",
     REPLICATION_FACTOR: "more replicas than racks",
     UNWRITABLE_NOW: "fewer in-sync replicas than min.insync.replicas, now",
-    LOST_WITH_RACK: "no copy left when a rack fails",
+    LOST_WITH_RACK: "no replica left when a rack fails",
     UNWRITABLE_WITH_RACK: "fewer in-sync replicas than min.insync.replicas when a rack fails",
     SKEW: "brokers with far more leaders or replicas than others",
 }
@@ -150,7 +150,7 @@ def uneven_racks(layout: ClusterLayout) -> Iterator[Finding]:
         counts = ", ".join(f"{rack}: {size}" for rack, size in sizes.items())
         ratio = max(sizes.values()) / min(sizes.values())
         text = (
-            f"brokers by rack: {counts}; copies go evenly to racks, so a broker of the smallest rack holds "
+            f"brokers by rack: {counts}; replicas go evenly to racks, so a broker of the smallest rack holds "
             f"up to {ratio:.3g} times as many as one of the largest"
         )
         yield Finding(UNEVEN_RACKS, "cluster", text)
@@ -163,7 +163,7 @@ def strangers(layout: ClusterLayout) -> Iterator[Finding]:
 
 
 def shared_racks(layout: ClusterLayout) -> Iterator[Finding]:
-    """Topic by topic, the partitions whose copies could be further apart."""
+    """Topic by topic, the partitions whose replicas could be further apart."""
     rack_of, racks = layout.rack_of, usable_racks(layout)
     for name, topic in layout.topics.items():
         found: list[tuple[str, int]] = []
@@ -176,14 +176,14 @@ def shared_racks(layout: ClusterLayout) -> Iterator[Finding]:
                 rack, brokers = next(iter(spread.shared.items()))
                 together = " and ".join(map(str, brokers))
                 free = f"rack {spread.free[0]} has" if len(spread.free) == 1 else f"racks {', '.join(spread.free)} have"
-                example = f"in partition {number} brokers {together} share rack {rack}, while {free} no copy"
+                example = f"in partition {number} brokers {together} share rack {rack}, while {free} no replica"
             found.append((name, number))
         if found:
             yield Finding(SHARED_RACK, name, f"{numbers_named(found, topic)}; {example}", tuple(found))
 
 
 def above_racks(layout: ClusterLayout) -> Iterator[Finding]:
-    """Topics that have more replicas than there are racks, so that copies share racks whatever is moved."""
+    """Topics that have more replicas than there are racks, so that replicas share racks whatever is moved."""
     count = len(layout.racks)
     for name, topic in layout.topics.items():
         found = [(name, number) for number, one in enumerate(topic.partitions) if len(one.replicas) > count]
@@ -234,7 +234,7 @@ def of_rack_failure(
 ) -> Iterator[Finding]:
     """The findings of one rack's failure, by topic."""
     for name, found in lost.items():
-        text = f"when rack {rack} fails, no copy is left of {numbers_named(found, layout.topics[name])}"
+        text = f"when rack {rack} fails, no replica is left of {numbers_named(found, layout.topics[name])}"
         yield Finding(LOST_WITH_RACK, name, text, tuple(found), rack=rack)
     for name, found in unwritable.items():
         needed = layout.topics[name].min_insync_replicas or least

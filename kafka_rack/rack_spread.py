@@ -14,7 +14,7 @@ class Spread:
     """The copies of one partition by rack.
 
     ``shared`` are the racks with more than one copy: rack -> brokers, in the order of the replicas.
-    ``free`` are the racks without a copy that have a broker which is up, by name.
+    ``free`` are the racks without a replica that have a broker which is up, by name.
     ``complete`` is False where a replica is on a broker whose rack is not known.
     """
 

@@ -31,8 +31,8 @@ DEFAULT_TRIALS = 20_000
 class LayoutAvailability:
     """What an outage does to a layout, in expectation over all outages of its kind.
 
-    Unwritable: fewer in-sync replicas left than min.insync.replicas. Lost: no copy left. ``worst_leader_load`` is the
-    number of leaders on the survivor that has most, as a multiple of an even share before the outage.
+    Unwritable: fewer in-sync replicas left than min.insync.replicas. Lost: no replica left. ``worst_leader_load`` is
+    the number of leaders on the survivor that has most, as a multiple of an even share before the outage.
     """
 
     any_unwritable: Chance

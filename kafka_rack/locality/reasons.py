@@ -113,7 +113,7 @@ REASONS = {
             "none: the request is damaged, or of a version that is not known here",
             "perhaps",
         ),
-        Reason("replication", "copies in other racks are what survives a rack's outage", "none", "no"),
+        Reason("replication", "replicas in other racks are what survives a rack's outage", "none", "no"),
         Reason(
             "cluster_work",
             "metadata, group and transaction coordination, and requests without an answer",

@@ -1,4 +1,4 @@
-"""Brokers that are replicas of each other (KAFKA-1736), so that few failures can take away all copies of a partition.
+"""Brokers that are replicas of each other (KAFKA-1736), so that few failures can take away all replicas of a partition.
 
 The brokers are cut into groups as large as the replication factor; every partition lives in one group. Inside a
 group the leaders go round, so they are truly even: the issue's own list puts brokers 8, 7 and 6 first three times

@@ -1,6 +1,6 @@
-"""The fewest moves after which no partition has two copies in a rack while another rack has none.
+"""The fewest moves after which no partition has two replicas in a rack while another rack has none.
 
-A partition's copies that share a rack must leave it as far as there are free racks, one move each: fewer cannot do.
+A partition's replicas that share a rack must leave it as far as there are free racks, one move each: fewer cannot do.
 What is open is which of them moves and to which broker. The preferred leader never moves, and the broker that leads
 now only where nothing else could. The rest is chosen so that the replicas are spread over the brokers as evenly as
 that number of moves allows (the sum of squares of the brokers' replica counts is the least there can be).
@@ -124,7 +124,7 @@ def moves_of(topic: str, number: int, partition: LayoutPartition, spread: Spread
     for source, (rack, target) in zip(sources, sorted(choice.targets.items()), strict=True):
         shared = rack_of_source[source]
         mates = listed(sorted(spread.shared[shared]))
-        reason = f"brokers {mates} share rack {shared}, while rack {rack} has no copy"
+        reason = f"brokers {mates} share rack {shared}, while rack {rack} has no replica"
         made.append(ReplicaMove(topic, number, source, target, shared, rack, source == partition.leader, reason))
     return made
 

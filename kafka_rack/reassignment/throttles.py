@@ -1,6 +1,6 @@
 """Throttles of a reassignment, as Kafka's tool sets them: which replicas send and receive, and on which brokers.
 
-A replica that there is already is throttled as a source, wherever the copy will be taken from; one that comes is
+A replica that there is already is throttled as a source, wherever it will be copied from; one that comes is
 throttled as a destination. Source: KIP-73; ReassignPartitionsCommand, Apache Kafka 4.1.
 """
 

@@ -26,7 +26,7 @@ from protocol.registry import APIS
 class Needs(NamedTuple):
     """What somebody has to be allowed to do with the cluster, and with each group, topic and transactional id named.
 
-    ``every_topic`` is an operation on the cluster that will do in place of that on topics. ``note`` says the rest.
+    ``every_topic`` is an operation on the cluster that may stand in place of that on topics. ``note`` says the rest.
     """
 
     cluster: int | None = None

@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (key 45), ListPartitionReassignments (46): replicas move to other brokers.
 
-A move to brokers that are up is done before its answer goes out, unless throttles hold its copies up.
+A move to brokers that are up is done before its answer goes out, unless throttles hold its replicas up.
 Reads cluster.topics; AlterPartitionReassignments changes partitions' replicas.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
 NO_REASSIGNMENT_IN_PROGRESS, NOT_CONTROLLER in ZooKeeper mode.

@@ -117,7 +117,7 @@ def rows_once(out: Path, table: str) -> list[dict[str, Any]]:
 
 
 def test_moves_mend_every_shared_rack(out: Path) -> None:
-    """Applied by hand, the moves leave no two copies in a rack while another rack has none."""
+    """Applied by hand, the moves leave no two replicas in a rack while another rack has none."""
     for seed in range(CLUSTERS_IN_LINES):
         said = random_cluster("", seed)
         racks = dict(map(tuple, said["brokers"]))

@@ -1,4 +1,4 @@
-"""What an outage costs: how likely failed brokers or racks leave partitions unwritable or without a copy.
+"""What an outage costs: how likely failed brokers or racks leave partitions unwritable or without a replica.
 
 Examples:
   kafka-rack availability --brokers 6,9,12 --partitions 54 --replication-factor 3 --failures 2 --placer broker-replica

@@ -1,7 +1,7 @@
 """Propose where replicas should move, start the moves and look after them, on a live cluster or for a file.
 
 --generate gives what Kafka's own kafka-reassign-partitions gives, byte for byte where the seed is the same: every
-partition placed anew. --repair moves as few replicas as can be until no partition has two copies in a rack while
+partition placed anew. --repair moves as few replicas as can be until no partition has two replicas in a rack while
 another rack has none; leaders stay. Both print the plan of now, which takes everything back.
 
 --execute, --verify and --cancel do what Kafka's tool does with the same files. --verify exits with 3 while anything
@@ -261,7 +261,7 @@ def repair_json(mended: Repair, now: Sequence[Entry]) -> str:
 def repair_tables(mended: Repair, now: Sequence[Entry], layout: ClusterLayout) -> str:
     alone = [f"- {name}-{number} is left alone: {why}" for name, number, why in mended.left_alone]
     if not mended.moves:
-        parts = ["No partition has two copies in a rack while another rack has none: nothing moves."]
+        parts = ["No partition has two replicas in a rack while another rack has none: nothing moves."]
         return "\n".join([*parts, *alone])
     taken = sum(move.takes_leader for move in mended.moves)
     leaders = f"{taken} of them lead now" if taken else "no leader moves"

@@ -77,7 +77,7 @@ def warn_of_shared_racks(
     shared = [number for number, row in enumerate(rows) if spread_of(row, rack_of, racks).misplaced]
     if shared:
         sys.stderr.write(
-            f"{arguments.program}: note: {len(shared)} of {len(rows)} partitions have two copies in a rack while "
+            f"{arguments.program}: note: {len(shared)} of {len(rows)} partitions have two replicas in a rack while "
             f"another rack has none, first partition {first + shared[0]}\n"
         )
 

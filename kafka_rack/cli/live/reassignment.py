@@ -272,12 +272,12 @@ def plan_given(arguments: argparse.Namespace) -> list[Entry]:
 
 
 def warn_of_shared_racks(arguments: argparse.Namespace, layout: ClusterLayout, entries: Sequence[Entry]) -> None:
-    """Say so where a plan itself puts two copies into one rack without need."""
+    """Say so where a plan itself puts two replicas into one rack without need."""
     racks, rack_of = usable_racks(layout), layout.rack_of
     shared = [entry for entry in entries if spread_of(entry.replicas, rack_of, racks).misplaced]
     if shared:
         first = f"{shared[0].topic}-{shared[0].partition}"
         sys.stderr.write(
-            f"{arguments.program}: note: the plan puts two copies of {counted(len(shared), 'partition')} into one rack "
-            f"while another rack has none, first of {first}\n"
+            f"{arguments.program}: note: the plan puts two replicas of {counted(len(shared), 'partition')} into one "
+            f"rack while another rack has none, first of {first}\n"
         )

@@ -51,7 +51,7 @@ def variable_of(flag: str) -> str:
 def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None:
     """Set what the command line has not said: from the variables, else [] and False where an option repeats or is bare.
 
-    Raises: UsageError: a variable that there is not, or a value that will not do.
+    Raises: UsageError: a variable that there is not, or an invalid value.
     """
     actions: dict[str, argparse.Action] = getattr(arguments, ATTRIBUTE)
     given = {name: text for name, text in variables.items() if name.startswith(PREFIX) and is_ours(name, text)}

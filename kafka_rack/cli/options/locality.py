@@ -28,7 +28,7 @@ def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--racks", dest="racks", action=OldName, new_name="--client-racks")
     parser.add_argument("--window", metavar="TIME", help="as 30s, 5m, 1h; default: about 60 windows")
-    parser.add_argument("--free-replication", action="store_true", help="copies between brokers cost nothing")
+    parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
     parser.add_argument(
         "--top",
         type=int,

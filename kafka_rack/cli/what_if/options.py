@@ -59,7 +59,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         "--client-racks", metavar="FILE", help="where clients are that do not say it: lines as az-a@10.0.1.0/24"
     )
     parser.add_argument("--prices", metavar="FILE", help="what crossing costs; default: 0.01 $/GB each way")
-    parser.add_argument("--free-replication", action="store_true", help="copies between brokers cost nothing")
+    parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
     parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
     parser.add_argument(
         "--brokers",

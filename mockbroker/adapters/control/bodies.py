@@ -72,7 +72,7 @@ def json_of(body: bytes) -> Any:
 
 
 def typed_body(body: bytes, expected: Any) -> Any:
-    """The body as a value of the type. Raises ControlProblem: 400, with the path of the field that will not do."""
+    """The body as a value of the type. Raises ControlProblem: 400, with the path of the invalid field."""
     given = json_of(body)
     try:
         return msgspec.convert(given, expected)

@@ -66,7 +66,7 @@ PROBLEM: dict[str, Any] = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "What was met and what would be right, in one line."},
-        "field": {"type": "string", "description": "The path of the value that will not do."},
+        "field": {"type": "string", "description": "The path of the invalid value."},
     },
     "required": ["type", "title", "status", "detail"],
 }

@@ -23,7 +23,7 @@ def test_two_copies_in_a_rack_are_found_while_another_rack_has_none():
     said = found([[0, "a"], [1, "a"], [2, "b"], [3, "b"]], {"t": [[0, 1], [0, 2]], "u": [[0, 2, 1]]})
     assert (
         said["shared-rack", "t"]
-        == "1 of 2 partitions (0); in partition 0 brokers 0 and 1 share rack a, while rack b has no copy"
+        == "1 of 2 partitions (0); in partition 0 brokers 0 and 1 share rack a, while rack b has no replica"
     )
     assert ("shared-rack", "u") not in said
 
@@ -45,7 +45,7 @@ def test_partitions_that_a_failed_rack_makes_unwritable_are_told_from_those_it_t
     assert by_rack == {"a": (1, 1), "b": (1, 0)}
     texts = [one.text for one in said.findings if one.kind.endswith("with-rack")]
     assert texts == [
-        "when rack a fails, no copy is left of 1 of 2 partitions (1)",
+        "when rack a fails, no replica is left of 1 of 2 partitions (1)",
         "when rack b fails, 1 of 2 partitions (0) have fewer in-sync replicas than min.insync.replicas 2",
     ]
 

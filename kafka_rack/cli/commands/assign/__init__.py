@@ -5,7 +5,7 @@ The group and the cluster are live, or come from a JSON file, or are made up fro
    "cluster": {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1], [1, 0]]}},
    "members": {"one": {"topics": ["orders"], "rack": "a"}}}
 Optional: topic_ids, offline and leaders in the cluster; instance_id, owned, generation and user_data in a member.
-A cluster with "brokers", as the other tools have it, will do too.
+A cluster with "brokers", as the other tools have it, is taken too.
 
 Examples:
   kafka-rack assign group.json

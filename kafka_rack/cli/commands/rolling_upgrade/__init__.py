@@ -1,4 +1,4 @@
-"""Replay KIP-36's rolling upgrade, broker by broker, on a live cluster of the ZooKeeper era.
+"""Replay KIP-36's rolling upgrade, broker by broker, on a live cluster in ZooKeeper mode.
 
   1  brokers of 0.9.0.0 get 0.9.0.1, which reads registrations of any version
   2  brokers get the new code, one by one, and keep to the old inter.broker.protocol.version

@@ -21,7 +21,7 @@ def test_a_copy_moves_to_the_free_rack_in_its_place_and_the_reason_is_told():
     assert said.entries == (Entry("t", 0, (0, 3, 2)),)
     (move,) = said.moves
     assert (move.source, move.source_rack, move.target, move.target_rack) == (1, "a", 3, "c")
-    assert move.reason == "brokers 0 and 1 share rack a, while rack c has no copy"
+    assert move.reason == "brokers 0 and 1 share rack a, while rack c has no replica"
 
 
 def test_nothing_moves_where_every_rack_has_a_copy():

@@ -52,7 +52,7 @@ def test_findings_are_told_one_a_line_with_exit_code_1(file_of, capsys):
     assert lines[1].startswith(
         "shared-rack     orders  1 of 2 partitions (0); in partition 0 brokers 0 and 1 share rack a"
     )
-    assert lines[2].startswith("lost-with-rack  orders  when rack a fails, no copy is left of 1 of 2 partitions (0)")
+    assert lines[2].startswith("lost-with-rack  orders  when rack a fails, no replica is left of 1 of 2 partitions (0)")
 
 
 def test_findings_that_are_left_out_do_not_count(file_of):

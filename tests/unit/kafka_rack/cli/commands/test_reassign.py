@@ -60,7 +60,7 @@ def test_a_repair_is_told_in_tables_with_both_plans(layout, capsys):
     assert reassign("--repair", "--layout", layout) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "1 replica of 1 partition to move; no leader moves."
-    assert lines[3] == "orders-0      1  a      3  c     brokers 0 and 1 share rack a, while rack c has no copy"
+    assert lines[3] == "orders-0      1  a      3  c     brokers 0 and 1 share rack a, while rack c has no replica"
     assert lines[-5] == "Current partition replica assignment"
     assert json.loads(lines[-1])["partitions"][0]["replicas"] == [0, 3, 2]
 
@@ -180,7 +180,7 @@ async def test_a_repair_is_proposed_executed_and_taken_back_on_a_live_cluster(tm
         assert replicas(mock) == [[0, 1, 2], [2, 0, 3]]
     said = capsys.readouterr()
     assert "The moves of 1 partition have begun" in said.out
-    assert "the plan puts two copies of 1 partition into one rack" in said.err
+    assert "the plan puts two replicas of 1 partition into one rack" in said.err
 
 
 def replicas(mock):

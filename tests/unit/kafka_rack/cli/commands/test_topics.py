@@ -60,7 +60,7 @@ async def test_replicas_by_hand_are_sent_as_they_are_with_a_note_where_they_shar
         assert await topics(mock, *create("--replica-assignment", "5:2,0:1")) == 0
         assert replicas(mock) == [[5, 2], [0, 1]]
     said = capsys.readouterr()
-    assert "1 of 2 partitions have two copies in a rack while another rack has none, first partition 0" in said.err
+    assert "1 of 2 partitions have two replicas in a rack while another rack has none, first partition 0" in said.err
     assert "orders-0   5,2       c,c" in said.out
 
 
