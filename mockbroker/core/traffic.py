@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.journal.clients import ObservedClient, observed_client
 from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, SHARE_FETCH, Observed, observed, parts_of
-from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 
@@ -135,6 +135,9 @@ class Traffic:
             if answered and api_key != FETCH:
                 self._add(client, api_key, asked - LENGTH_BYTES, answered - LENGTH_BYTES, outcome)
                 return
+        if api_key == PRODUCE and call.read_request is not None:  # it has gone, and what became of it nobody knows
+            self._add(client, self._kind(client, call, "produce"), asked, answered, outcome)
+            return
         category = "consume" if api_key == FETCH and answered else "other"
         self._add(client, self._kind(client, call, category, whole=False), asked, answered, outcome)
 
@@ -173,7 +176,7 @@ class Traffic:
         if call.replica_id != NO_REPLICA:
             self._add(client, self._kind(client, call, "replication"), asked, answered, outcome)
             return
-        if not answered and (api_key == FETCH or outcome.ending is Ending.DROPPED):
+        if not answered and api_key == FETCH:
             self._add(client, self._kind(client, call, "other"), asked, answered, outcome)
             return
         rack, broker_rack = client.rack, client.broker_rack
