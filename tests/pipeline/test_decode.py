@@ -15,6 +15,7 @@ from kafka_rack.pipeline.decode import job, packets
 from kafka_rack.pipeline.output import merging
 from kafka_rack.pipeline.output.formats import FormatMissing, missing
 from kafka_rack.pipeline.output.writing import SchemaMismatch
+from kafka_rack.pipeline.spark.settings import AVAILABLE_NOW
 from kafka_rack.wire_capture.packet_planning import plan_packets
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
@@ -121,6 +122,31 @@ def test_a_stream_that_is_killed_and_started_again_gives_the_same_tables(
     }
     assert len(found["problems"]) == len(expected["problems"])
     assert merged
+
+
+def test_a_stream_that_takes_what_is_there_takes_all_of_it_in_sessions_of_others(spark, captures, tmp_path):
+    """Spark by itself would take the batch that an earlier stream had begun, and nothing that came after it."""
+    folder, out, checkpoint = tmp_path / "growing", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "first.jsonl").write_bytes((captures / "zk39-ibp0101.jsonl").read_bytes())
+
+    def run(**kwargs):
+        job.decode_stream(spark, [str(folder)], out, checkpoint, available_now=True, **kwargs).awaitTermination()
+
+    def die(batch, summary):
+        raise InterruptedError("in the first batch")
+
+    set_by_us = spark.conf.get(AVAILABLE_NOW)
+    spark.conf.set(AVAILABLE_NOW, "false")
+    try:
+        with pytest.raises(Exception, match="in the first batch"):
+            run(on_batch=die)
+        (folder / "second.jsonl").write_bytes((captures / "java41-range.jsonl").read_bytes())
+        run()
+        assert spark.conf.get(AVAILABLE_NOW) == "false"
+    finally:
+        spark.conf.set(AVAILABLE_NOW, set_by_us)
+    assert tables_of(out, folder) == plain_tables(folder, tmp_path / "plain")
 
 
 def in_microseconds(row):

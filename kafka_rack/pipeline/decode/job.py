@@ -18,7 +18,7 @@ from kafka_rack.pipeline.output.formats import check_format, ranges_of, write_ta
 from kafka_rack.pipeline.output.merging import EVERY_BATCHES, merge_small_files
 from kafka_rack.pipeline.output.writing import EVERYTHING, WrittenFile, prepare, put_in_place, write_block
 from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
-from kafka_rack.pipeline.spark.session import context_of, register
+from kafka_rack.pipeline.spark.session import context_of, register, taking_all_there_is
 from kafka_rack.pipeline.spark.source import BLOCKS, KafkaWire, Request, planned
 from kafka_rack.pipeline.spark.storage_settings import known_to_spark, reached
 from kafka_rack.storage import Location, RemotePath, StorageSettings, current_settings, use_settings
@@ -236,8 +236,9 @@ def decode_stream(
         if on_batch is not None:
             on_batch(batch, summary)
 
-    register(spark)
-    stream = spark.readStream.format(KafkaWire.name()).options(**given).load()
+    reading = taking_all_there_is(spark) if available_now else spark
+    register(reading)
+    stream = reading.readStream.format(KafkaWire.name()).options(**given).load()
     writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
     writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
     query: StreamingQuery = writer.start()

@@ -45,6 +45,7 @@ def staged(out: Location, names: Sequence[str], checked: Collection[str] = ()) -
     folder.mkdir(parents=True)
     try:
         yield folder
+        drop_unfinished(folder, names)
         change = change_of(folder, out, names)
         if isinstance(folder, Path) and isinstance(out, Path):
             decide(folder, change)
@@ -55,6 +56,17 @@ def staged(out: Location, names: Sequence[str], checked: Collection[str] = ()) -
         raise
     if not isinstance(folder, Path):
         commit(out, folder, change)
+
+
+def drop_unfinished(folder: Location, names: Sequence[str]) -> None:
+    """Remove what tasks are still writing that Spark tried beside themselves: others have done their work.
+
+    They write under names of their own, and theirs would be what no job knows; in a store files appear whole.
+    """
+    if isinstance(folder, Path):
+        for name in names:
+            for left in (folder / name).glob(".*"):
+                left.unlink(missing_ok=True)
 
 
 def change_of(folder: Location, out: Location, names: Sequence[str]) -> Commit:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rack.extras import pip_install
 from kafka_rack.pipeline.spark.driver import WITHOUT_MEMORY, DriverNotStarted, environment, reason_of, start_driver
 from kafka_rack.pipeline.spark.settings import (
+    AVAILABLE_NOW,
     LOOPBACK,
     administrators_settings,
     fitted,
@@ -224,6 +225,19 @@ def context_of(spark: SparkSession) -> SparkContext:
     if is_remote(spark):
         raise SparkMissing(CONNECT_HAS_NO_TASKS)
     return spark.sparkContext
+
+
+def taking_all_there_is(spark: SparkSession) -> SparkSession:
+    """A session whose streams, told to take what there is, do that also behind a batch that an earlier one had begun.
+
+    That of somebody else may lack the setting; then it is another on the same context, with all of its settings.
+    """
+    if spark.conf.get(AVAILABLE_NOW, "false") == "true":
+        return spark
+    context: Any = context_of(spark)
+    other = type(spark)(context, spark._jsparkSession.cloneSession())
+    other.conf.set(AVAILABLE_NOW, "true")
+    return other
 
 
 def started_elsewhere() -> bool:

@@ -16,10 +16,12 @@ from pathlib import Path
 LOOPBACK = "127.0.0.1"
 HERE = "local[*]"
 DEFAULTS_FILE = "spark-defaults.conf"
+AVAILABLE_NOW = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
+"""Without it a stream that is to take what there is ends behind a batch that an earlier one had begun."""
 OURS = {
     "spark.ui.showConsoleProgress": "false",  # jobs say themselves how far they are
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true",  # else a batch begun before is all it takes
+    AVAILABLE_NOW: "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.python.filterPushdown.enabled": "true",  # from Spark 4.1, where sources are told what `where` asks
 }

@@ -13,6 +13,7 @@ import pytest
 
 from kafka_rack.pipeline.output import staging
 from kafka_rack.pipeline.output.staging import NotOurs, staged, write_table
+from kafka_rack.pipeline.output.table_file import TableFile
 
 NAMES = ("rows", "notes", "page.html")
 SCHEMA = pa.schema([("number", pa.int32())])
@@ -131,6 +132,23 @@ def test_what_killed_runs_left_goes_and_what_others_write_stays(tmp_path):
     assert {path.name for path in (tmp_path / staging.TEMPORARY).iterdir()} == theirs | {f"{os.getpid()}-mine@{here}"}
     staging.clear(tmp_path)
     assert {path.name for path in (tmp_path / staging.TEMPORARY).iterdir()} == theirs
+
+
+def test_a_task_that_is_slower_than_its_second_try_leaves_nothing_in_the_result(tmp_path):
+    """Spark tries a slow task beside itself, and does not wait for it once one of the two is done."""
+    out = tmp_path / "out"
+    with staged(out, NAMES) as folder:
+        (folder / "rows").mkdir()
+        slow, quick = (TableFile(folder / "rows" / "part-00000.parquet", SCHEMA) for _ in range(2))
+        for task in (slow, quick):
+            task.add([{"number": 1}])
+        quick.close()
+    with pytest.raises(FileNotFoundError):
+        slow.close()
+    assert [path.name for path in out.rglob("*")] == ["rows", "part-00000.parquet"]
+    assert pq.read_table(out / "rows" / "part-00000.parquet").to_pylist() == [{"number": 1}]
+    made(out, 2)
+    assert pq.read_table(out / "rows").to_pylist() == [{"number": 2}]
 
 
 def test_an_empty_table_has_its_columns(tmp_path):
