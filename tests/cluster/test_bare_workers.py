@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_rack.audit import KINDS, audit
 from kafka_rack.cli import main
 from kafka_rack.cluster_layout import layout_of_json
+from kafka_rack.pipeline.audit.rows import SCHEMAS
 from kafka_rack.pipeline.fuzz.checks import checks_for
 from kafka_rack.pipeline.fuzz.job import fuzz
 from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
 from kafka_rack.pipeline.fuzz.results import Results
 from kafka_rack.pipeline.fuzz.work import run_chunk
+from kafka_rack.pipeline.output.commits import TEMPORARY
 from kafka_rack.pipeline.spark.session import spark_session
 from kafka_rack.pipeline.spark.shipping import PACKAGE_ZIP
 from tests.cluster.conftest import NAMES, WORKERS
 from tests.fixture_data import CAPTURES
 from tests.on_spark import unpacked
-from tests.pipeline.cluster import LOOPBACK, cluster
+from tests.pipeline.cluster import LOOPBACK, SparkCluster, cluster_of_processes, pythons_of
 from tests.pipeline.fleets import random_cluster
 from tests.pipeline.plain import plain_tables, tables_of
 
@@ -33,21 +37,43 @@ ROOT = Path(__file__).resolve().parents[2]
 TASKS = "9"
 """More than there are files, so files are cut."""
 CHANGE = ("--set", "client.rack=auto", "--set", "replica.selector.class=rack-aware", "--protocol", "consumer")
-CLUSTERS = 20
+CLUSTERS, IN_A_FILE = 20, 2
 
 
 @pytest.fixture(scope="module")
-def spark(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """This process is the driver; both workers are there before the first task."""
-    waits = {
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with cluster_of_processes(tmp_path_factory.mktemp("cluster"), WORKERS, apart=True) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def spark(settings: dict[str, str], workers: SparkCluster) -> Iterator[Any]:
+    """This process is the driver; both workers are there before the first task, and slow tasks are tried twice."""
+    more = {
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+        "spark.speculation": "true",
+        "spark.speculation.quantile": "0.5",
     }
-    with pytest.MonkeyPatch.context() as patch, cluster(tmp_path_factory.mktemp("cluster"), WORKERS) as master:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_LOCAL_IP", LOOPBACK)
-        session = spark_session(master, driver_memory="1g", settings={**settings, **waits})
+        session = spark_session(workers.address, driver_memory="1g", settings={**settings, **more})
         yield session
         session.stop()
+
+
+@pytest.fixture
+def frozen(spark: Any, workers: SparkCluster) -> Iterator[None]:
+    """The Pythons of one worker stand still, so what it is given is not done before they may go on."""
+    everywhere = spark.sparkContext.parallelize(range(WORKERS), WORKERS).barrier()
+    assert everywhere.mapPartitions(lambda numbers: numbers).collect() == [*range(WORKERS)]
+    pythons = pythons_of(workers.workers[0].pid)
+    assert pythons
+    for one in pythons:
+        os.kill(one, signal.SIGSTOP)
+    yield
+    for one in pythons_of(workers.workers[0].pid):
+        os.kill(one, signal.SIGCONT)
 
 
 @pytest.fixture(params=["whole", "cut_off"])
@@ -129,20 +155,51 @@ def test_what_would_have_been_is_what_the_command_without_spark_says(spark, capt
     assert on_workers(capsys, "what-if", captures, *CHANGE, "--out", tmp_path / "out") == plain
 
 
-def test_a_fleets_audit_is_that_of_each_cluster_and_a_line_that_is_cut_off_is_a_problem(spark, tmp_path, capsys):
+def fleet_of(folder: Path) -> tuple[Path, dict[str, dict[str, int]]]:
+    """Files of clusters by chance, the last with a line that is cut off, and how many findings each has by kind."""
     fleet = {f"c{seed:02}": random_cluster(f"c{seed:02}", seed) for seed in range(CLUSTERS)}
     lines = [json.dumps(one) for one in fleet.values()]
-    (tmp_path / "fleet.jsonl").write_text("\n".join([*lines, lines[0][:-40]]))
-    code, found = on_workers(capsys, "audit", tmp_path / "fleet.jsonl", "--out", tmp_path / "out", "--tasks", TASKS)
-    kinds = {
+    place = folder / "fleet"
+    place.mkdir()
+    for start in range(0, CLUSTERS, IN_A_FILE):
+        (place / f"from-{start:02}.jsonl").write_text("\n".join(lines[start : start + IN_A_FILE]))
+    (place / "torn.jsonl").write_text(f"{lines[0][:-40]}\n")
+    return place, {
         name: {kind: sum(one.kind == kind for one in audit(layout_of_json(said)).findings) for kind in KINDS}
         for name, said in fleet.items()
     }
-    rows = {one["cluster"]: one for one in found["by_severity"]}
-    assert {name: {kind: row[kind.replace("-", "_")] for kind in KINDS} for name, row in rows.items()} == kinds
+
+
+def findings_told(found: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """What the job says of each cluster."""
+    return {row["cluster"]: {kind: row[kind.replace("-", "_")] for kind in KINDS} for row in found["by_severity"]}
+
+
+def test_a_fleets_audit_is_that_of_each_cluster_and_a_line_that_is_cut_off_is_a_problem(spark, tmp_path, capsys):
+    fleet, kinds = fleet_of(tmp_path)
+    code, found = on_workers(capsys, "audit", fleet, "--out", tmp_path / "out", "--tasks", TASKS)
+    assert findings_told(found) == kinds
     assert any(sum(one.values()) for one in kinds.values())
-    assert [one["line"] for one in found["problems"]] == [CLUSTERS + 1]
+    assert [Path(one["file"]).name for one in found["problems"]] == ["torn.jsonl"]
     assert code == 1
+
+
+@pytest.mark.usefixtures("frozen")
+def test_what_a_worker_does_not_come_to_is_audited_once_by_another(spark, tmp_path, capsys):
+    fleet, kinds = fleet_of(tmp_path)
+    out = tmp_path / "out"
+    _, found = on_workers(capsys, "audit", fleet, "--out", out, "--tasks", TASKS)
+    assert findings_told(found) == kinds
+    read = {table: sum(pq.read_metadata(path).num_rows for path in (out / table).iterdir()) for table in SCHEMAS}
+    assert read == found["tables"]
+    assert not (out / TEMPORARY).exists()
+
+
+@pytest.mark.usefixtures("frozen")
+def test_what_a_worker_does_not_come_to_is_decoded_once_by_another(spark, cut_off, tmp_path, capsys):
+    on_workers(capsys, "decode", cut_off, "--out", tmp_path / "out", "--tasks", TASKS)
+    assert tables_of(tmp_path / "out", cut_off) == plain_tables(cut_off, tmp_path / "plain")
+    assert not (tmp_path / "out" / TEMPORARY).exists()
 
 
 def test_fuzzing_tries_the_same_and_finds_the_same(spark):

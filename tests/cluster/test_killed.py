@@ -17,7 +17,7 @@ import pytest
 from kafka_rack.pipeline.output.commits import TEMPORARY
 from tests.cluster.conftest import NAMES, PACKETS, WORKERS
 from tests.on_spark import unpacked
-from tests.pipeline.cluster import LOOPBACK, SparkCluster, kill_all_of, processes_of
+from tests.pipeline.cluster import LOOPBACK, SparkCluster, kill_all_of, pythons_of
 from tests.pipeline.plain import plain_tables, tables_of
 from tests.progress import end_of, wait_until
 
@@ -97,11 +97,6 @@ def test_a_worker_that_is_killed_costs_its_tasks_alone(place, two_workers, setti
     assert len([one for one in two_workers.workers if one.poll() is None]) == WORKERS - 1
     assert tables_of(place / "out", place / "in") == new
     assert not (place / "out" / TEMPORARY).exists()
-
-
-def pythons_of(worker: int) -> list[int]:
-    """The Pythons of a worker's executors."""
-    return [number for number, words in processes_of(worker).items() if "pyspark.daemon" in words]
 
 
 def test_a_driver_that_is_killed_leaves_the_earlier_tables_and_the_next_run_writes_all(place, two_workers, settings):

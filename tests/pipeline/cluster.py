@@ -52,19 +52,23 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
 
 
 @contextmanager
-def cluster_of_processes(folder: Path, workers: int) -> Iterator[SparkCluster]:
-    """The same, for who means to kill some of it."""
+def cluster_of_processes(folder: Path, workers: int, *, apart: bool = False) -> Iterator[SparkCluster]:
+    """The same, for who means to kill some of it.
+
+    Args:
+        apart: each worker has an address of its own on Linux's loopback, so that Spark takes them for several machines,
+            and tries a slow task of one on another.
+    """
     with ExitStack() as stack:
-        bind = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
-        master = stack.enter_context(running(folder / "master", ["deploy.master.Master", *bind]))
+        bind = ("--port", "0", "--webui-port", "0")
+        master = stack.enter_context(running(folder / "master", ["deploy.master.Master", "--host", LOOPBACK, *bind]))
         found = told(master, MASTER)
         limits = ("--cores", "1", "--memory", "1g")
-        joining = [
-            stack.enter_context(
-                running(folder / f"worker-{number}", ["deploy.worker.Worker", *bind, *limits, found[1]])
-            )
-            for number in range(workers)
-        ]
+        joining = []
+        for number in range(workers):
+            host = f"127.0.0.{1 + number}" if apart else LOOPBACK
+            command = ["deploy.worker.Worker", "--host", host, *bind, *limits, found[1]]
+            joining.append(stack.enter_context(running(folder / f"worker-{number}", command, SPARK_LOCAL_IP=host)))
         for worker in joining:
             told(worker, JOINED)
         yield SparkCluster(found[1], joining)
@@ -115,6 +119,11 @@ def processes_of(leader: int) -> dict[int, list[str]]:
         if int(fields[SESSION]) == leader and fields[0] != ENDED:
             found[int(folder.name)] = words
     return found
+
+
+def pythons_of(worker: int) -> list[int]:
+    """The Pythons of a worker's executors: those that run tasks, and the one that each executor has them forked by."""
+    return [number for number, words in processes_of(worker).items() if "pyspark.daemon" in words]
 
 
 def kill_all_of(leader: int) -> dict[int, list[str]]:
