@@ -12,7 +12,7 @@
 #   make notebook  the notebooks of examples/notebooks, run from first cell to last
 #   make docs      the pages as one site in build/site, every link checked
 #   make object-store  the jobs on an S3 endpoint on loopback, and killed over it
-#   make cluster  the jobs on workers that have nothing but a Python, and what kills of workers and drivers leave
+#   make cluster  the jobs on workers that have nothing but a Python, what kills of these and of drivers leave, and YARN
 #   make wheel     the sdist and the wheel, checked, and the wheel tried in an empty environment
 #   make formats   tests of tables as Delta and Iceberg, with their released packages
 #   make newest-spark  tests of the pipeline with the newest Spark, in an environment of its own
@@ -147,8 +147,8 @@ docs: $(DOCS_READY)
 object-store: $(DEV_READY) java clients
 	@$(BIN)/python -m pytest tests/object_store $(PYTEST_ARGS)
 
-# Spark's own master and workers, and the programs that they run.
-cluster: $(DEV_READY) java
+# Spark's own master and workers, and Hadoop's YARN, which the tests fetch once into build/interop.
+cluster: $(DEV_READY) java clients
 	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
 
 # Spark fetches the packages of both formats once, into build/interop/ivy.

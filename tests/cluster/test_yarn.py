@@ -1,0 +1,123 @@
+"""Hadoop's YARN runs the jobs by `spark-submit` on nodes whose Python has no packages, the driver here or there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_rack.cli import main
+from kafka_rack.pipeline.spark.session import find_java
+from tests.cluster.conftest import HERE
+from tests.interop.fetched import java_program, maven_jars, skipped_without_tools
+from tests.pipeline.cluster import KEPT, LOOPBACK, QUICK_JAVA, SPARK_HOME, kill_all_of
+from tests.pipeline.plain import plain_tables, tables_of
+from tests.progress import run
+
+ROOT = HERE.parents[1]
+NODES = 2
+A_JAR = "jaxb-impl-2.2.3-1.jar"
+SETTINGS = {
+    "spark.yarn.jars": f"local:{SPARK_HOME}/jars/*",  # else Spark sends them, 400 MB, to each node
+    "spark.executor.instances": "2",
+    "spark.executor.memory": "600m",
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
+    "spark.driver.memory": "600m",
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.ui.enabled": "false",
+}
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster's folder: its settings for clients are in conf/, what its containers print below target/."""
+    with skipped_without_tools():
+        jars = maven_jars("yarn", HERE / "yarn-pom.xml", A_JAR)
+        program = java_program(HERE / "YarnCluster.java", jars)
+    folder = tmp_path_factory.mktemp("yarn")
+    (folder / "conf").mkdir()
+    opened = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+    with subprocess.Popen(
+        ["java", "-Xmx500m", *QUICK_JAVA.split(), opened, *program, str(NODES), "conf/yarn-site.xml"],
+        cwd=folder,
+        env={**{name: os.environ[name] for name in KEPT if name in os.environ}, "JAVA_HOME": java_home()},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield folder
+        finally:
+            kill_all_of(process.pid)
+
+
+def java_home() -> str:
+    """Where the Java is that containers are started with."""
+    return str(Path(find_java()).resolve().parents[1])
+
+
+def submitted(
+    yarn: Path, python: Path, deploy_mode: str, *jobs: list[str], packed: Path
+) -> list[subprocess.CompletedProcess[str]]:
+    """What `spark-submit` says to each job, by what `pipeline pack` prints for a deploy mode."""
+    pack = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "pack", str(packed), "--deploy-mode", deploy_mode]
+    printed = subprocess.run(pack, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    program, *options = shlex.split(printed)
+    settings = {**SETTINGS, "spark.yarn.stagingDir": (yarn / "staging").as_uri()}
+    told = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    begin = ["yarn" if word == "MASTER" else word for word in options if word not in {"JOB", "..."}]
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    environment |= {
+        "HADOOP_CONF_DIR": str(yarn / "conf"),
+        "JAVA_HOME": java_home(),
+        "PYSPARK_PYTHON": str(python),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_SUBMIT_OPTS": QUICK_JAVA,
+    }
+    if deploy_mode == "client":
+        environment |= {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    command = [str(SPARK_HOME / "bin" / program), *begin[:-1], *told, begin[-1]]
+    return [run([*command, *job], cwd=packed, env=environment) for job in jobs]
+
+
+def test_a_driver_here_and_executors_there_write_the_rows_of_one_process(yarn, python, cut_off, tmp_path):
+    job = ["decode", str(cut_off), "--out", str(tmp_path / "out"), "--tasks", "9", "--format", "json"]
+    (done,) = submitted(yarn, python, "client", job, packed=tmp_path / "pack")
+    assert done.returncode == 0, done.stderr[-3000:]
+    expected = plain_tables(cut_off, tmp_path / "plain")
+    assert tables_of(tmp_path / "out", cut_off) == expected
+    assert json.loads(done.stdout)["tables"] == {table: len(rows) for table, rows in expected.items() if rows}
+
+
+def test_a_driver_there_finds_all_that_it_needs_in_the_archive(yarn, python, whole, tmp_path, capsys):
+    """Without anything of this package outside the archive, and pages need its templates."""
+    locality, check = submitted(
+        yarn,
+        python,
+        "cluster",
+        ["locality", str(whole), "--out", str(tmp_path / "locality")],
+        ["check", str(whole), "--out", str(tmp_path / "check"), "--format", "json"],
+        packed=tmp_path / "pack",
+    )
+    assert (locality.returncode, locality.stdout) == (0, ""), locality.stderr[-3000:]
+    assert main(["locality", str(whole), "--format", "json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert {**json.loads((tmp_path / "locality" / "locality.json").read_text()), "out": None} == {**plain, "out": None}
+    assert (tmp_path / "locality" / "locality.html").stat().st_size > 0
+    code = main(["check", str(whole), "--format", "json"])
+    printed = capsys.readouterr().out
+    assert json.loads((tmp_path / "check" / "check.json").read_text()) == json.loads(printed)
+    assert check.returncode == (1 if code else 0), check.stderr[-3000:]
+    assert [
+        json.loads(path.read_text()) for path in yarn.glob("target/**/*_000001/stdout") if "{" in path.read_text()
+    ] == [json.loads(printed)]
