@@ -34,6 +34,8 @@ CAPTURE_KEY = b"kafka_rack.capture"
 PARTITIONED_BY = {name: ("capture", "day") if "ts" in table.names else ("capture",) for name, table in TABLES.items()}
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What a folder is called for a value that is null."""
+EMPTY_FILE = "empty.parquet"
+"""The file that a table has for its columns' sake: it has no rows and is of no capture."""
 DAY_US = 86_400_000_000
 FIRST_DAY = date(1970, 1, 1)
 MIN_DAY, MAX_DAY = (date.min - FIRST_DAY).days, (date.max - FIRST_DAY).days

@@ -10,6 +10,8 @@ import pytest
 
 import protocol
 from kafka_rack.cli import main
+from kafka_rack.cli.commands.completion import whole_parser
+from kafka_rack.cli.parser import parsers_below
 from kafka_rack.consistency import KINDS
 from mockbroker.adapters.fault_files import faults_from_file
 from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
@@ -70,6 +72,28 @@ def test_the_test_on_the_page_passes(tmp_path, page):
     (tmp_path / "test_billing.py").write_text(code)
     ran = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], cwd=tmp_path)
     assert "1 passed" in ran.stdout, ran.stdout
+
+
+OPTIONS = {
+    parser.prog: {name for action in parser._actions for name in action.option_strings}
+    for parser in parsers_below(whole_parser())
+}
+COMMAND_LINE = re.compile(r"`(kafka-rack [^`\n]+)`|^(?:\$ )?(kafka-rack [a-z-]+(?: .*)?)$", re.MULTILINE)
+"""What is shown as typed: inside a sentence, or a line of a block of its own."""
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
+)
+def test_each_command_line_on_a_page_has_a_command_and_options_that_there_are(page):
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for inline, line in COMMAND_LINE.findall(text):
+        prog, unknown = "kafka-rack", []
+        for word in re.split(r" -- |  +#", inline or line)[0].split()[1:]:
+            prog = f"{prog} {word}" if f"{prog} {word}" in OPTIONS else prog
+            option = word.partition("=")[0].rstrip(",.;)")
+            unknown += [option] if option.startswith("--") and option not in OPTIONS[prog] else []
+        assert unknown == [], inline or line
 
 
 @pytest.mark.parametrize("page", ["assignment", "consistency", "what-if"])

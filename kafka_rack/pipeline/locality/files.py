@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rack.locality.tables import TABLES
 from kafka_rack.storage import Location, RemotePath
-from kafka_rack.wire_tables.stored import StoredFile, read_file, stored_files
+from kafka_rack.wire_tables.stored import EMPTY_FILE, StoredFile, read_file, stored_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +60,8 @@ def captures_of(folder: Location) -> list[DecodedCapture]:
     for table in TABLES:
         listed = {one.path: one.size for one in (folder / table).files()} if isinstance(folder, RemotePath) else {}
         for file in stored_files(folder, table):
+            if file.path.name == EMPTY_FILE:
+                continue
             key, start = file.key, file.start
             found.setdefault(key, {}).setdefault(start, {}).setdefault(table, []).append(file)
             size = listed[file.path] if isinstance(file.path, RemotePath) else file.path.stat().st_size

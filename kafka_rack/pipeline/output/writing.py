@@ -29,6 +29,7 @@ from kafka_rack.wire_tables.rows import SOURCES, Rows
 from kafka_rack.wire_tables.stored import (
     CAPTURE_KEY,
     DAY_US,
+    EMPTY_FILE,
     PARQUET,
     PART,
     PARTITIONED_BY,
@@ -299,7 +300,7 @@ def is_replaced(path: str, ranges: Mapping[str, list[tuple[int, int]]]) -> bool:
 
 def ensure_table(out: Location, table: str) -> None:
     """A table without rows still is one: its folder has a file with the columns, of no capture."""
-    empty = out / table_folder(table, None, None) / "empty.parquet"
+    empty = out / table_folder(table, None, None) / EMPTY_FILE
     if not empty.exists():
         empty.parent.mkdir(parents=True, exist_ok=True)
         write_parquet(file_schema(table).empty_table(), empty)

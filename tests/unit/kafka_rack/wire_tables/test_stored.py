@@ -90,7 +90,8 @@ def test_columns_that_an_older_file_does_not_have_are_null(tmp_path):
     assert frames["listener"].null_count == frames["header_version"].null_count == len(frames) == len(whole)
     assert frames["header_version"].type == "int32"
     assert set(frames["capture"].to_pylist()) == {"kcat"}
-    (capture,) = [one for one in captures_in([out]) if one.key == file.key]
+    (capture,) = captures_in([out])
+    assert capture.key == file.key
     assert capture.blocks[0].read("frames", ["listener"])["listener"].null_count == len(whole)
 
 
