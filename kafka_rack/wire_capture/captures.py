@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kafka_rack.wire_capture.checkpoints import last_checkpoint, next_checkpoint
 from kafka_rack.wire_capture.connections import TcpConnections
 from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name
 from kafka_rack.wire_capture.filters import FrameFilters
+from kafka_rack.wire_capture.forms import form_of
 from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState, TakeFrames, TakeMany, no_frame
 from kafka_rack.wire_capture.learning import learn_from
-from kafka_rack.wire_capture.lines import DECODER, event, read_lines
+from kafka_rack.wire_capture.lines import DECODER, event
 from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, Packet, read_format, read_packets
 from kafka_rack.wire_capture.segments import Endpoint, segment_in
 
@@ -77,8 +77,8 @@ def is_port(text: str) -> bool:
 class ResumePoint(msgspec.Struct):
     """A place in a file that reading can begin at. ``traffic``, ``format`` and ``said`` are for packets.
 
-    ``said`` is what kafka-rack's own captures say of the cluster at their heads. ``by_checkpoints``, for lines: the
-    state comes from the file's own checkpoints, and reading goes on to the first of them at its end or later;
+    ``said`` is what kafka-rack's own captures say of the cluster at their heads. ``by_checkpoints``, but not of
+    packets: the state comes from the file's own checkpoints, and reading goes on to the first at its end or later;
     ``from_checkpoint``: it begins with the first one too. ``wanted``: only what has times within these is.
     ``told``, for packets: what all of the file tells of the brokers, since nothing else does.
     """
@@ -196,13 +196,13 @@ def read_frames(
     A frame with index -1 is none: it only brings the requests that a connection's end leaves without an answer.
 
     Args:
-        take_many: is given lines before their frames come one by one; see :func:`.lines.read_lines`.
+        take_many: is given lines or rows before their frames come one by one; see :func:`.lines.read_lines`.
         take_frames: is given frames of packets that come many at once, of a place that knows the file's brokers, so
             that it does not matter when frames are learned from. A frame that is none comes in their place.
     """
     if file.compressed:
         end = None  # its size says nothing about the bytes inside, and it is read whole
-    if file.kind == "lines":
+    if file.kind != "packets":
         place.start = yield from line_frames(file, place, options, problems, end, take_many)
     else:
         place.start = yield from packet_frames(file, place, options, problems, end, take_frames)
@@ -216,14 +216,15 @@ def line_frames(
     end: int | None,
     take_many: TakeMany | None,
 ) -> Generator[Frame, None, int]:
+    form = form_of(file.kind)
     if not place.by_checkpoints or end is None:
-        read = partial(read_lines, given=options.known(), can_go_back=not file.compressed, take_many=take_many)
+        read = partial(form.read, given=options.known(), can_go_back=not file.compressed, take_many=take_many)
         return (yield from read(file.path, place.state, problems, place.start, end))
     if not stand_at_checkpoint(file, place, options, end):
         return place.start
     at = place.start
     for start, checkpoint_from in wanted_parts(file, at, end, place.wanted):
-        at = yield from read_lines(
+        at = yield from form.read(
             file.path,
             place.state,
             problems,
@@ -242,7 +243,7 @@ def wanted_parts(file: CaptureFile, start: int, end: int, wanted: FrameFilters |
         yield start, end
         return
     while start < end:
-        found = next_checkpoint(file.path, start + 1, file.size)
+        found = form_of(file.kind).next_checkpoint(file.path, start + 1, file.size)
         if found is None:
             yield start, end
             return
@@ -254,15 +255,16 @@ def wanted_parts(file: CaptureFile, start: int, end: int, wanted: FrameFilters |
 
 def stand_at_checkpoint(file: CaptureFile, place: ResumePoint, options: Options, end: int) -> bool:
     """Bring a place to where its frames begin, with the state that they need; False where none are its own."""
+    form = form_of(file.kind)
     place.state.capture, place.state.known = capture_name(file.path), options.known()
     if not place.start:
         return True
     if place.from_checkpoint:
-        found = next_checkpoint(file.path, place.start, end)
+        found = form.next_checkpoint(file.path, place.start, end)
         place.start = found[0] if found is not None else end
         return found is not None
-    before = last_checkpoint(file.path, place.start) or 0
-    for frame in read_lines(file.path, place.state, [], before, place.start, given=options.known()):
+    before = form.last_checkpoint(file.path, place.start) or 0
+    for frame in form.read(file.path, place.state, [], before, place.start, given=options.known()):
         learn_from(frame, place.state.known)
     place.state.known.full_at.clear()  # told by who reads them
     return True

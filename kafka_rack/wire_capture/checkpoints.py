@@ -30,6 +30,8 @@ START = b'{"ev":"checkpoint",'
 """How a checkpoint's line begins, and no other."""
 MAX_INLINE_BYTES = 4 << 10
 """Of a request that a checkpoint repeats; of a larger one it says where its line begins."""
+NOWHERE = -1
+"""The offset of a request that only a checkpoint has."""
 NEAR_BYTES = 1 << 20
 """A line that begins within so many bytes of the last one is read on to."""
 BACK_BYTES = 4 << 20
@@ -111,7 +113,7 @@ def checkpoint_line(state: ReadingState, ts: int, t_min: int, t_max: int, after:
 
 
 def waiting(asked: PendingRequest) -> WaitingRequest:
-    if len(asked.data) > MAX_INLINE_BYTES:
+    if len(asked.data) > MAX_INLINE_BYTES and asked.offset != NOWHERE:
         return WaitingRequest(asked.frame, at=asked.offset)
     return WaitingRequest(asked.frame, asked.ts, asked.data)
 
@@ -160,7 +162,7 @@ def take(checkpoint: Checkpoint, state: ReadingState, given: ObservedCluster, li
         if asked is not None:
             connection.wait_for(asked)
         elif request.data is not None:
-            request_frame(request.frame, request.t, connection, request.data, 0)
+            request_frame(request.frame, request.t, connection, request.data, NOWHERE)
         elif request.at is not None:
             line = request_line(lines.get(request.at, b""))
             if line is not None and line.data is not None and line.conn == connection.number:

@@ -7,7 +7,7 @@ connection's frames say so, all of them are joined together; those of any other 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,13 @@ from kafka_rack.wire_capture.frames import (
     short_request,
     short_response,
 )
+from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.lines import DECODER, CaptureLine
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_rack.wire_capture.arrow_frames import CapturedRows
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -47,6 +53,27 @@ WORD_PARTS = np.array([(1 << (8 * count)) - 1 for count in range(9)], np.uint64)
 LINE_END = ord("\n")
 
 
+class FrameBytes(NamedTuple):
+    """Frames' bytes in pieces: put together, each frame is ``size`` of them from ``start`` on."""
+
+    pieces: Sequence[bytes | memoryview]
+    start: Numbers
+    size: Numbers
+
+    @classmethod
+    def of(cls, data: Sequence[bytes]) -> FrameBytes:
+        """Frames that are a piece each."""
+        size = np.fromiter(map(len, data), np.int64, len(data))
+        return cls(data, np.cumsum(size) - size, size)
+
+    def behind(self, data: Sequence[bytes]) -> FrameBytes:
+        """Some frames, and these behind them."""
+        before = FrameBytes.of(data)
+        start = self.start + before.size.sum()
+        size = np.concatenate((before.size, self.size))
+        return FrameBytes([*before.pieces, *self.pieces], np.concatenate((before.start, start)), size)
+
+
 class FrameColumns:
     """Frames that stand one behind the other in a capture; every column has an element a row.
 
@@ -59,12 +86,10 @@ class FrameColumns:
     looked up.
     """
 
-    def __init__(self, data: Sequence[bytes], carried: int = 0) -> None:
-        count = len(data)
+    def __init__(self, data: FrameBytes, carried: int = 0) -> None:
         self.carried = carried
-        self.size: Numbers = np.fromiter(map(len, data), np.int64, count)
-        self.start: Numbers = np.cumsum(self.size) - self.size
-        self.data = b"".join([*data, bytes(16)])
+        self.size, self.start = data.size, data.start
+        self.data = b"".join([*data.pieces, bytes(16)])
         self.ts: Numbers
         self.index: Numbers
         self.offset: Numbers
@@ -127,7 +152,7 @@ def of_frames(frames: Sequence[Frame]) -> FrameColumns:
     }
     before, first = list(carried.values()), len(carried)
     rows = {**{key: row for row, key in enumerate(carried)}, **{key: row + first for key, row in own.items()}}
-    found = FrameColumns([*[asked.data for asked in before], *[frame.data for frame in frames]], first)
+    found = FrameColumns(FrameBytes.of([*[asked.data for asked in before], *[frame.data for frame in frames]]), first)
     found._asked = {rows[key]: asked for key, asked in carried.items()}
     found._asked |= {rows[id(frame.asked)]: frame.asked for frame in frames if frame.is_request and frame.asked}
 
@@ -190,26 +215,94 @@ def of_lines(lines: Sequence[CaptureLine], offsets: Numbers, state: ReadingState
         return None
     if any(size is not None and size != len(one) for size, one in zip(said, data, strict=True)):  # type: ignore[arg-type]
         return None
-    by_number, connection = np.unique(np.array(numbers, np.int64), return_inverse=True)
+    is_frame = np.ones(len(lines), np.bool_)
+    is_frame[[at for at, _ in event_lines]] = False
+    found = FrameRows(
+        np.array([line.t for line in frames], np.int64),
+        np.array(numbers, np.int64),
+        np.array([line.dir == "req" for line in frames], np.bool_),
+        FrameBytes.of([one for one in data if one is not None]),
+        offsets[is_frame],
+    )
+    return joined(found, event_lines, state)
+
+
+def of_rows(rows: CapturedRows, state: ReadingState) -> FrameColumns | None:
+    """The frames of rows, as :func:`of_lines` has them."""
+    batch = rows.batch
+    lines, data = batch.column("line"), batch.column("data")
+    is_frame = flags_of(lines.is_null())
+    needed = [batch.column(name) for name in ("ts", "connection", "is_request")]
+    if any(column.null_count and flags_of(column.is_null())[is_frame].any() for column in (*needed, data)):
+        return None
+    event_lines = []
+    for at in np.flatnonzero(~is_frame).tolist():
+        try:
+            line = DECODER.decode(lines[at].as_py())
+        except UNREADABLE:
+            return None
+        if line.dir is not None or line.ev is None:
+            return None
+        event_lines.append((at, line))
+    ts = numbers_of(rows.times())[is_frame]
+    if ts.size and not 0 <= ts.min() <= ts.max() <= LATEST:
+        return None
+    _, offsets, content = data.buffers()
+    edges = np.frombuffer(offsets, np.int64, len(data) + 1, 8 * data.offset)
+    piece = memoryview(content)[int(edges[0]) : int(edges[-1])] if content is not None else memoryview(b"")
+    found = FrameRows(
+        ts,
+        numbers_of(batch.column("connection"))[is_frame],
+        flags_of(batch.column("is_request"))[is_frame],
+        FrameBytes([piece], (edges[:-1] - edges[0])[is_frame], np.diff(edges)[is_frame]),
+        np.frombuffer(rows.positions, np.int64)[is_frame],
+    )
+    return joined(found, event_lines, state)
+
+
+def numbers_of(column: pa.Int64Array) -> Numbers:
+    """A column's numbers; 0 in the place of null."""
+    found: Numbers = column.fill_null(0).to_numpy()
+    return found
+
+
+def flags_of(column: pa.BooleanArray) -> Flags:
+    """A column's flags; False in the place of null."""
+    found: Flags = column.fill_null(False).to_numpy(zero_copy_only=False)
+    return found
+
+
+class FrameRows(NamedTuple):
+    """Frames that are not joined yet; every column has an element a frame. ``number`` is the connection's."""
+
+    ts: Numbers
+    number: Numbers
+    is_request: Flags
+    data: FrameBytes
+    offset: Numbers
+
+
+def joined(
+    frames: FrameRows, event_lines: Sequence[tuple[int, CaptureLine]], state: ReadingState
+) -> FrameColumns | None:
+    """Frames joined, with the events between them, each with its number among frames and events; None as above."""
+    by_number, connection = np.unique(frames.number, return_inverse=True)
     events = Events(by_number.tolist(), connection, state)
     for before, (at, line) in enumerate(event_lines):
         if not events.take(at - before, line):
             return None
-    is_request = np.array([line.dir == "req" for line in frames], np.bool_)
-    if wait_too_much(by_number.tolist(), connection, is_request, list(map(len, data)), state):  # type: ignore[arg-type]
+    if wait_too_much(by_number.tolist(), connection, frames.is_request, frames.data.size, state):
         return None
-    is_frame = np.ones(len(lines), np.bool_)
-    is_frame[[at for at, _ in event_lines]] = False
-    return join(frames, offsets[is_frame], connection, is_request, events, state)
+    return join(frames, connection, events, state)
 
 
 def wait_too_much(
-    numbers: list[int], connection: Numbers, is_request: Flags, sizes: list[int], state: ReadingState
+    numbers: list[int], connection: Numbers, is_request: Flags, sizes: Numbers, state: ReadingState
 ) -> bool:
     """Whether requests may have to be given up, or so many wait that it is dear to have them beside the frames."""
     whose = connection[is_request]
     counts = np.bincount(whose, minlength=len(numbers)).tolist()
-    added = np.bincount(whose, np.array(sizes)[is_request], len(numbers)).tolist()
+    added = np.bincount(whose, sizes[is_request], len(numbers)).tolist()
     held = 0
     for number, count, size in zip(numbers, counts, added, strict=True):
         known = state.connections.get(number)
@@ -268,30 +361,23 @@ class Events:
         found.passed_over = sorted(ended + found.passed_over, key=lambda one: one[0])
 
 
-def join(
-    lines: list[CaptureLine],
-    offsets: Numbers,
-    connection: Numbers,
-    requests: Flags,
-    events: Events,
-    state: ReadingState,
-) -> FrameColumns:
-    """The frames of lines, each joined to its request."""
+def join(frames: FrameRows, connection: Numbers, events: Events, state: ReadingState) -> FrameColumns:
+    """Frames, each joined to its request."""
     connections = events.connections()
     answered = np.zeros(len(connections), np.bool_)
-    answered[connection[~requests]] = True
+    answered[connection[~frames.is_request]] = True
     waiting = [
         (number, asked) for number in np.flatnonzero(answered).tolist() for asked in connections[number].asked.values()
     ]
-    carried, count = len(waiting), len(lines)
+    carried, count = len(waiting), frames.ts.size
     before = [asked for _, asked in waiting]
-    found = FrameColumns([*[asked.data for asked in before], *[line.data or b"" for line in lines]], carried)
+    found = FrameColumns(frames.data.behind([asked.data for asked in before]), carried)
     found._asked = dict(enumerate(before))
     found.connections = connections
     found.connection = np.concatenate((np.array([number for number, _ in waiting], np.int64), connection))
-    found.is_request = np.concatenate((np.ones(carried, np.bool_), requests))
-    found.ts = np.array([*[asked.ts for asked in before], *[line.t for line in lines]], np.int64)
-    found.offset = np.concatenate((np.array([asked.offset for asked in before], np.int64), offsets))
+    found.is_request = np.concatenate((np.ones(carried, np.bool_), frames.is_request))
+    found.ts = np.concatenate((np.array([asked.ts for asked in before], np.int64), frames.ts))
+    found.offset = np.concatenate((np.array([asked.offset for asked in before], np.int64), frames.offset))
     indexes = np.arange(state.frames, state.frames + count)
     found.index = np.concatenate((np.array([asked.frame for asked in before], np.int64), indexes))
     state.frames += count

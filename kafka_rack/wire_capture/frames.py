@@ -348,8 +348,9 @@ class ReadingState(msgspec.Struct):
 
 TakeFrames = Callable[[list[Frame]], None]
 """Takes frames that stand one behind the other, those with index -1 among them."""
-TakeMany = Callable[[bytes, int, ReadingState], bool]
-"""Takes all frames of whole lines, which begin at an offset, or none: then it gives False, and they come one by one."""
+TakeMany = Callable[[Any, int, ReadingState], bool]
+"""Takes all frames of whole lines, as bytes, or of rows, as :class:`.arrow_frames.CapturedRows`, which begin at an
+offset, or none: then it gives False, and they come one by one."""
 
 
 def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int) -> Frame:

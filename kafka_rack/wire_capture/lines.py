@@ -14,7 +14,16 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from kafka_rack.wire_capture import frames
-from kafka_rack.wire_capture.checkpoints import START, UNREADABLE, LinesAt, checkpoint_of, lines_in, nowhere, take
+from kafka_rack.wire_capture.checkpoints import (
+    START,
+    UNREADABLE,
+    Checkpoint,
+    LinesAt,
+    checkpoint_of,
+    lines_in,
+    nowhere,
+    take,
+)
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, LineTooLong, capture_name, lines_of
 from kafka_rack.wire_capture.frames import (
     MAX_PROBLEMS_HELD,
@@ -184,48 +193,63 @@ class LineReader:
 
     def one_by_one(self, text: bytes, position: int) -> Iterator[Frame]:
         """The frames of lines, of which the last ends at a position."""
-        state, end, decode = self.state, self.end, DECODER.decode
-        connections = state.connections
+        state, end = self.state, self.end
         for line in lines_of(text):
             if end is not None and self.offset >= end:
                 return
             if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
-                if self.checkpoint_from is not None and self.offset >= self.checkpoint_from:
-                    self.is_before_checkpoint = True
+                if not self.goes_on_at(checkpoint):
                     return
-                take(checkpoint, state, self.given, self.lines_at)
-                state.checked = self.offset // frames.CHECK_BYTES
                 self.offset += len(line) + 1
                 continue
             if self.offset // frames.CHECK_BYTES != state.checked:
                 yield from state.check(self.offset, self.problems, self.path)
             begins, self.offset = self.offset, self.offset + len(line) + 1
-            try:
-                found = decode(line)
-            except UNREADABLE as error:
-                if line.strip():
-                    self.problem(begins, no_line(error, self.offset > position))
-                continue
-            if found.dir is None and found.ev is not None:
-                was_full = state.known.is_full
-                frame = event(found, state, begins)
-                if state.known.is_full and not was_full:
-                    state.known.full_at.append(begins)
-                if frame is not None:
-                    yield frame
-                continue
-            fault = fault_of(found)
-            if fault is not None:
-                self.problem(begins, fault)
-                continue
-            number, data = found.conn, found.data
-            assert number is not None
-            assert data is not None
-            connection = connections.get(number) or begun_before(connections, number)
-            frame = state.frame(found.t, connection, found.dir == "req", data, begins)
-            if frame.passed_over and (fault := frame.fault) is not None:
-                self.problem(begins, fault)
-            yield frame
+            frame = self.frame_in(line, begins, position)
+            if frame is not None:
+                yield frame
+
+    def goes_on_at(self, checkpoint: Checkpoint) -> bool:
+        """Take a checkpoint that stands at the offset, unless reading ends before it."""
+        if self.checkpoint_from is not None and self.offset >= self.checkpoint_from:
+            self.is_before_checkpoint = True
+            return False
+        take(checkpoint, self.state, self.given, self.lines_at)
+        self.state.checked = self.offset // frames.CHECK_BYTES
+        return True
+
+    def frame_in(self, line: bytes, begins: int, position: int) -> Frame | None:
+        """The frame of a line that is no checkpoint, if it brings one; ``position``: up to where the file was read."""
+        try:
+            found = DECODER.decode(line)
+        except UNREADABLE as error:
+            if line.strip():
+                self.problem(begins, no_line(error, self.offset > position))
+            return None
+        if found.dir is None and found.ev is not None:
+            state = self.state
+            was_full = state.known.is_full
+            frame = event(found, state, begins)
+            if state.known.is_full and not was_full:
+                state.known.full_at.append(begins)
+            return frame
+        fault = fault_of(found)
+        if fault is not None:
+            self.problem(begins, fault)
+            return None
+        number, data = found.conn, found.data
+        assert number is not None
+        assert data is not None
+        return self.frame(found.t, number, data, begins, is_request=found.dir == "req")
+
+    def frame(self, ts: int, number: int, data: bytes, begins: int, *, is_request: bool) -> Frame:
+        """A frame of a connection, joined to what it answers."""
+        connections = self.state.connections
+        connection = connections.get(number) or begun_before(connections, number)
+        frame = self.state.frame(ts, connection, is_request, data, begins)
+        if frame.passed_over and (fault := frame.fault) is not None:
+            self.problem(begins, fault)
+        return frame
 
 
 def runs(text: bytes) -> Iterator[bytes]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from kafka_rack.wire_capture import frames
-from kafka_rack.wire_capture.checkpoints import MAX_INLINE_BYTES, UNREADABLE, checkpoint_line
-from kafka_rack.wire_capture.frames import CapturedConnection, ReadingState
+from kafka_rack.wire_capture.checkpoints import MAX_INLINE_BYTES, UNREADABLE, Checkpoint, checkpoint_line, nowhere, take
+from kafka_rack.wire_capture.frames import CapturedConnection, Frame, ObservedCluster, ReadingState
 from kafka_rack.wire_capture.json_fields import LATEST
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event
@@ -18,7 +18,7 @@ CHECKPOINT_SHARE = 64
 
 
 class Recording:
-    """Reads along while a file of lines is written. ``offset`` is that of the line that comes next."""
+    """Reads along while a file is written. ``offset`` is that of the line that comes next."""
 
     __slots__ = ("offset", "_after", "_due", "_state", "_t_max", "_t_min")
 
@@ -38,8 +38,8 @@ class Recording:
                 self._pass(found.t)
         self.offset += len(line)
 
-    def frame(self, ts: int, number: int, is_request: bool, data: bytes, line_bytes: int) -> None:
-        """A frame of a connection is written, in a line of so many bytes."""
+    def frame(self, ts: int, number: int, is_request: bool, data: bytes, line_bytes: int) -> Frame:
+        """A frame of a connection is written, in a line of so many bytes; gives it, joined to its request."""
         state = self._state
         state.check(self.offset, [], "")
         connection = state.connections.get(number)
@@ -52,17 +52,28 @@ class Recording:
         if is_request and asked is not None and len(data) > MAX_INLINE_BYTES:
             asked.data = data[: MAX_INLINE_BYTES + 1]  # of what a checkpoint leaves out no more is wanted
         self.offset += line_bytes
+        return frame
 
     def checkpoint(self, ts: int) -> bytes | None:
         """The line that comes next, if it is time for a checkpoint."""
-        if self.offset < self._due:
-            return None
+        return self.repeat(ts) if self.is_due() else None
+
+    def is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return self.offset >= self._due
+
+    def repeat(self, ts: int) -> bytes:
+        """The line that comes next, as a checkpoint."""
         line = checkpoint_line(self._state, ts, min(self._t_min, self._t_max), self._t_max, self._after)
         self._t_min, self._t_max, self._after = LATEST, 0, self.offset
         self._state.checked = self.offset // frames.CHECK_BYTES
         self.offset += len(line)
         self._due = self.offset + max(CHECKPOINT_BYTES, CHECKPOINT_SHARE * len(line))
         return line
+
+    def go_on_from(self, checkpoint: Checkpoint) -> None:
+        """Know what a checkpoint tells: its requests stand in this file, or in it with all their bytes."""
+        take(checkpoint, self._state, ObservedCluster(), nowhere)
 
     def _pass(self, ts: int) -> None:
         self._t_min = min(self._t_min, ts)

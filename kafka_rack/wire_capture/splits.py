@@ -16,9 +16,9 @@ import msgspec
 
 from kafka_rack.storage import location
 from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning, brokers_told, read_frames
-from kafka_rack.wire_capture.checkpoints import has_checkpoints
 from kafka_rack.wire_capture.files import CaptureFile
 from kafka_rack.wire_capture.filters import FrameFilters
+from kafka_rack.wire_capture.forms import form_of
 from kafka_rack.wire_capture.frames import Problem
 from kafka_rack.wire_capture.learning import learn_from
 
@@ -139,7 +139,7 @@ def cut(
     if not file.splittable or file.size <= block_bytes * 3 // 2:
         yield CaptureBlock(file, 0, file.size)
         return
-    if file.kind == "lines" and has_checkpoints(file.path):
+    if file.kind != "packets" and form_of(file.kind).has_checkpoints(file.path):
         yield from cut_by_checkpoints(file, 0, block_bytes, filters)
         return
     planned = plan_large(file, block_bytes) if plan_large is not None and file.kind == "packets" else None

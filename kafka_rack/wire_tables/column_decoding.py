@@ -9,11 +9,11 @@ frames that a column reader finds odd. Rows see what was known at their frame: :
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kafka_rack.wire_capture.frame_columns import NO_ID, FrameColumns, of_frames, of_text
+from kafka_rack.wire_capture.frame_columns import NO_ID, FrameColumns, of_frames, of_rows, of_text
 from kafka_rack.wire_capture.frames import (
     API_VERSIONS,
     FETCH,
@@ -46,6 +46,9 @@ from protocol.compiler.columns import ColumnsReader, compile_columns
 from protocol.errors import ProtocolError
 from protocol.headers import request_header_version, response_header_version
 from protocol.registry import message_class
+
+if TYPE_CHECKING:
+    from kafka_rack.wire_capture.arrow_frames import CapturedRows
 
 MAX_FRAMES = 100_000
 MAX_BYTES = 48 << 20
@@ -254,9 +257,11 @@ class ColumnDecoder(FrameDecoder):
         error = self.body(self.target, frame, asked, handling)
         return self.way, NONE if error is None else self.rows.kept("string", error)
 
-    def take_lines(self, text: bytes, offset: int, state: ReadingState) -> bool:
-        """Take the frames of whole lines that begin at an offset; False where they want to be read one by one."""
-        columns = of_text(text, offset, state)
+    def take_many(self, run: bytes | CapturedRows, offset: int, state: ReadingState) -> bool:
+        """Take the frames of whole lines, or of rows, that begin at an offset; False where they want to be read one by
+        one.
+        """
+        columns = of_text(run, offset, state) if isinstance(run, bytes) else of_rows(run, state)
         if columns is not None:
             self.decode_many(columns)
         return columns is not None

@@ -94,7 +94,7 @@ class FrameDecoder:
             self._forgotten = self.rows.forgotten
             self._handling.clear()
 
-    def take_lines(self, text: bytes, offset: int, state: ReadingState) -> bool:
+    def take_many(self, run: Any, offset: int, state: ReadingState) -> bool:
         """Take all frames of whole lines, if they can be taken together; for decoders that do so."""
         return False
 

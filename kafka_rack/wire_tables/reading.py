@@ -36,14 +36,14 @@ def decode_into(
         decoder.take_frames(frames)
 
     everything = filters is None or filters.take_all
-    if place is None and file.kind == "lines":
+    if place is None and file.kind != "packets":
         place = beginning(file, options)
     if place is None:
         place, frames = whole_file(file, options, problems, end, take_frames if everything else None)
         decoder = decoder_of(place.state, rows, only)
     else:
         decoder = decoder_of(place.state, rows, only)
-        together = (decoder.take_lines, take_frames) if everything else (None, None)
+        together = (decoder.take_many, take_frames) if everything else (None, None)
         frames = read_frames(file, place, options, problems, end, *together)
     for frame in frames:
         if everything or filters is None or filters.want(frame):

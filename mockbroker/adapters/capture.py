@@ -1,6 +1,7 @@
-"""Every frame between clients and brokers as lines of JSON, one a frame, in files of a size; or as packets.
+"""Every frame between clients and brokers as lines of JSON, one a frame, in files of a size; or as packets, or Arrow.
 
-The form of a file ``.pcapng`` is in ``capture_packets.py``. That of all others is that of fixtures/captures: line 1
+The form of a file ``.pcapng`` is in ``capture_packets.py``, of ``.arrow`` in ``capture_arrow.py``. That of all others
+is that of fixtures/captures: line 1
 describes the capture, ``open`` and ``close`` lines a connection's life, and each frame has its time in microseconds,
 its connection, its direction and its bytes in base64. A file that is full
 is followed by another, ``trace-0001.jsonl`` behind ``trace.jsonl``, that stands alone: it repeats the first line, the
@@ -15,7 +16,7 @@ that are missing.
 
 from __future__ import annotations
 
-import json
+import errno
 import logging
 import threading
 import time
@@ -26,13 +27,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
-from kafka_rack.wire_capture.recording import Recording
+from kafka_rack.wire_capture.files import ARROW_SUFFIX, arrow_missing
+from mockbroker.adapters.capture_lines import Fields, LineForm
 from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.redaction import ANSWERS_WITH_SECRETS, is_bare_token, redacted_request, redacted_response
+
+if TYPE_CHECKING:
+    from mockbroker.adapters.capture_arrow import ArrowForm
 
 log = logging.getLogger("mockbroker")
 
@@ -50,7 +55,6 @@ NOTE_BYTES = 52
 PACKETS_SUFFIX = ".pcapng"
 LENGTH_BYTES = 4  # in front of each frame
 
-Fields = dict[str, Any]
 Topics = Iterable[tuple[str, bytes, list[int]]]
 
 
@@ -75,7 +79,7 @@ class Capture:
     ) -> None:
         self.now_us, self._describe = now_us, describe
         form = form_of(path)
-        self._file_limit = file_bytes if isinstance(form, PacketForm) else file_bytes * 3 // 4  # before base64
+        self._file_limit = file_bytes * 3 // 4 if isinstance(form, LineForm) else file_bytes  # before base64
         self._noted_bytes = 0
         self._file_started_at = 0  # in noted bytes
         self._notes: deque[Note] = deque()
@@ -207,18 +211,19 @@ class Ended:
     at_us: int
 
 
+Form: TypeAlias = "LineForm | ArrowForm | PacketForm"
 Note = FrameNote | Opened | Closed | FileStart | Ended
 
 
 class Writer(threading.Thread):
-    """Puts notes into lines, or packets, and writes them.
+    """Puts notes into lines, packets or rows, and writes them.
 
     ``done_bytes`` is how much of what was noted has left the queue. ``needs_file`` asks for a ``FileStart``: the file
     that there was could not be written, and it is time for another attempt. Each of the two has one thread that
     counts it up, or sets it.
     """
 
-    def __init__(self, path: Path, notes: deque[Note], form: LineForm | PacketForm) -> None:
+    def __init__(self, path: Path, notes: deque[Note], form: Form) -> None:
         super().__init__(name="kafka-rack capture", daemon=True)
         self.files: list[Path] = []
         self.is_awake = False
@@ -281,6 +286,7 @@ class Writer(threading.Thread):
             if isinstance(note, tuple):
                 done += self._add_frame(note)
             elif isinstance(note, FileStart):
+                self._add(self._form.flush())
                 self._write_lines()
                 self._try_file(note)
             elif isinstance(note, Ended):
@@ -292,6 +298,7 @@ class Writer(threading.Thread):
             if self._lines_bytes > WRITE_BYTES:
                 self._write_lines()
                 self._report_room(done)
+        self._add(self._form.flush())
         self._write_lines()
         self._report_room(done)
         if self._file is None and time.monotonic() >= self._retry_at:
@@ -378,12 +385,12 @@ class Writer(threading.Thread):
         """Write the lines that are there, whole; where that fails they are missing."""
         lines, self._lines, self._lines_bytes = self._lines, [], 0
         if self._file is None:
-            self._missing_lines += len(lines)
+            self._missing_lines += sum(map(self._form.lines_in, lines))
             return
         try:
             self._whole_bytes += write_whole(self._file, lines)
         except OSError as error:
-            self._missing_lines += len(lines)
+            self._missing_lines += sum(map(self._form.lines_in, lines))
             with suppress(OSError):  # a pipe, say, cannot take a line's beginning back
                 self._file.truncate(self._whole_bytes)
             self._give_up(f"cannot write {self.files[-1]}: {error.strerror}")
@@ -429,68 +436,18 @@ class UnansweredRequests:
         self._asked_bytes -= len(self._asked.pop(correlation_id)[1])
 
 
-class LineForm:
-    """Turns what is noted into lines of JSON, each with its end."""
+def form_of(path: Path) -> Form:
+    """What a file's name asks for: packets of ``.pcapng``, Arrow, else lines. Raises OSError: Arrow is not there."""
+    if path.suffix == PACKETS_SUFFIX:
+        return PacketForm()
+    if path.suffix != ARROW_SUFFIX:
+        return LineForm()
+    missing = arrow_missing()
+    if missing is not None:
+        raise OSError(errno.EOPNOTSUPP, f"cannot write {path}: {missing}")
+    from mockbroker.adapters.capture_arrow import ArrowForm
 
-    format = 2
-
-    def __init__(self) -> None:
-        self._recording = Recording()
-
-    def file_start(self, told: Sequence[Fields], conversations: Sequence[UnansweredRequests]) -> list[bytes]:
-        """The head of a file, and the connections that are open with the requests that wait for their answers."""
-        self._recording = Recording()
-        gap = [one for one in told if one["ev"] == "gap"]
-        lines = [self._event(one) for one in told if one["ev"] != "gap"]
-        for conversation in conversations:
-            lines += self.opened(conversation.tap)
-            number = conversation.tap.number
-            lines += [
-                self._event({"t": at_us, "ev": "asked", "conn": number, "data": b64encode(data).decode()})
-                for at_us, data in conversation.unanswered()
-            ]
-        return lines + [self._event(one) for one in gap]
-
-    def opened(self, tap: Tap) -> list[bytes]:
-        """A connection begins."""
-        fields = {"t": tap.opened, "ev": "open", "conn": tap.number, "broker": tap.broker, "listener": tap.listener}
-        return [self._event({**fields, "client": tap.client})]
-
-    def frame(self, at_us: int, tap: Tap, is_request: bool, data: bytes) -> list[bytes]:
-        """A frame passes."""
-        direction = b"req" if is_request else b"resp"
-        values = at_us, tap.number, direction, len(data), b64encode(data)
-        line = b'{"t":%d,"conn":%d,"dir":"%b","n":%d,"data":"%b"}\n' % values
-        self._recording.frame(at_us, tap.number, is_request, data, len(line))
-        return [line]
-
-    def checkpoint(self, at_us: int) -> list[bytes]:
-        """What the file has told so far, if it is time to repeat it."""
-        line = self._recording.checkpoint(at_us)
-        return [line] if line is not None else []
-
-    def closed(self, at_us: int, tap: Tap, unread_bytes: int) -> list[bytes]:
-        """A connection ends; the bytes are those that did not become calls."""
-        fields = {"t": at_us, "ev": "close", "conn": tap.number, "partial_req": unread_bytes, "partial_resp": 0}
-        return [self._event(fields)]
-
-    def ended(self, at_us: int) -> list[bytes]:
-        """The recording ends."""
-        return [self._event({"t": at_us, "ev": "end"})]
-
-    def _event(self, value: Fields) -> bytes:
-        line = json_line(value)
-        self._recording.event(line)
-        return line
-
-
-def form_of(path: Path) -> LineForm | PacketForm:
-    """What a file's name asks for: packets of ``.pcapng``, else lines."""
-    return PacketForm() if path.suffix == PACKETS_SUFFIX else LineForm()
-
-
-def json_line(value: Fields) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    return ArrowForm()
 
 
 def write_whole(file: FileIO, lines: list[bytes]) -> int:

@@ -121,6 +121,14 @@ class PacketForm:
         """Packets have none."""
         return []
 
+    def flush(self) -> list[bytes]:
+        """Nothing is held back."""
+        return []
+
+    def lines_in(self, _piece: bytes) -> int:
+        """A block is counted as a line."""
+        return 1
+
     def closed(self, at_us: int, tap: Tap, _unread_bytes: int) -> list[bytes]:
         """The end of a connection: nobody noted who began it, so it is the client."""
         flow = self._flows.pop(tap.number, None)

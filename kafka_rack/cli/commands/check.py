@@ -1,9 +1,10 @@
 """Look for anomalies in captures: lost, doubled, reordered and aborted records, partitions with two owners.
 
-CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or pcapng, plain
-or gzip. Files that go on from each other are one recording, each recording is a history of its own; with --together all
-files are one, say one from each broker. Of each anomaly it says whether Kafka permits it, and why; docs/consistency.md
-has what each means and what the wire cannot prove. Exit code 3 when something was found that Kafka does not permit.
+CAPTURE is a file or a folder of them: lines of JSON or Arrow as `kafka-rack serve --capture` writes them, pcap or
+pcapng, plain or gzip. Files that go on from each other are one recording, each recording is a history of its own; with
+--together all files are one, say one from each broker. Of each anomaly it says whether Kafka permits it, and why;
+docs/consistency.md has what each means and what the wire cannot prove. Exit code 3 when something was found that Kafka
+does not permit.
 
 Examples:
   kafka-rack check trace.jsonl

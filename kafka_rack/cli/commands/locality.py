@@ -1,9 +1,9 @@
 """Bytes and money across racks: what captures show, what of it was avoidable, why it was not avoided.
 
-CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or pcapng, plain
-or gzip. It is read once, in this process: neither Spark nor Java is needed. With --out, DIR gets locality.html, a page
-that needs nothing beside it, and locality.json. Many large captures, streams and Parquet tables are the job's, which
-gives the same figures: kafka-rack pipeline locality.
+CAPTURE is a file or a folder of them: lines of JSON or Arrow as `kafka-rack serve --capture` writes them, pcap or
+pcapng, plain or gzip. It is read once, in this process: neither Spark nor Java is needed. With --out, DIR gets
+locality.html, a page that needs nothing beside it, and locality.json. Many large captures, streams and Parquet tables
+are the job's, which gives the same figures: kafka-rack pipeline locality.
 
 --prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
 their own. --client-racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24,

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle
 from kafka_rack.storage import Location
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import capture_name
+from kafka_rack.wire_capture.files import capture_name, same_capture
 from kafka_rack.wire_capture.splits import CaptureBlock, without_collecting
 from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
 from kafka_rack.wire_tables.reading import decode_into
@@ -81,8 +81,8 @@ class WrittenFile(NamedTuple):
 
 
 def file_key(path: str) -> str:
-    """A capture file in a name: the same for ``x.jsonl`` and ``x.jsonl.gz``."""
-    return blake2b(path.removesuffix(".gz").encode(), digest_size=10).hexdigest()
+    """A capture file in a name: the same for ``x.jsonl``, ``x.jsonl.gz`` and ``x.arrow``."""
+    return blake2b(same_capture(path).encode(), digest_size=10).hexdigest()
 
 
 def part_name(block: CaptureBlock, number: int = 0) -> str:

@@ -23,9 +23,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from kafka_rack.pipeline.spark.storage_settings import storage_settings
 from kafka_rack.storage import StorageSettings, location, use_settings
 from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning
-from kafka_rack.wire_capture.checkpoints import has_checkpoints
-from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, look_at, unreadable
+from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, capture_name, find_files, look_at, unreadable
 from kafka_rack.wire_capture.filters import FrameFilters
+from kafka_rack.wire_capture.forms import form_of
 from kafka_rack.wire_capture.frames import name_of_api
 from kafka_rack.wire_capture.splits import (
     DEFAULT_CORES,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 BLOCKS = "blocks"
 BLOCKS_DDL = "file string, start long, end long, block binary"
 MAX_ROWS = 20_000
-TAIL_BYTES = 1 << 16
 US = 1_000_000
 OPTIONS = (
     "api",
@@ -286,7 +285,7 @@ class WireStreamReader(DataSourceStreamReader):
         if not can_grow(file):
             return [CaptureBlock(file, 0, until)]
         block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
-        if has_checkpoints(file.path):
+        if form_of(file.kind).has_checkpoints(file.path):
             return list(cut_by_checkpoints(file, begin, block_bytes, self.request.filters))
         remembered = self._places.get(path)
         place: ResumePoint | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
@@ -308,32 +307,24 @@ class WireStreamReader(DataSourceStreamReader):
 
 def can_grow(file: CaptureFile) -> bool:
     """Whether a stream follows a file; others are read once, whole, when they are first seen."""
-    return file.kind == "lines" and not file.compressed
+    return file.kind != "packets" and not file.compressed
 
 
 def readable(file: CaptureFile) -> tuple[int, str] | None:
-    """Up to where a file can be read, behind its last whole line, and its mark; None if that cannot be seen.
+    """Up to where a file can be read, behind its last whole line or message, and its mark; None if that cannot be seen.
 
-    The mark is of the first line, which in a capture names the time of its beginning; of packets and compressed
+    The mark is of the file's beginning, which in a capture names its time or its id; of packets and compressed
     files, which are read once, there is none.
     """
     if not can_grow(file):
         return file.size, ""
+    form = form_of(file.kind)
     try:
-        with location(file.path).open("rb") as opened:
-            first = opened.readline(TAIL_BYTES)
-            mark = blake2b(first, digest_size=6).hexdigest() if first.endswith(b"\n") else ""
-            end = file.size
-            while end > 0:
-                start = max(0, end - TAIL_BYTES)
-                opened.seek(start)
-                found = opened.read(end - start).rfind(b"\n")
-                if found >= 0:
-                    return start + found + 1, mark
-                end = start
-    except OSError:
+        first = form.first_bytes(file.path)
+        mark = blake2b(first, digest_size=6).hexdigest() if first else ""
+        return form.whole_bytes(file.path, file.size), mark
+    except (OSError, DamagedCapture):
         return None
-    return 0, mark
 
 
 def planned(request: Request, plan_large: PlanLarge | None = None) -> list[list[CaptureBlock]]:

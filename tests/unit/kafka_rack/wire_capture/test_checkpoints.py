@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_rack.wire_capture import captures, checkpoints, splits
+from kafka_rack.wire_capture import captures, checkpoints, forms, splits
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.checkpoints import START
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_capture.filters import FrameFilters
-from kafka_rack.wire_capture.lines import DECODER
+from kafka_rack.wire_capture.lines import DECODER, read_lines
 from kafka_rack.wire_capture.splits import CaptureBlock, cut_by_checkpoints, plan
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
@@ -165,8 +165,8 @@ def test_what_is_outside_the_wanted_time_is_passed_over_where_checkpoints_tell(t
     first, span = frames[0]["ts"], frames[-1]["ts"] - frames[0]["ts"]
     filters = FrameFilters(*(None, None), *(None if at is None else first + int(at * span) for at in (since, until)))
     started = []
-    read_lines = captures.read_lines
-    monkeypatch.setattr(captures, "read_lines", lambda *given, **more: started.append(1) or read_lines(*given, **more))
+    counting = forms.LINES._replace(read=lambda *given, **more: started.append(1) or read_lines(*given, **more))
+    monkeypatch.setattr(captures, "form_of", lambda kind: counting)
     found = decoded(planned(path, 4, filters), filters=filters).as_dicts("frames")
     wanted = [row for row in frames if filters.may_want(row["ts"], row["ts"])]
     assert sorted(found, key=lambda row: row["frame"]) == wanted
