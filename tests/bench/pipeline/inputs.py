@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from kafka_rack.wire_capture.conversion import to_arrow
+from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_capture.recording import Recording
 from protocol.records.batches import BATCH_HEADER_SIZE, CRC_COVERS_FROM, LOG_OVERHEAD
 from protocol.records.checksum import crc32c
@@ -29,6 +31,7 @@ CONNECTIONS = 1_000_000
 ONE_CAPTURE = 10_000
 GAP_US = 1_000_000
 MAGIC_AT = 16
+FILE_ID = "0123456789abcdef" * 2
 
 
 class Line(NamedTuple):
@@ -87,6 +90,15 @@ def capture_of(target: Path, rounds: int) -> Input:
             shift = number * span
             file.writelines(copies(lines, start + shift, shift // 1_000, number * CONNECTIONS, recording))
     return Input(target, target.stat().st_size, frames * rounds)
+
+
+def as_arrow(capture: Input, target: Path) -> Input:
+    """The same capture in Arrow's format."""
+    target.parent.mkdir(exist_ok=True)
+    (file,), _ = find_files([str(capture.path)])
+    with target.open("wb", buffering=1 << 20) as opened:
+        to_arrow(file, opened, FILE_ID)
+    return Input(target, target.stat().st_size, capture.frames)
 
 
 def first_line() -> bytes:
