@@ -10,7 +10,7 @@ REFUSED = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN", "status 40[13]"),
     *("AccessControlException", "Permission denied"),  # HDFS
     *("Could not create a OAuth2 access token", "PERMISSION_DENIED", "UNAUTHENTICATED"),  # GCS
-    *("AuthenticationFailed", "AuthorizationFailure", "Failed to get token"),  # Azure
+    *("AuthenticationFailed", "AuthorizationFailure", "Failed to get token", "Base64 encoded string"),  # Azure
 )
 UNREACHED = ("NETWORK_CONNECTION", "Connection refused", "No NameNode hosts found")
 REASONS = (

@@ -131,7 +131,9 @@ class RemotePath:
             return getattr(self._fs, operation)(*given, **options)
         except FileNotFoundError:
             raise
-        except (OSError, RuntimeError) as error:  # the latter of libraries that know no other
+        except Exception as error:  # libraries below have kinds of their own
+            if not isinstance(error, (OSError, RuntimeError)) and not type(error).__module__.startswith("pyarrow"):
+                raise
             raise told(error if isinstance(error, OSError) else OSError(str(error)), str(self)) from None
 
     @property
@@ -143,9 +145,9 @@ class RemotePath:
         return f"{bucket}/{self._key}".rstrip("/")
 
     def _info(self) -> Any:
-        from pyarrow.fs import FileInfo, FileType
-
         info = self._ask("get_file_info", self._inside)
+        from pyarrow.fs import FileInfo, FileType  # that it is there has just been seen
+
         return FileInfo(info.path, FileType.Directory) if self._marks_a_folder(info) else info
 
     def _marks_a_folder(self, info: Any) -> bool:
@@ -176,9 +178,8 @@ class RemotePath:
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        from pyarrow.fs import FileType
-
-        return bool(self._info().type == FileType.Directory)
+        info = self._info()
+        return info.type != info.type.NotFound and not info.is_file
 
     def stat(self) -> Stat:
         """Raises FileNotFoundError."""
@@ -191,6 +192,7 @@ class RemotePath:
         return FileNotFoundError(errno.ENOENT, "no such file or folder", str(self))
 
     def _listing(self, *, recursive: bool) -> list[Any]:
+        _ = self._fs  # says what is missing where pyarrow is
         from pyarrow.fs import FileSelector
 
         found = self._ask("get_file_info", FileSelector(self._inside, recursive=recursive, allow_not_found=True))

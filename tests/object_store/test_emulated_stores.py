@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ from kafka_rack.pipeline.output.commits import TEMPORARY
 from kafka_rack.pipeline.spark.storage_settings import known_to_spark
 from kafka_rack.storage import StorageSettings, location, use_settings
 from tests.interop.fetched import skipped_without_tools
-from tests.object_store.emulators import on_azure, on_google
+from tests.object_store.emulators import KEY, on_azure, on_google
 from tests.object_store.places import CAPTURE, HALF, SECOND, expected, found, put, ran
 from tests.progress import run
 
@@ -25,6 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module", params=[on_google, on_azure])
 def emulator(request, emulators_fetched):
     with skipped_without_tools(), request.param() as running:
+        yield running
+
+
+@pytest.fixture
+def azure(emulators_fetched):
+    with skipped_without_tools(), on_azure() as running:
         yield running
 
 
@@ -119,3 +126,12 @@ def test_what_is_not_there_is_said_in_one_line(settings_in_spark, emulator, caps
         printed, complaints = capsys.readouterr()
         assert (printed, complaints.count("\n")) == ("", 1)
         assert said in complaints
+
+
+@pytest.mark.parametrize("key", [base64.b64encode(b"of somebody else").decode(), "no key at all"])
+def test_a_key_of_azures_that_is_wrong_is_said_in_one_line(azure, tmp_path, key):
+    given = f"{azure.root}/x"
+    wrong = {name: value.replace(KEY, key) for name, value in azure.environment.items()}
+    done = run([sys.executable, "-m", "kafka_rack.cli", "locality", given], cwd=ROOT, env={**os.environ, **wrong})
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f"{given}: the store refuses it: credentials are missing, wrong" in done.stderr

@@ -127,6 +127,45 @@ def test_availability_is_that_of_a_local_run(spark, store, capsys, tmp_path):
     assert "<html" in store.get("survey/availability.html").decode()
 
 
+PLANTED = """
+import protocol
+
+class Codec:
+    \"\"\"Writes a null rack as an empty one, until it is told not to.\"\"\"
+
+    def encode(self, message, version, value):
+        for broker in value["brokers"]:
+            broker["rack"] = broker["rack"] or ""
+        return protocol.encode(protocol.from_json(message, version, value), version)
+"""
+
+
+def test_fuzz_leaves_on_s3_what_it_leaves_in_a_folder_and_replays_it(spark, store, capsys, tmp_path):
+    codec = tmp_path / "codec.py"
+    codec.write_text(PLANTED)
+    asked = ["pipeline", "fuzz", "--messages", "MetadataResponse", "--versions", "9", "--examples", "40"]
+    asked += ["--codec", f"{codec}:Codec", "--checks", "codec", "--format", "json", "--quiet", "--out"]
+    out = f"s3a://{BUCKET}/fuzz"
+    printed = []
+    for place in (tmp_path / "fuzz", out, out):
+        assert main([*asked, str(place)]) == 3
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] == printed[2]
+    [failure] = json.loads(printed[0])["failures"]
+    found = store.copy_to("fuzz", tmp_path / "found")
+    local = tmp_path / "fuzz"
+    for name in ("summary.json", "coverage.parquet"):
+        assert (found / name).read_bytes() == (local / name).read_bytes()
+    texts = [(folder / failure["file"]).read_text() for folder in (found, local)]
+    assert texts[0].replace(out, "") == texts[1].replace(str(local), "")
+    assert main(["pipeline", "fuzz", "--replay", f"{out}/{failure['file']}", "--format", "json"]) == 3
+    assert json.loads(capsys.readouterr().out)["reproduced"] is True
+    codec.write_text(PLANTED.replace(' or ""', ""))
+    assert main(["pipeline", "fuzz", "--replay", f"{out}/{failure['file']}", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reproduced"] is False
+    assert sorted(store.keys("fuzz")) == ["coverage.parquet", failure["file"], "summary.json"]
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
 from kafka_rack.cli.options.locality import add_locality_arguments, print_forecast, settings_of
-from kafka_rack.cli.options.places import not_read
+from kafka_rack.cli.options.places import check_folder, not_read
 from kafka_rack.cli.output.locality import as_text
 from kafka_rack.printable import printable
 from kafka_rack.storage import named_url
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"--out {arguments.out}: expected a folder of this machine; kafka-rack pipeline locality writes to URLs"
         )
-    if arguments.out and Path(arguments.out).exists() and not Path(arguments.out).is_dir():
-        raise UsageError(f"--out {arguments.out}: it is no folder")
+    if arguments.out:
+        check_folder(arguments.out)
     settings = settings_of(arguments)
     from kafka_rack.locality.captures import NothingToMeasure, measure
     from kafka_rack.wire_capture.captures import Options

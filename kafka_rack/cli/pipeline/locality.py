@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, CommandError, UsageError
@@ -64,9 +63,6 @@ def check(arguments: argparse.Namespace) -> None:
     if not arguments.out:
         raise UsageError("--out DIR is missing: where the results shall be")
     check_capture_arguments(arguments)
-    out = location(arguments.out)
-    if isinstance(out, Path) and out.exists() and not out.is_dir():
-        raise UsageError(f"--out {arguments.out}: it is no folder")
 
 
 def run_job(arguments: argparse.Namespace, settings: Settings) -> int:

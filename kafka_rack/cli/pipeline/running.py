@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, InterruptedWork, UsageError
+from kafka_rack.cli.options.places import refused
 from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.pipeline.progress import shown
 from kafka_rack.cli.pipeline.small_inputs import quick_settings
@@ -43,6 +44,7 @@ MASTER = re.compile(
 PACKAGE = re.compile(r"[^\s:,]+:[^\s:,]+:[^\s:,]+")
 ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Missing)\b: .")
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
+SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno (?P<number>\d+)\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
 INTERRUPTED = "interrupted: nothing was written"
 
 
@@ -217,7 +219,7 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
             raise UsageError(str(error)) from None
         if error.errno is None:
             error = told(error, place)
-        raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
+        raise refused(str(error.filename or place), error.errno, error.strerror or str(error)) from None
     except KeyboardInterrupt:
         raise InterruptedWork(interrupted) from None
     except Exception as error:
@@ -225,7 +227,10 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
             raise
         if type(error).__name__ == "Py4JNetworkError" and (ended := how_the_driver_ended()):
             raise CommandError(f"Spark gave up: {ended}") from None
-        raise CommandError(f"Spark gave up (--spark-log WARN shows more): {cause_of(str(error))}") from None
+        cause = cause_of(str(error))
+        if found := SYSTEMS_ERROR.match(cause):  # of a task
+            raise refused(found["file"] or place, int(found["number"]), found["reason"]) from None
+        raise CommandError(f"Spark gave up (--spark-log WARN shows more): {cause}") from None
 
 
 def run_on_spark(

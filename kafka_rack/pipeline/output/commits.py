@@ -57,13 +57,21 @@ def commit(out: Location, run: Location, change: Commit) -> None:
 def decide(run: Location, change: Commit) -> None:
     """From here on the change is made, by this process or by the next."""
     run.mkdir(parents=True, exist_ok=True)
-    told = msgspec.json.encode(change)
-    if isinstance(run, Path):
-        beside = run / f".{COMMIT}.{uuid4().hex}"
-        beside.write_bytes(told)
-        beside.replace(run / COMMIT)
-    else:
-        (run / COMMIT).write_bytes(told)
+    write_whole(run / COMMIT, msgspec.json.encode(change))
+
+
+def write_whole(path: Location, data: bytes) -> None:
+    """A small file that is there whole or not at all, on a full disk too."""
+    if not isinstance(path, Path):
+        path.write_bytes(data)
+        return
+    beside = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def carry_out(out: Location, run: Location, change: Commit) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle
+from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle, write_whole
 from kafka_rack.storage import Location
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name, same_capture
@@ -235,7 +235,7 @@ def prepare(out: Location, kind: str = PARQUET) -> None:
     settle(out)
     found = stored_tables(out)
     if found is None:
-        (out / SCHEMA_FILE).write_bytes(note_of(kind))
+        write_whole(out / SCHEMA_FILE, note_of(kind))
     elif found.schema_version != SCHEMA_VERSION:
         raise SchemaMismatch(
             f"{out} holds tables of schema version {found.schema_version}, which are read, but not added to;"

@@ -74,7 +74,7 @@ def test_an_input_without_a_frame_is_told_and_fails(tmp_path, capsys):
     [
         ([], "what to read is missing"),
         (["nosuch.jsonl"], "nosuch.jsonl: no such file or folder"),
-        ([RANGE, "--out", RANGE], "it is no folder"),
+        ([RANGE, "--out", RANGE], "expected a folder, got a file"),
         ([RANGE, "--window", "5 weeks"], "--window: expected a number with ms, s, m, h or d, as 5m, got '5 weeks'"),
         ([RANGE, "--top", "0"], "--top: expected 1 to 1000, got 0"),
         ([RANGE, "--ports", "many"], "many"),

@@ -44,7 +44,7 @@ def test_a_plan_for_programs_with_other_prices_and_free_replication(tmp_path, ca
         ([], "what to read is missing"),
         (["nosuch.jsonl", "--out", "x"], "nosuch.jsonl: no such file or folder"),
         (["CAPTURE"], "--out DIR is missing"),
-        (["CAPTURE", "--out", "CAPTURE"], "it is no folder"),
+        (["CAPTURE", "--out", "CAPTURE"], "expected a folder, got a file"),
         (["CAPTURE", "--out", "x", "--window", "5 weeks"], "--window: expected a number with ms"),
         (["CAPTURE", "--out", "x", "--tasks", "0"], "--tasks: expected 1 or more, got 0"),
         (["CAPTURE", "--out", "x", "--top", "0"], "--top: expected 1 to 1000, got 0"),

@@ -125,7 +125,18 @@ def test_signals_do_afterwards_what_they_did_before(spark):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(28, "No space left on device"), "out/: No space left on device"),
+        (
+            OSError(28, "No space left on device"),
+            "out/: No space left on device; expected room for what is written, make some or choose another folder",
+        ),
+        (
+            Py4JError("Job aborted\nTraceback\nOSError: [Errno 30] Read-only file system: '/out/a'\n\tat org.x"),
+            "/out/a: Read-only file system; expected a folder that can be written, choose another",
+        ),
+        (
+            Py4JError("Job aborted\nTraceback\nOSError: [Errno 13] the store refuses it: 's3a://trace/a'\n\tat org.x"),
+            "s3a://trace/a: the store refuses it",
+        ),
         (PermissionError(13, "Permission denied", "out/rows"), "out/rows: Permission denied"),
         (
             Py4JError("An error occurred\nTraceback\nMemoryError: too large\n\tat org.x"),
