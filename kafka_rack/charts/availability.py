@@ -119,7 +119,7 @@ def same_in_all(rows: Sequence[Mapping[str, Any]], axis: str) -> str:
     return ", ".join(in_words(name, first[name]) for name in same)
 
 
-def in_words(name: str, value: Any) -> str:
+def in_words(name: str, value: object) -> str:
     return f"{CASES[name]} {'none' if value is None else value}"
 
 

@@ -167,7 +167,7 @@ def user_table(users: Any) -> dict[str, str]:
     return dict(users)
 
 
-def checked_flag(name: str, value: Any) -> bool:
+def checked_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise MarkerError(f"{name}: expected True or False, got {value!r}")
     return value
@@ -210,7 +210,7 @@ def topic_arguments(where: str, shape: Any) -> dict[str, Any]:
     )
 
 
-def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise MarkerError(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")
 

@@ -129,7 +129,7 @@ def value_at(given: Any, path: str) -> Any:
     return value
 
 
-def shortened(value: Any) -> str:
+def shortened(value: object) -> str:
     """A value as JSON, cut to a length that fits a line."""
     try:
         text = msgspec.json.encode(value).decode()

@@ -242,12 +242,12 @@ def learn_rack(call: Call) -> None:
 # tests of one field
 
 
-def values_of(value: Any) -> tuple[Any, ...]:
+def values_of(value: object) -> tuple[Any, ...]:
     """A value, or a list of such, as a tuple."""
     return value if isinstance(value, tuple) else (value,)
 
 
-def name_test(value: Any) -> Callable[[str], bool]:
+def name_test(value: object) -> Callable[[str], bool]:
     """Whether a name is one of these; ``*`` in them stands for any letters.
 
     >>> [name for name in ("orders", "orders-eu", "payments") if name_test("orders*")(name)]
@@ -262,7 +262,7 @@ def name_test(value: Any) -> Callable[[str], bool]:
     return lambda name: name in exact or pattern.fullmatch(name) is not None
 
 
-def text_test(value: Any, of: Callable[[Call], str | None]) -> Test:
+def text_test(value: object, of: Callable[[Call], str | None]) -> Test:
     named = name_test(value)
 
     def passes(call: Call) -> bool:

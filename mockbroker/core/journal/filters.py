@@ -26,7 +26,7 @@ class FilterError(TypeError, ValueError):
     """A filter that there is not, or a value that it cannot have; the text says what there is."""
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     return NONE if value is None else str(value)
 
 
@@ -163,7 +163,7 @@ class JournalFilters:
         return ", ".join(f"{name} {pattern}" for name, pattern in self.patterns.items())
 
 
-def pattern_of(name: str, value: Any) -> FilterPattern:
+def pattern_of(name: str, value: object) -> FilterPattern:
     """What a filter takes. Raises FilterError."""
     given = value if isinstance(value, list | tuple | set | frozenset) else [value]
     if not given:
@@ -181,7 +181,7 @@ def pattern_of(name: str, value: Any) -> FilterPattern:
     return FilterPattern(texts, frozenset(plain).difference(starred), patterns, ranges)
 
 
-def value_text(name: str, value: Any) -> str:
+def value_text(name: str, value: object) -> str:
     """A filter's value as text. Raises FilterError."""
     if name in NUMBERS:
         text = str(value) if not isinstance(value, bool) else ""

@@ -86,7 +86,7 @@ class ConfigDefinition:
             check(self.name, value, self.validator, in_range=in_range)
         return value
 
-    def text(self, value: Any) -> str | None:
+    def text(self, value: object) -> str | None:
         """A value of the config's type as Kafka writes it."""
         return text_of(value)
 

@@ -24,7 +24,7 @@ ENDPOINT = re.compile(r".*?\[?[0-9a-zA-Z\-%._:]*\]?:[0-9]+")
 VOTER = re.compile(r"[0-9]+@\S*:[0-9]+")
 
 
-def check(name: str, value: Any, validator: dict[str, Any], *, in_range: bool = True) -> None:
+def check(name: str, value: object, validator: dict[str, Any], *, in_range: bool = True) -> None:
     """Nothing if the value is valid.
 
     Args:
@@ -41,7 +41,7 @@ def check(name: str, value: Any, validator: dict[str, Any], *, in_range: bool = 
         VALIDATORS[validator["is"]](name, value, validator)
 
 
-def in_bounds(name: str, value: Any, validator: dict[str, Any]) -> None:
+def in_bounds(name: str, value: object, validator: dict[str, Any]) -> None:
     lowest, highest = validator["min"], validator["max"]
     if value is None:
         raise InvalidValueError(f"{name}: expected a number, got none")
@@ -51,18 +51,18 @@ def in_bounds(name: str, value: Any, validator: dict[str, Any]) -> None:
         raise InvalidValueError(f"{name}: expected at most {highest}, got {text_of(value)}")
 
 
-def one_of(name: str, value: Any, validator: dict[str, Any]) -> None:
+def one_of(name: str, value: object, validator: dict[str, Any]) -> None:
     if value not in validator["validStrings"]:
         raise InvalidValueError(f"{name}: expected one of {', '.join(validator['validStrings'])}, got {value!r}")
 
 
-def one_of_in_any_case(name: str, value: Any, validator: dict[str, Any]) -> None:
+def one_of_in_any_case(name: str, value: str | None, validator: dict[str, Any]) -> None:
     if value is None or value.upper() not in validator["validStrings"]:
         names = ", ".join(sorted(validator["validStrings"]))
         raise InvalidValueError(f"{name}: expected one of {names}, in any case, got {value!r}")
 
 
-def list_of(name: str, value: Any, validator: dict[str, Any]) -> None:
+def list_of(name: str, value: list[str] | None, validator: dict[str, Any]) -> None:
     valid: list[str] = validator["validString"]
     if value is None:
         if not validator["isNullAllowed"]:
@@ -79,28 +79,28 @@ def list_of(name: str, value: Any, validator: dict[str, Any]) -> None:
             raise InvalidValueError(f"{name}: expected one of {', '.join(valid)}, got {one!r}")
 
 
-def not_none(name: str, value: Any, _: dict[str, Any]) -> None:
+def not_none(name: str, value: object, _: dict[str, Any]) -> None:
     if value is None:
         raise InvalidValueError(f"{name}: expected a value, got none")
 
 
-def not_empty(name: str, value: Any, _: dict[str, Any]) -> None:
+def not_empty(name: str, value: object, _: dict[str, Any]) -> None:
     if value == "":
         raise InvalidValueError(f"{name}: expected some text, got ''")
 
 
-def gzip_level(name: str, value: Any, _: dict[str, Any]) -> None:
+def gzip_level(name: str, value: object, _: dict[str, Any]) -> None:
     if value not in GZIP_LEVELS:
         raise InvalidValueError(f"{name}: expected 1 to 9 or -1, got {value}")
 
 
-def throttled_replicas(name: str, value: Any, _: dict[str, Any]) -> None:
+def throttled_replicas(name: str, value: list[str], _: dict[str, Any]) -> None:
     entries = [one.strip() for one in value]
     if not all(THROTTLED_REPLICA.fullmatch(one) for one in entries) and "".join(entries) != "*":
         raise InvalidValueError(f"{name}: expected * or PARTITION:BROKER,..., got {text_of(value)!r}")
 
 
-def share_offset_reset(name: str, value: Any, _: dict[str, Any]) -> None:
+def share_offset_reset(name: str, value: str | None, _: dict[str, Any]) -> None:
     if value in ("earliest", "latest"):
         return
     prefix, _colon, duration = (value or "").partition(":")
@@ -108,13 +108,13 @@ def share_offset_reset(name: str, value: Any, _: dict[str, Any]) -> None:
         raise InvalidValueError(f"{name}: expected earliest, latest or by_duration:PnDTnHnMn.nS, got {value!r}")
 
 
-def bootstrap_servers(name: str, value: Any, _: dict[str, Any]) -> None:
+def bootstrap_servers(name: str, value: list[str], _: dict[str, Any]) -> None:
     for one in value:
         if not ENDPOINT.fullmatch(one):
             raise InvalidValueError(f"{name}: expected HOST:PORT, got {one!r}")
 
 
-def quorum_voters(name: str, value: Any, _: dict[str, Any]) -> None:
+def quorum_voters(name: str, value: list[str] | None, _: dict[str, Any]) -> None:
     for one in value or ():
         if not VOTER.fullmatch(one):
             raise InvalidValueError(f"{name}: expected ID@HOST:PORT, got {one!r}")

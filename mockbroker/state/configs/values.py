@@ -90,7 +90,7 @@ def whole_number(name: str, text: Any, given: Any, bits: int) -> int:
     return value
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: object) -> str | None:
     """A value as Kafka writes it.
 
     >>> text_of(True), text_of(3), text_of(None), text_of(("compact", "delete")), text_of(2147483647.0)

@@ -131,7 +131,9 @@ def append(
     log, rules = partition.log, append_rules(partition.topic)
     limit = DEFAULT_LIMIT_BYTES if budget is None else budget
     try:
-        if one_batch:
+        if not one_batch:
+            headers = check_message_set(records, rules, now_ms, clock_jumped=clock_jumped)
+        else:
             if size is None:
                 size = only_batch(records, allow_zstd=allow_zstd)
             if opened is not None and opened.holds_for == rules:
@@ -139,8 +141,6 @@ def append(
             else:
                 records, header = check_batch(records, size, rules, now_ms, limit, clock_jumped=clock_jumped)
             headers = [header]
-        else:
-            headers = check_message_set(records, rules, now_ms, clock_jumped=clock_jumped)
     except BadBatchError as error:
         raise refused(error.code, log, error.reason if error.record_errors else None, error.record_errors) from None
     except MoreThanAtOnceError:
@@ -148,23 +148,10 @@ def append(
     if len(records) > rules.segment_bytes:
         raise refused(ErrorCode.RECORD_LIST_TOO_LARGE, log)
     first = headers[0]
-    by_producer = first.producer_id >= 0
-    transactional = first.is_transactional
-    if transactional and not has_transactional_id:
+    if first.is_transactional and not has_transactional_id:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if by_producer:
-        try:
-            before = partition.producers.check(
-                first.producer_id,
-                first.producer_epoch,
-                first.base_sequence,
-                first.last_sequence,
-                transactional=transactional,
-            )
-        except ApiError as error:
-            raise refused(error.code, log) from None
-        if before is not None:
-            return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
+    if first.producer_id >= 0 and (before := appended_before(partition, first)) is not None:
+        return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
     append_time_ms = now_ms if rules.by_append_time else None
     appended = with_offsets(partition, records, headers, append_time_ms, limit, opened)
     log.append(
@@ -177,15 +164,32 @@ def append(
         segment_ms=rules.segment_ms,
     )
     written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)
-    if by_producer:
+    if first.producer_id >= 0:
         partition.producers.note(
             first.producer_id,
             first.producer_epoch,
             BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, appended.max_timestamp),
             appended.max_timestamp,
-            transactional=transactional,
+            transactional=first.is_transactional,
         )
     return written
+
+
+def appended_before(partition: Partition, batch: BatchHeader) -> BatchMetadata | None:
+    """What an idempotent producer's batch was given when it came before; None if it is new.
+
+    Raises: RefusedAppendError: those of ``PartitionProducers.check``.
+    """
+    try:
+        return partition.producers.check(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            batch.last_sequence,
+            transactional=batch.is_transactional,
+        )
+    except ApiError as error:
+        raise refused(error.code, partition.log) from None
 
 
 def long_check(

@@ -130,14 +130,14 @@ def no_constant(name: str) -> NoReturn:
 READER = json.JSONDecoder(parse_int=integer, parse_constant=no_constant)
 
 
-def taken(value: Any) -> Any:
+def taken(value: object) -> object:
     """What is taken of a claim."""
     if isinstance(value, list):
         return [as_text(one) for one in value]
     return value if isinstance(value, int | float) and not isinstance(value, bool) else as_text(value)
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     if isinstance(value, dict | list):
         return ""
     return value if isinstance(value, str) else json.dumps(value)
