@@ -94,13 +94,16 @@ class Messages:
         self.problems.append(Problem(self.capture, self.path, offset, reason))
 
     def together(self) -> Iterator[list[RowMessage]]:
-        """Messages of about a megabyte together; one with a checkpoint begins anew."""
+        """Messages of about a megabyte together; one with a checkpoint by itself, before what follows is looked at."""
         held: list[RowMessage] = []
         held_bytes = 0
         for message in self.each():
             if held and (message.mark.is_checkpoint or held_bytes + len(message.content) > TOGETHER_BYTES):
                 yield held
                 held, held_bytes = [], 0
+            if message.mark.is_checkpoint:
+                yield [message]
+                continue
             held.append(message)
             held_bytes += len(message.content)
         if held:

@@ -62,7 +62,7 @@ def frames_seen_by_tshark(name):
 def test_as_arrow_it_is_the_same_capture(made, tmp_path):
     arrow = inputs.as_arrow(made, tmp_path / "arrow" / "two.arrow")
     tables = [decode_paths([str(path)], only=["calls"]).as_dicts("calls") for path in (made.path, arrow.path)]
-    assert tables[0] == tables[1]
+    assert sorted(map(repr, tables[0])) == sorted(map(repr, tables[1]))
     assert arrow.frames == made.frames
     assert arrow.size_bytes < made.size_bytes
 

@@ -155,6 +155,7 @@ def test_a_file_that_was_cut_off_holds_its_whole_messages_and_says_where_it_ends
 
 @settings(max_examples=FEW)
 @given(at=st.integers(300, 130_000), noise=st.binary(min_size=1, max_size=40), partitions=st.integers(2, 40))
+@example(at=12467, noise=bytes(6), partitions=22)
 def test_damage_is_passed_over_and_cuts_never_show_there(tmp_path_factory, arrow, at, noise, partitions):
     whole = arrow("kafka-python", batch_bytes=3_000, every_bytes=5_000).read_bytes()
     path = tmp_path_factory.mktemp("damaged") / "kafka-python.arrow"
