@@ -281,6 +281,8 @@ class TcpConnections(msgspec.Struct):
         server = connection.server
         assert server is not None
         known = self.told if self.told is not None else self.state.known
+        if not known.endpoints and not self.given:
+            return
         given = self.given.get(("", server[1]), self.given.get(server))
         broker = given[0] if given is not None else broker_at(known.endpoints, server)
         if broker is not None:

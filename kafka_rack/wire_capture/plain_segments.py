@@ -111,7 +111,7 @@ def cut_frames(
     """
     connection = found.connection
     assert connection is not None
-    if connection.broker is None:
+    if connection.broker is None and (traffic.given or traffic.told or traffic.state.known.endpoints):
         traffic.name_broker(connection)
     ts, offset, at, end = piece
     buffer, is_request, state = half.buffer, half is found.requests, traffic.state
