@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -54,6 +55,12 @@ LONGEST_FIRST = (
     "tests/conformance/",
     "tests/",
 )
+
+
+def pytest_configure() -> None:
+    """Programs that tests start hear Ctrl-C, also where tests run in a shell's background, in which it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> list[str]:
