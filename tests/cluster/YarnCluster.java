@@ -12,7 +12,18 @@ import org.apache.hadoop.yarn.server.MiniYARNCluster;
 public final class YarnCluster {
     private static final int MEMORY_MB = 3072;
 
-    public static void main(String[] arguments) throws Exception {
+    /** Ends in any case: what Hadoop has started by then would keep a failed start alive. */
+    public static void main(String[] arguments) {
+        try {
+            run(arguments);
+            Runtime.getRuntime().halt(0);
+        } catch (Throwable failure) {
+            failure.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private static void run(String[] arguments) throws Exception {
         int nodes = Integer.parseInt(arguments[0]);
         YarnConfiguration settings = new YarnConfiguration();
         settings.set("yarn.scheduler.capacity.root.queues", "default");
@@ -36,7 +47,6 @@ public final class YarnCluster {
         while (System.in.read() >= 0) {
             continue;
         }
-        Runtime.getRuntime().halt(0);
     }
 
     private YarnCluster() {}
