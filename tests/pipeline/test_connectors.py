@@ -8,19 +8,23 @@ from kafka_rack.pipeline.spark.storage_settings import known_to_spark
 
 
 @pytest.mark.parametrize(
-    ("url", "package"),
+    ("url", "package", "how"),
     [
-        ("s3a://trace/x", "org.apache.hadoop:hadoop-aws:3.4.1"),
-        ("abfss://trace@us.dfs.core.windows.net/x", "org.apache.hadoop:hadoop-azure:3.4.1"),
-        ("gs://trace/x", "com.google.cloud.bigdataoss:gcs-connector:hadoop3-"),
-        ("oss://trace/x", "its connector for Hadoop"),
+        ("s3a://trace/x", "org.apache.hadoop:hadoop-aws:3.4.1", "--packages, or spark.jars, brings it"),
+        (
+            "abfss://trace@us.dfs.core.windows.net/x",
+            "org.apache.hadoop:hadoop-azure:3.4.1",
+            "--packages, or spark.jars, brings it",
+        ),
+        ("gs://trace/x", "com.google.cloud.bigdataoss:gcs-connector:hadoop3-", "spark.jars with its jar named shaded"),
+        ("oss://trace/x", "its connector for Hadoop", "--packages, or spark.jars, brings it"),
     ],
 )
-def test_a_connector_that_is_missing_is_named(spark, url, package):
+def test_a_connector_that_is_missing_is_named(spark, url, package, how):
     with pytest.raises(OSError, match="Spark itself needs") as told:
         known_to_spark(spark, url)
     assert str(told.value).startswith(f"{url}: Spark itself needs {package}")
-    assert "--packages, or spark.jars, brings it" in str(told.value)
+    assert how in str(told.value)
 
 
 def test_what_needs_no_connector_is_taken(spark, tmp_path):

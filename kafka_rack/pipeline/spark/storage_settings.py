@@ -24,6 +24,8 @@ PACKAGES = {
     "gs": "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.28",
 }
 """What brings Hadoop a scheme, of Hadoop's own version."""
+HOW_BROUGHT = {"gs": "spark.jars with its jar named shaded brings it"}
+"""That jar has what Google's connector needs under names of its own, beside Spark's versions of the same."""
 GOOGLES = "com.google.cloud.hadoop.fs.gcs"
 CLASSES = {
     "gs": {
@@ -96,4 +98,5 @@ def known_to_spark(spark: SparkSession, given: str | Path | RemotePath) -> str:
             continue
         return f"{known}://{url.partition('://')[2]}"
     package = PACKAGES.get(scheme, "its connector for Hadoop").format(hadoop.util.VersionInfo.getVersion())
-    raise OSError(f"{url}: Spark itself needs {package} for {scheme}://: --packages, or spark.jars, brings it")
+    how = HOW_BROUGHT.get(scheme, "--packages, or spark.jars, brings it")
+    raise OSError(f"{url}: Spark itself needs {package} for {scheme}://: {how}")
