@@ -126,11 +126,13 @@ def test_a_run_that_cannot_write_leaves_the_tables_as_they_were(decode, tmp_path
     assert tables_of(out, tmp_path) == before
 
 
-@pytest.mark.parametrize(("out", "said"), [("trace.jsonl/out", "Not a directory"), ("/proc/out", "No such file")])
-def test_a_place_that_cannot_be_is_told_in_one_line(decode, tmp_path, out, said):
+@pytest.mark.parametrize(
+    ("out", "exit_code", "said"), [("trace.jsonl/out", 2, "expected a folder, got"), ("/proc/out", 1, "No such file")]
+)
+def test_a_place_that_cannot_be_is_told_in_one_line(decode, tmp_path, out, exit_code, said):
     (tmp_path / "trace.jsonl").write_bytes(TXN)
     code, summary, told = decode(tmp_path / "trace.jsonl", "--out", tmp_path / out)
-    assert (code, summary, told.count("\n")) == (1, None, 1)
+    assert (code, summary, told.count("\n")) == (exit_code, None, 1)
     assert said in told
 
 
