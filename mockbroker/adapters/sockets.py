@@ -61,6 +61,7 @@ class Node:
         state.configs.lasting.append(self._limits_changed)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
+        self._refuses = False
 
     def bind(self) -> None:
         """Take this broker's addresses, so that ports are known and kept, without accepting yet."""
@@ -92,6 +93,7 @@ class Node:
         if not self._bound:
             self.bind()
         bound, self._bound = self._bound, []
+        self._refuses = False
         for listener, sock in bound:
             factory = self._protocol_factory(listener)
             self._servers.append(await loop.create_server(factory, sock=sock, backlog=BACKLOG))
@@ -117,7 +119,13 @@ class Node:
         return lambda: TlsClientProtocol(self, listener, self._tls[listener.name])  # which may change
 
     def arrived(self, client: ClientProtocol) -> None:
-        """Take a new connection, or have it wait, as in a listener's queue, where nothing of it is read."""
+        """Take a new connection, or have it wait, as in a listener's queue, where nothing of it is read.
+
+        One that the system had accepted when listening ended comes afterwards: it is broken off.
+        """
+        if self._refuses:
+            client.transport.abort()
+            return
         self._waiting[client.listener.name].add(client)
 
     def left(self, client: ClientProtocol) -> None:
@@ -153,11 +161,18 @@ class Node:
 
     def refuse(self) -> None:
         """Refuse new connections, and break off those to come. The ports stay ours, for the next start."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        self._end_listening()
         self._end_handshakes()
         self.bind()
+
+    def _end_listening(self) -> None:
+        self._refuses = True
+        for server in self._servers:
+            server.close()
+            if isinstance(server, asyncio.base_events.Server):
+                # One that is being accepted would fail at a closed server and stay open (Python issue 109564).
+                vars(server)["_sockets"] = []
+        self._servers.clear()
 
     def _end_handshakes(self) -> None:
         for client in self.handshakes:
@@ -167,9 +182,7 @@ class Node:
 
     def close(self) -> None:
         """Refuse new connections, give the ports back and end the connections that are there."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        self._end_listening()
         for _, sock in self._bound:
             sock.close()
         self._bound.clear()

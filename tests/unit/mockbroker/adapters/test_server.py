@@ -5,6 +5,7 @@ import socket
 import struct
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -82,6 +83,20 @@ async def test_a_stopped_broker_hangs_up_refuses_and_leaves_the_metadata():
             await WireClient(address(cluster, 1)).__aenter__()
         assert [one.node_id for one in (await other.ask(METADATA, 12)).brokers] == [0, 2]
         assert not await cluster.stop_broker(1)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_is_being_accepted_when_its_broker_stops_is_broken_off(turns: int):
+    async with MockCluster() as cluster:
+        host, port = address(cluster, 1).split(":")
+        with socket.create_connection((host, int(port))) as sock:
+            for _ in range(turns):  # of the loop: it sees the connection, makes a transport of it, tells of it
+                await asyncio.sleep(0)
+            assert await cluster.stop_broker(1)
+            sock.setblocking(False)
+            async with while_it_works("the end of the connection"):
+                with suppress(ConnectionResetError):
+                    assert await asyncio.get_running_loop().sock_recv(sock, 1) == b""
 
 
 @pytest.mark.parametrize("kind", ["topics", "diskless_topics"])
