@@ -182,9 +182,10 @@ def test_a_stream_that_was_killed_in_a_batch_goes_on_where_it_was(folder, tmp_pa
     ]
 
 
-def test_what_spark_cannot_do_is_told_in_one_line(folder, tmp_path):
+def test_a_checkpoint_that_lies_in_a_file_is_wrong_usage_in_one_line(folder, tmp_path):
     (tmp_path / "file").write_text("")
     done = run("--once", folder, "--out", tmp_path / "out", "--checkpoint", tmp_path / "file" / "inner")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("kafka-rack pipeline locality: ")
+    assert "expected a folder, got" in done.stderr
