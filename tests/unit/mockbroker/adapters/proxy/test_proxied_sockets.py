@@ -398,7 +398,8 @@ async def written_and_read(server: str, tls: ssl.SSLContext | None, offset: int)
     async with WireClient(server, tls=tls) as client:
         written = await client.ask(produce_request(LARGE), 12)
         fetched = await client.ask(fetch_request(offset, max_bytes=1 << 21, partition_max_bytes=1 << 21), 12)
-        return (
-            written.responses[0].partition_responses[0].base_offset,
-            fetched.responses[0].partitions[0].records[21:],
-        )
+    await client.writer.wait_closed()  # TLS ends in several steps, and the loop ends with this
+    return (
+        written.responses[0].partition_responses[0].base_offset,
+        fetched.responses[0].partitions[0].records[21:],
+    )
