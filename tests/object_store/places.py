@@ -1,13 +1,16 @@
-"""Captures put on a store that pyarrow reaches, and the tables that are found there, beside those of plain Python."""
+"""Captures put on a store that pyarrow reaches, and what jobs make of them there, beside plain Python's tables."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from kafka_rack.cli import main
+from kafka_rack.pipeline.output.commits import TEMPORARY
+from kafka_rack.pipeline.spark.storage_settings import known_to_spark
 from kafka_rack.storage import location
 from tests.fixture_data import CAPTURES
 from tests.pipeline.plain import plain_tables, tables_of
@@ -49,3 +52,32 @@ def ran(capsys: Any, *command: object) -> str:
     printed, complaints = capsys.readouterr()
     assert complaints == ""
     return str(printed)
+
+
+def check_tables_and_results(spark: Any, place: str, capsys: Any, tmp_path: Path) -> None:
+    """Two runs leave tables that Spark reads, and locality is the same of the captures and of the tables."""
+    put(place, a=CAPTURE, b=SECOND)
+    location(f"{place}/in/empty.jsonl").write_bytes(b"")
+    wanted = expected(tmp_path, a=CAPTURE, b=SECOND)
+    for _ in range(2):
+        ran(capsys, "decode", f"{place}/in", "--out", f"{place}/out")
+    assert found(place, tmp_path) == wanted
+    assert not location(f"{place}/out/{TEMPORARY}").exists()
+    assert spark.read.parquet(known_to_spark(spark, f"{place}/out/frames")).count() == len(wanted["frames"])
+    results = [
+        json.loads(ran(capsys, "locality", given, "--out", f"{place}/{name}", "--format", "json"))
+        for name, given in (("of-captures", f"{place}/in"), ("of-tables", f"{place}/out"))
+    ]
+    assert {**results[0], "out": ""} == {**results[1], "out": ""}
+    assert json.loads(location(f"{place}/of-tables/locality.json").read_text()) == results[1]
+
+
+def check_stream_goes_on(place: str, capsys: Any, tmp_path: Path) -> None:
+    """A stream takes what came since its last run, exactly once, from its checkpoint beside the tables."""
+    put(place, a=HALF)
+    stream = ("decode", f"{place}/in", "--out", f"{place}/out", "--once")
+    ran(capsys, *stream)
+    put(place, a=CAPTURE, b=SECOND)
+    ran(capsys, *stream)
+    assert found(place, tmp_path) == expected(tmp_path, a=CAPTURE, b=SECOND)
+    assert list(location(f"{place}/out/_checkpoint/commits").iterdir())

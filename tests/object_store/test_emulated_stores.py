@@ -12,12 +12,16 @@ from uuid import uuid4
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.pipeline.output.commits import TEMPORARY
 from kafka_rack.pipeline.spark.storage_settings import known_to_spark
 from kafka_rack.storage import StorageSettings, location, use_settings
 from tests.interop.fetched import skipped_without_tools
 from tests.object_store.emulators import KEY, on_azure, on_google
-from tests.object_store.places import CAPTURE, HALF, SECOND, expected, found, put, ran
+from tests.object_store.places import (
+    CAPTURE,
+    check_stream_goes_on,
+    check_tables_and_results,
+    put,
+)
 from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,30 +53,11 @@ def settings_in_spark(spark, emulator):
 
 
 def test_captures_become_tables_and_results(spark, settings_in_spark, place, capsys, tmp_path):
-    put(place, a=CAPTURE, b=SECOND)
-    location(f"{place}/in/empty.jsonl").write_bytes(b"")
-    wanted = expected(tmp_path, a=CAPTURE, b=SECOND)
-    for _ in range(2):
-        ran(capsys, "decode", f"{place}/in", "--out", f"{place}/out")
-    assert found(place, tmp_path) == wanted
-    assert not location(f"{place}/out/{TEMPORARY}").exists()
-    assert spark.read.parquet(known_to_spark(spark, f"{place}/out/frames")).count() == len(wanted["frames"])
-    results = [
-        json.loads(ran(capsys, "locality", given, "--out", f"{place}/{name}", "--format", "json"))
-        for name, given in (("of-captures", f"{place}/in"), ("of-tables", f"{place}/out"))
-    ]
-    assert {**results[0], "out": ""} == {**results[1], "out": ""}
-    assert json.loads(location(f"{place}/of-tables/locality.json").read_text()) == results[1]
+    check_tables_and_results(spark, place, capsys, tmp_path)
 
 
 def test_a_stream_whose_checkpoint_is_there_goes_on_exactly_once(settings_in_spark, place, capsys, tmp_path):
-    put(place, a=HALF)
-    stream = ("decode", f"{place}/in", "--out", f"{place}/out", "--once")
-    ran(capsys, *stream)
-    put(place, a=CAPTURE, b=SECOND)
-    ran(capsys, *stream)
-    assert found(place, tmp_path) == expected(tmp_path, a=CAPTURE, b=SECOND)
-    assert list(location(f"{place}/out/_checkpoint/commits").iterdir())
+    check_stream_goes_on(place, capsys, tmp_path)
 
 
 def test_a_command_without_spark_reads_captures_by_the_stores_own_settings(emulator, place, tmp_path):

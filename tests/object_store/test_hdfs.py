@@ -20,7 +20,16 @@ from kafka_rack.pipeline.output.writing import WrittenFile, file_key, put_in_pla
 from kafka_rack.storage import RemotePath, StorageSettings, location, use_settings
 from tests.interop.fetched import maven_jars, skipped_without_tools
 from tests.object_store.conftest import HADOOP
-from tests.object_store.places import CAPTURE, HALF, SECOND, expected, found, put, ran
+from tests.object_store.places import (
+    CAPTURE,
+    HALF,
+    check_stream_goes_on,
+    check_tables_and_results,
+    expected,
+    found,
+    put,
+    ran,
+)
 from tests.progress import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,28 +66,11 @@ def place(name_node):
 
 
 def test_captures_become_tables_and_results_on_hdfs(spark, place, capsys, tmp_path):
-    put(place, a=CAPTURE, b=SECOND)
-    for _ in range(2):
-        ran(capsys, "decode", f"{place}/in", "--out", f"{place}/out")
-    assert found(place, tmp_path) == expected(tmp_path, a=CAPTURE, b=SECOND)
-    assert not location(f"{place}/out/{TEMPORARY}").exists()
-    assert spark.read.parquet(f"{place}/out/frames").count() == len(expected(tmp_path, a=CAPTURE, b=SECOND)["frames"])
-    results = [
-        json.loads(ran(capsys, "locality", given, "--out", f"{place}/{name}", "--format", "json"))
-        for name, given in (("of-captures", f"{place}/in"), ("of-tables", f"{place}/out"))
-    ]
-    assert {**results[0], "out": ""} == {**results[1], "out": ""}
-    assert json.loads(location(f"{place}/of-tables/locality.json").read_text()) == results[1]
+    check_tables_and_results(spark, place, capsys, tmp_path)
 
 
 def test_a_stream_whose_checkpoint_is_on_hdfs_goes_on_exactly_once(spark, place, capsys, tmp_path):
-    put(place, a=HALF)
-    stream = ("decode", f"{place}/in", "--out", f"{place}/out", "--once")
-    ran(capsys, *stream)
-    put(place, a=CAPTURE, b=SECOND)
-    ran(capsys, *stream)
-    assert found(place, tmp_path) == expected(tmp_path, a=CAPTURE, b=SECOND)
-    assert list(location(f"{place}/out/_checkpoint/commits").iterdir())
+    check_stream_goes_on(place, capsys, tmp_path)
 
 
 def test_a_driver_that_is_killed_while_it_writes_leaves_the_earlier_tables_whole(spark, place, capsys, tmp_path):
