@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 
 import pytest
@@ -39,6 +40,7 @@ def bytes_in_rack(assignor: str) -> tuple[int, int]:
             return all(len(consumer.assignment()) == PARTITIONS // len(RACKS) for consumer in group)
 
         wait_until(is_shared_out, "even shares", lambda: [str(consumer.assignment()) for consumer in group])
+        wait_for_earlier_fetches(cluster)
         before = len(cluster.journal)
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
         for number in range(RECORDS):
@@ -57,6 +59,24 @@ def bytes_in_rack(assignor: str) -> tuple[int, int]:
         fetches = [call for call in list(cluster.journal)[before:] if call.api == "Fetch" and call.traffic]
         near = sum(sum(call.traffic.values()) for call in fetches if call.client_rack == call.rack)
         return near, sum(sum(call.traffic.values()) for call in fetches)
+
+
+def wait_for_earlier_fetches(cluster: MockCluster) -> None:
+    """Until no Fetch waits at a broker that its consumer sent before it gave a partition away: it would still be
+    answered with that partition's first records. All wait equally long, so that those are over once each consumer has
+    waited a whole time at some broker: its second answer from there is to a Fetch that was sent after now.
+    """
+    since = len(cluster.journal)
+
+    def answers() -> Counter[tuple[str | None, str | None]]:
+        later = list(cluster.journal)[since:]
+        return Counter((call.client_rack, call.rack) for call in later if call.api == "Fetch")
+
+    def have_waited() -> bool:
+        found = answers()
+        return all(max(found[reader, broker] for broker in RACKS) >= 2 for reader in RACKS)
+
+    wait_until(have_waited, "two Fetches of each consumer at one broker", answers)
 
 
 def consumer_in(rack: str, servers: str) -> Consumer:
