@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
+from mockbroker.adapters.listening import end_listening
 from mockbroker.adapters.waiting_connections import BACKLOG, WaitingConnections
 from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
@@ -168,10 +169,7 @@ class Node:
     def _end_listening(self) -> None:
         self._refuses = True
         for server in self._servers:
-            server.close()
-            if isinstance(server, asyncio.base_events.Server):
-                # One that is being accepted would fail at a closed server and stay open (Python issue 109564).
-                vars(server)["_sockets"] = []
+            end_listening(server)
         self._servers.clear()
 
     def _end_handshakes(self) -> None:

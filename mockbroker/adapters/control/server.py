@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any, Self
 
 import uvicorn
@@ -20,6 +19,7 @@ from mockbroker.adapters.control.access import ControlAccess
 from mockbroker.adapters.control.app import control_app
 from mockbroker.adapters.control.events import EventHub
 from mockbroker.adapters.control.long_answers import LongAnswers
+from mockbroker.adapters.listening import end_listening
 from mockbroker.adapters.served_cluster import ServedCluster
 
 log = logging.getLogger("mockbroker.control")
@@ -59,6 +59,7 @@ class ControlServer:
         self.long_answers = LongAnswers()
         self._server: asyncio.Server | None = None
         self._connections = ServerState()
+        self._is_closed = False
 
     @property
     def url(self) -> str:
@@ -68,6 +69,7 @@ class ControlServer:
 
     async def __aenter__(self) -> Self:
         """Listen. Raises OSError: an address that cannot be had."""
+        self._is_closed = False
         config = uvicorn.Config(
             control_app(self),
             http="h11",
@@ -84,7 +86,7 @@ class ControlServer:
         config.load()
 
         def protocol() -> asyncio.Protocol:
-            return PatientProtocol(config, self._connections, {})
+            return PatientProtocol(config, self._connections, {}, is_closed=lambda: self._is_closed)
 
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(protocol, self.host, self.port, reuse_address=True)
@@ -94,7 +96,8 @@ class ControlServer:
     async def __aexit__(self, *_: object) -> None:
         """Stop listening, end the streams of events, and let answers that are under way be read."""
         assert self._server is not None
-        self._server.close()
+        self._is_closed = True
+        end_listening(self._server)
         await self.events.close()
         for connection in list(self._connections.connections):
             connection.shutdown()
@@ -102,21 +105,27 @@ class ControlServer:
             await asyncio.wait(list(self._connections.tasks), timeout=LAST_ANSWERS_S)
         for task in list(self._connections.tasks):
             task.cancel()
+        ends = []
         for connection in list(self._connections.connections):
             connection.transport.close()
+            ends.append(connection.ended)
         await asyncio.sleep(0)
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._server.wait_closed(), LAST_ANSWERS_S)
+        if ends:
+            await asyncio.wait(ends, timeout=LAST_ANSWERS_S)
 
 
 class PatientProtocol(H11Protocol):
     """uvicorn's HTTP/1.1, which gives up a connection whose request does not come whole within a minute, or whose
-    answer is not read for as long.
+    answer is not read for as long, and breaks off one that comes when the server ``is_closed``.
+
+    ``ended`` is done once the connection has.
     """
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: Any, is_closed: Callable[[], bool]) -> None:
         super().__init__(*arguments)
         self.logger = log  # what strangers send is not worth a line, what we get wrong is
+        self._is_closed = is_closed
+        self.ended: asyncio.Future[None] = self.loop.create_future()
 
     _look: asyncio.TimerHandle | None = None
     _last_cycle: Any = None
@@ -125,7 +134,7 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS or self._is_closed():
             transport.abort()
             return
         self._look = self.loop.call_later(IDLE_S, self._give_up)
@@ -136,6 +145,8 @@ class PatientProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if not self.ended.done():
+            self.ended.set_result(None)
         if self._look is not None:
             self._look.cancel()
 

@@ -49,6 +49,20 @@ async def test_it_starts_no_thread_and_leaves_signals_alone(cluster):
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_is_being_accepted_when_it_closes_is_broken_off(cluster, turns: int):
+    async with contextlib.AsyncExitStack() as stack:
+        control = await stack.enter_async_context(ControlServer(cluster))
+        with socket.create_connection(("127.0.0.1", control.port)) as sock:
+            for _ in range(turns):  # of the loop: it sees the connection, makes a transport of it, tells of it
+                await asyncio.sleep(0)
+            await stack.aclose()
+            sock.setblocking(False)
+            async with while_it_works("the end of the connection"):
+                with contextlib.suppress(ConnectionResetError):
+                    assert await asyncio.get_running_loop().sock_recv(sock, 1) == b""
+
+
 async def test_a_client_in_the_midst_of_a_request_does_not_keep_it_from_closing(cluster):
     async with ControlServer(cluster) as control:
         _, writer = await asyncio.open_connection("127.0.0.1", control.port)
