@@ -107,6 +107,7 @@ class ControlServer:
             task.cancel()
         ends = []
         for connection in list(self._connections.connections):
+            assert isinstance(connection, PatientProtocol)
             connection.transport.close()
             ends.append(connection.ended)
         await asyncio.sleep(0)
