@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def growth(sizes_mb: Sequence[float]) -> None:
         print(f"growth, captures of {made.__name__} to Parquet tables; driver's memory at its highest, MB")
         with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
             folder = Path(name)
-            room_for(folder, int(max(sizes_mb) * MB * (1 + OUTPUT_SHARE)))
+            room_for(folder, int(max(sizes_mb) * MB * (1 + CORES * OUTPUT_SHARE)))
             print(HEAD, flush=True)
             grown_by(sizes_mb, folder, made)
 
@@ -74,6 +75,16 @@ def grown_by(sizes_mb: Sequence[float], folder: Path, made: Callable[[Path, floa
         alone = measured(capture, folder, 1)
         row(alone)
         print(f"    two cores are {alone['wall'] / before['wall']:.2f} times as fast as one")
+        progress(f"{sizes_mb[-1]:g} MB: two jobs beside each other, a core each")
+        apart = beside_each_other(capture, folder)
+        print(f"    two jobs that share nothing but the machine are {CORES * alone['wall'] / apart:.2f} times as fast")
+
+
+def beside_each_other(capture: Input, folder: Path) -> float:
+    """Seconds that the slowest of as many jobs as cores takes, each by one core: sharing out cannot bring more."""
+    with ThreadPoolExecutor(CORES) as threads:
+        jobs = [threads.submit(measured, capture, folder / f"job{number}", 1) for number in range(CORES)]
+    return max(job.result()["wall"] for job in jobs)
 
 
 def row(found: dict[str, float]) -> None:
