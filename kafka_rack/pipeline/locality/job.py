@@ -106,6 +106,7 @@ def follow(
         sum_up(spark, target, state, on_result, batch, changed if state.spans else None)
 
     target.mkdir(parents=True, exist_ok=True)
+    settle(target / DECODED)
     if not available_now:
         sum_up(spark, target, state, on_result)
     return job.decode_stream(

@@ -26,6 +26,10 @@ TEMPORARY = "_temporary"
 COMMIT = "commit.json"
 STORE_THREADS = 16
 """An object store answers many at once, each after tens of milliseconds."""
+STATE, STARTED = 0, 19
+"""Places in a line of Linux's /proc/PID/stat, counted after the name of the program; a time counts from the boot."""
+ENDED = "Z"
+"""As a state: it is no more, but its parent has not asked how it ended."""
 
 
 class Commit(msgspec.Struct):
@@ -40,8 +44,32 @@ class Commit(msgspec.Struct):
 
 
 def run_name() -> str:
-    """A name for a run's folder that says whose it is."""
-    return f"{os.getpid()}-{uuid4().hex}@{socket.gethostname()}"
+    """A name for a run's folder that says whose it is: PROCESS-UNIQUE@MACHINE."""
+    return f"{process_name(os.getpid())}-{uuid4().hex}@{socket.gethostname()}"
+
+
+def process_name(process: int) -> str:
+    """A process's number and, where the system says it, when it began: a container that starts again has the same ones.
+
+    >>> process_name(1 << 30)
+    '1073741824'
+    """
+    began = process_fields(process)[STARTED:][:1]
+    return ".".join([str(process), *began])
+
+
+def process_fields(process: int) -> list[str]:
+    """What Linux tells of a process; nothing elsewhere, or where it is no more."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return told.rpartition(")")[2].split()
+
+
+def is_own(run: str) -> bool:
+    """Whether this process named a run so."""
+    return run.startswith(f"{process_name(os.getpid())}-") and run.endswith(f"@{socket.gethostname()}")
 
 
 def commit(out: Location, run: Location, change: Commit) -> None:
@@ -118,8 +146,7 @@ def settle(out: Location) -> None:
     """Finish what runs had decided that died over it, and remove what others of this machine left."""
     for run in matching(out / TEMPORARY, "*@*"):
         mine = run.name.endswith(f"@{socket.gethostname()}")
-        number = run.name.partition("-")[0]
-        if mine and (not number.isdigit() or is_running(int(number))):
+        if mine and is_running(run.name.partition("-")[0]):
             continue
         change = decided(run)
         if change is not None:
@@ -135,14 +162,19 @@ def decided(run: Location) -> Commit | None:
         return None
 
 
-def is_running(process: int) -> bool:
+def is_running(process: str) -> bool:
+    """Whether a process of this machine still is, by its name; one that has no such name is left alone."""
+    number = process.partition(".")[0]
+    if not number.isdigit():
+        return True
     try:
-        os.kill(process, 0)
+        os.kill(int(number), 0)
     except ProcessLookupError:
         return False
     except OSError:  # somebody else's
-        return True
-    return True
+        pass
+    state = process_fields(int(number))[STATE:][:1]
+    return state != [ENDED] and process in (number, process_name(int(number)))
 
 
 def remove_tree(folder: Location) -> None:

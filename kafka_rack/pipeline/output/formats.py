@@ -196,8 +196,8 @@ def make_table(spark: SparkSession, out: Location, kind: str, table: str) -> boo
     added = [column for column in TABLES[table].columns if column.name not in there]
     if added:
         columns = ", ".join(f"`{column.name}` {column.type}" for column in added)
-        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({columns})")
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{PROPERTY}' = '{SCHEMA_VERSION}')")
+        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({columns})")  # last: as long as one is missing the next run is here
     return False
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, decide, drop, run_name, settle
+from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, decide, drop, is_own, run_name, settle
 from kafka_rack.pipeline.output.writing import write_parquet
 from kafka_rack.storage import Location, RemoteFile, RemotePath, matching
 
@@ -91,8 +90,9 @@ def clear(out: Location) -> None:
 
     Tasks may still have written while their run ended; call it once they cannot.
     """
-    for folder in matching(out / TEMPORARY, f"{os.getpid()}-*"):
-        drop(folder)
+    for folder in matching(out / TEMPORARY, "*@*"):
+        if is_own(folder.name):
+            drop(folder)
     settle(out)
 
 

@@ -265,9 +265,9 @@ def put_in_place(
     there = {path for table in TABLES for path in parts_of(out, table, captures)}
     added, replaced = ([(fresh[path], path) for path in fresh if (path in there) == known] for known in (False, True))
     removed = sorted(path for path in there if path not in fresh and is_replaced(path, ranges))
-    commit(out, out / TEMPORARY / run, Commit(added, replaced, removed))
     for table in TABLES:
         ensure_table(out, table)
+    commit(out, out / TEMPORARY / run, Commit(added, replaced, removed))
     if isinstance(out, Path):
         for folder in {(out / path).parent for path in removed}:
             with suppress(OSError):  # not empty

@@ -13,6 +13,7 @@ from kafka_rack.pipeline.output.writing import WrittenFile, file_key, put_in_pla
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_capture.splits import plan
+from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 
 CAPTURE = "/trace/a.jsonl"
@@ -84,6 +85,22 @@ def test_tables_are_the_old_or_the_new_ones_after_a_crash_at_any_change(tmp_path
         if not died:
             break
     assert step > 5
+
+
+def test_no_table_is_missing_where_one_has_rows_after_a_crash_at_any_change(tmp_path, monkeypatch):
+    some = {name: TABLES[name] for name in ("frames", "fetches", "memberships")}
+    monkeypatch.setattr(writing, "TABLES", some)
+    seen = set()
+    for step in count():
+        out = tmp_path / str(step)
+        died = dies_at(step, lambda out=out: decode_again(out, (0,), "new"))
+        settle(out)
+        missing = {table for table in some if not [*out.glob(f"{table}/**/*.parquet")]}
+        assert not (parts(out) and missing)
+        seen.add(bool(parts(out)))
+        if not died:
+            break
+    assert seen == {True, False}
 
 
 def make(out, text, names=NAMES):

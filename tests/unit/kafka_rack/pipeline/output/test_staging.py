@@ -12,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_rack.pipeline.output import staging
+from kafka_rack.pipeline.output.commits import Commit, decide, process_name, run_name, settle
 from kafka_rack.pipeline.output.staging import NotOurs, staged, write_table
 from kafka_rack.pipeline.output.table_file import TableFile
 
 NAMES = ("rows", "notes", "page.html")
+HERE = socket.gethostname()
 SCHEMA = pa.schema([("number", pa.int32())])
 
 
@@ -121,17 +123,43 @@ def test_a_folder_may_hold_other_things_beside_what_goes_into_it(tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["part-00000.parquet", "results", "rows", "thesis.txt"]
 
 
+def left_by(out, *names):
+    for name in names:
+        (out / staging.TEMPORARY / name).mkdir(parents=True)
+
+
+def runs_of(out):
+    return {path.name for path in (out / staging.TEMPORARY).iterdir()}
+
+
 def test_what_killed_runs_left_goes_and_what_others_write_stays(tmp_path):
     ended = subprocess.Popen(["true"])
+    left_by(tmp_path, f"{ended.pid}-not-waited-for@{HERE}")
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    made(tmp_path, 0)
+    assert not (tmp_path / staging.TEMPORARY).exists()
     ended.wait()
-    here = socket.gethostname()
-    theirs = {f"{os.getppid()}-other@{here}", "1-far@elsewhere"}
-    for name in (f"{ended.pid}-killed@{here}", f"{os.getpid()}-mine@{here}", *theirs):
-        (tmp_path / staging.TEMPORARY / name).mkdir(parents=True)
+    mine, process = run_name(), process_name(os.getpid())
+    theirs = {f"{process_name(os.getppid())}-other@{HERE}", "1-far@elsewhere", f"{process}-far@elsewhere"}
+    left_by(tmp_path, f"{ended.pid}-killed@{HERE}", mine, *theirs)
     made(tmp_path, 1)
-    assert {path.name for path in (tmp_path / staging.TEMPORARY).iterdir()} == theirs | {f"{os.getpid()}-mine@{here}"}
+    assert runs_of(tmp_path) == theirs | {mine}
     staging.clear(tmp_path)
-    assert {path.name for path in (tmp_path / staging.TEMPORARY).iterdir()} == theirs
+    assert runs_of(tmp_path) == theirs
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says here when a process began")
+@pytest.mark.parametrize("process", [os.getpid(), os.getppid()])
+def test_a_process_that_was_killed_is_not_taken_for_one_that_has_its_number_now(tmp_path, process):
+    """A container that starts again has its name, and its processes the numbers that they had before."""
+    made(tmp_path, 1)
+    killed = f"{process}.1-killed@{HERE}"
+    left_by(tmp_path, killed)
+    write_table(tmp_path / staging.TEMPORARY / killed, "rows", SCHEMA, [{"number": 2}])
+    decide(tmp_path / staging.TEMPORARY / killed, Commit([], [("rows", "rows")], []))
+    settle(tmp_path)
+    assert content(tmp_path) == whole(1) | {"rows/part-00000.parquet": 2}
+    assert not (tmp_path / staging.TEMPORARY).exists()
 
 
 def test_a_task_that_is_slower_than_its_second_try_leaves_nothing_in_the_result(tmp_path):
