@@ -1,7 +1,8 @@
 """Waiting as long as something still happens: a busy machine is slow, but it is not broken.
 
 A wait is given up after a minute in which nothing that was looked at changed, and in which this process and those that
-it started had next to no processor time. What works on without arriving is ended by pytest's timeout, as a hang is.
+it started had next to no processor time, and did not wait for any. What works on without arriving is ended by pytest's
+timeout, as a hang is.
 
 >>> lines = iter(["one line", "two lines"])
 >>> signs = SignsOfWork("the second line", lambda: next(lines, "two lines"), quiet_s=0.0)
@@ -20,7 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class SignsOfWork:
 
 
 def processor_seconds() -> float:
-    """Processor time that this process and all below it have had; where there is no /proc, its own alone."""
+    """Processor time that this process and all below it have had or waited for; without /proc, what it has had."""
     if not PROCESSES.is_dir():
         return time.process_time()
     parents, ticks = {}, {}
@@ -88,7 +89,20 @@ def processor_seconds() -> float:
     ours = {os.getpid()}
     while below := {process for process, parent in parents.items() if parent in ours} - ours:
         ours |= below
-    return sum(ticks.get(process, 0) for process in ours) / os.sysconf("SC_CLK_TCK")
+    had_s = sum(ticks.get(process, 0) for process in ours) / os.sysconf("SC_CLK_TCK")
+    return had_s + sum(map(waited_seconds, ours))
+
+
+def waited_seconds(process: int) -> float:
+    """How long its threads were ready to work while others had the processors; 0 where the kernel does not count that.
+
+    On a busy machine it is the most of what they would work: who gets little of a processor is not idle.
+    """
+    waited_ns = 0
+    with suppress(OSError):  # it has ended, or one of its threads has
+        for thread in (PROCESSES / str(process) / "task").iterdir():
+            waited_ns += int((thread / "schedstat").read_text().split()[1])
+    return waited_ns / 1e9
 
 
 def wait_until(
@@ -148,12 +162,17 @@ def end_of(
     seen: Callable[[], object] = lambda: None,
     quiet_s: float = QUIET_S,
 ) -> tuple[str, str]:
-    """Read a process to its end; gives what ``communicate`` does. Raises NoProgressError, having ended the process."""
-    signs = SignsOfWork(what, seen, quiet_s)
+    """Read a process to its end; gives what ``communicate`` does. Raises NoProgressError, having ended the process.
+
+    What it prints is a sign of work too.
+    """
+    said: list[bytes | None] = []
+    signs = SignsOfWork(what, lambda: (seen(), sum(len(part or b"") for part in said)), quiet_s)
     while True:
         try:
             return process.communicate(timeout=LOOK_S)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as waited:
+            said = [waited.output, waited.stderr]
             try:
                 signs.check()
             except NoProgressError as error:

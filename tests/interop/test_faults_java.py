@@ -78,6 +78,7 @@ async def test_a_consumer_reads_on_behind_errors_a_lost_coordinator_and_a_cut_li
             group_id="readers",
             auto_offset_reset="earliest",
             heartbeat_interval_ms="300",
+            session_timeout_ms="600000",  # however long the link is cut: who is put out begins where it last committed
         ) as reader:
             await until(lambda: len(reader.lines) == COUNT, "the first half", lambda: reader.lines[-1:])
             await until(

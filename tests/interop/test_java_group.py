@@ -14,7 +14,7 @@ from tests.interop.java_assignors import SOURCES, jars
 from tests.progress import while_it_works
 
 TOPICS = {"orders": (14, 1), "users": (14, 2), "clicks": (5, 1)}
-JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 1_000}  # the program has all of them join at one moment
+JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 3_000}  # the program has all of them join at one moment
 PACKAGE = "org.apache.kafka.clients.consumer"
 CLASSES = {
     "range": "RangeAssignor",

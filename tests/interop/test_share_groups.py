@@ -77,6 +77,7 @@ async def test_a_lock_that_times_out_and_deliveries_that_are_too_many():
     async with shared(settings=settings) as (cluster, consumers):
         await consumers.do("send orders 3", f"open one workers orders {EXPLICIT}")
         assert len(await consumers.poll("one", 3)) == 3
+        cluster.state.configs.write("group", "workers", {"share.record.lock.duration.ms": "60000"})  # of locks to come
         await consumers(f"open two workers orders {EXPLICIT}")
         late = await consumers.poll("two", 3)
         assert [(one.offset, one.deliveries) for one in late] == [(0, 2), (1, 2), (2, 2)]

@@ -2,13 +2,15 @@
 
 import ast
 import asyncio
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import progress
-from tests.progress import NoProgressError, SignsOfWork, run, until, wait_until, while_it_works
+from tests.progress import NoProgressError, SignsOfWork, end_of, run, until, wait_until, while_it_works
 
 TESTS = Path(__file__).resolve().parents[1]
 ASKING_BY_HTTP = {"AsyncClient", "Client", "delete", "get", "post", "put", "request", "stream"}
@@ -52,6 +54,40 @@ def test_who_works_is_waited_for_however_long_and_who_idles_is_not(clock):
     look_for(signs, clock, 3_000, processor_share=0.2)
     with pytest.raises(NoProgressError):
         look_for(signs, clock, 80, processor_share=0.01)
+
+
+def test_who_waits_for_a_processor_that_others_have_is_not_idle(tmp_path, monkeypatch):
+    process, threads = tmp_path / str(os.getpid()), ("1", "2")
+    for thread in threads:
+        (process / "task" / thread).mkdir(parents=True)
+        (process / "task" / thread / "schedstat").write_text("7000000000 2500000000 3\n")  # ns had, ns waited, turns
+    (process / "stat").write_text(f"{os.getpid()} (a program) S 1" + " 0" * 48)
+    monkeypatch.setattr(progress, "PROCESSES", tmp_path)
+    assert progress.processor_seconds() == 2.5 * len(threads)
+
+
+class PrintingProcess:
+    """In the place of one that prints a byte a second, up to a moment, and never ends by itself."""
+
+    def __init__(self, clock, prints_s):
+        self.clock, self.prints_s, self.printed, self.is_killed = clock, prints_s, b"", False
+
+    def communicate(self, timeout=None):
+        if self.is_killed:
+            return "", ""
+        self.clock[0] += timeout
+        if len(self.printed) < self.prints_s:
+            self.printed += b"."
+        raise subprocess.TimeoutExpired([], timeout, output=self.printed)
+
+    def kill(self):
+        self.is_killed = True
+
+
+def test_who_prints_is_waited_for_and_given_up_a_minute_after_the_last_word(clock):
+    with pytest.raises(NoProgressError):
+        end_of(PrintingProcess(clock, prints_s=500), "the end")
+    assert clock[0] == pytest.approx(1_000.0 + 500 + 60, abs=2)
 
 
 def test_a_machine_that_sleeps_is_no_sign_of_an_end(clock):
