@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import time
 from collections import deque
@@ -22,6 +23,8 @@ MAX_CAUSES = 1000
 COUNT_S = 10.0
 LAST_LINES_S = 0.5
 """How long the end of the program waits for lines that are still to be written."""
+PLACEHOLDER = re.compile(r"%[-#0 +]*[\d.]*[a-z]")
+"""Where the text of a line has what differs between lines of its cause."""
 Cause = tuple[str, int, str]
 
 
@@ -117,7 +120,7 @@ class LogOutput(logging.Handler):
         self._held_back = dict.fromkeys(counted, 0)
         for (_, _, text), count in counted.items():
             more = "once more" if count == 1 else f"{count} times more"
-            self._add(f"{more}: {printable(text)}\n".encode(errors="backslashreplace"))
+            self._add(f"{more}: {printable(PLACEHOLDER.sub('...', text))}\n".encode(errors="backslashreplace"))
 
 
 def cause_of(record: logging.LogRecord) -> Cause:

@@ -16,7 +16,7 @@ from mockbroker.adapters.sockets import Node
 from mockbroker.core.commands import StateCommands
 from mockbroker.core.journal import Journal
 from mockbroker.core.traffic import Traffic
-from mockbroker.state.brokers.numbered import RACK_LISTENER
+from mockbroker.state.brokers.broker import RACK_LISTENER
 
 if TYPE_CHECKING:
     from pathlib import Path

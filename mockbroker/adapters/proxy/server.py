@@ -18,8 +18,8 @@ from mockbroker.core.commands import Result
 from mockbroker.core.proxy.engine import ProxyEngine
 from mockbroker.core.proxy.mends import Mends, shows_diskless
 from mockbroker.core.proxy.mirror import empty_mirror
-from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
-from mockbroker.state.brokers.numbered import EVERY_ADDRESS, RACK_LISTENER
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
+from mockbroker.state.brokers.numbered import EVERY_ADDRESS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.protocols import PLAINTEXT, default_protocol
 from protocol.error_codes import ErrorCode

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from mockbroker.state.image.brokers import BrokerRegistration
 
 DEFAULT_LISTENER = "PLAINTEXT"
+RACK_LISTENER = "RACK_"
+"""How the names of listeners for one rack's clients begin; the rack comes behind."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from mockbroker.state.brokers.broker import Listener
+from mockbroker.state.brokers.broker import RACK_LISTENER, Listener
 from mockbroker.state.security.protocols import SECURITY_PROTOCOLS, protocol_of, protocols_in
 
 LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
@@ -35,6 +35,8 @@ def addresses_in(key: str, text: str) -> Addresses:
 def listeners_of(bound: Addresses, told: Addresses, protocols: Mapping[str, str]) -> list[Listener]:
     """Listeners at addresses, each with what clients are told and its security protocol.
 
+    One named ``RACK_a`` is for the clients of rack a, as those that are made for each rack.
+
     Raises: ValueError: an address that is told belongs to no listener, or a listener has no security protocol.
     """
     unknown = [name for name in told if name not in bound]
@@ -50,6 +52,7 @@ def listeners_of(bound: Addresses, told: Addresses, protocols: Mapping[str, str]
                 name,
                 shown_host.strip("[]"),
                 shown_port,
+                name.removeprefix(RACK_LISTENER) if name.startswith(RACK_LISTENER) else None,
                 bind_host=host.strip("[]"),
                 bind_port=port,
                 protocol=security_protocol(name, protocols),

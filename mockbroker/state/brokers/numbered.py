@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
 
-RACK_LISTENER = "RACK_"
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
 LISTENER_SETTINGS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 

@@ -84,7 +84,8 @@ def compiled(pattern: str) -> Any:
     try:
         found = re2.compile(pattern, options)
     except re2.error as error:
-        raise ValueError(f"ssl.principal.mapping.rules: cannot use the pattern {pattern!r}: {error}") from None
+        why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else error
+        raise ValueError(f"ssl.principal.mapping.rules: cannot use the pattern {pattern!r}: {why}") from None
     return found
 
 

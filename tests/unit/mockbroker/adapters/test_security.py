@@ -93,6 +93,27 @@ async def test_a_racks_listener_asks_as_the_first_one_does():
             assert await client.is_hung_up()
 
 
+async def test_listeners_that_settings_name_by_racks_ask_each_for_its_own_and_say_where_clients_are():
+    settings = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,RACK_a://127.0.0.1:0,RACK_b://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,RACK_a:PLAINTEXT,RACK_b:SASL_PLAINTEXT",
+    }
+    async with MockCluster(2, ("a", "b"), settings=settings, users={"alice": SECRET}) as cluster:
+        for listener in ("PLAINTEXT", "RACK_a", "RACK_b"):
+            async with WireClient(address(cluster, listener)) as client:
+                if listener == "RACK_b":
+                    assert await log_in(client) == 0
+                assert {one.port for one in (await client.ask(METADATA, 9)).brokers} == {
+                    cluster.state.brokers[number].listener(listener).port for number in (0, 1)
+                }
+        calls = [one for one in cluster.journal if one.api == "Metadata"]
+        assert [(one.client_rack, one.principal) for one in calls] == [
+            (None, "User:ANONYMOUS"),
+            ("a", "User:ANONYMOUS"),
+            ("b", "User:alice"),
+        ]
+
+
 async def test_a_fork_lets_the_same_users_in():
     async with MockCluster(1, users={"alice": SECRET}) as cluster, cluster.fork() as fork:
         async with WireClient(address(fork)) as client:
