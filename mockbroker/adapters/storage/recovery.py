@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafka_rack.plurals import counted
 from mockbroker.adapters.storage.batch_scan import Scan, ScannedBatch, scan
 from mockbroker.adapters.storage.files import Files
 from mockbroker.adapters.storage.index_files import TIME_ENTRY, IndexWriter, is_sound
@@ -70,11 +71,16 @@ class RecoveredLog:
         return last.batches[-1].last_offset + 1 if last.batches else last.base_offset
 
     def message(self, name: str) -> str | None:
-        """What was found and done, in a line; None where a log was as it should be."""
+        """What was found and done, in a line; None where a log was as it should be.
+
+        >>> RecoveredLog(batches_checked=1).message("orders-0")
+        'orders-0: 0 segments of 0 bytes, 1 batch checked; it ends at offset 0'
+        """
         if not (self.batches_checked or self.faults or self.repairs):
             return None
         size = sum(segment.size for segment in self.segments)
-        parts = [f"{len(self.segments)} segments of {size} bytes, {self.batches_checked} batches checked"]
+        segments, batches = counted(len(self.segments), "segment"), f"{self.batches_checked} batch"
+        parts = [f"{segments} of {size} bytes, {batches}{'' if self.batches_checked == 1 else 'es'} checked"]
         return f"{name}: " + "; ".join((*parts, *self.faults, *self.repairs)) + f"; it ends at offset {self.end_offset}"
 
 

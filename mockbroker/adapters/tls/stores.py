@@ -1,7 +1,7 @@
 """Key stores and trust stores: PEM, PKCS#12 and JKS, from files or out of the settings themselves.
 
-``PKCS12`` and ``JKS``, Kafka's default type, both stand for what is in the file, as in Java: keytool has written PKCS#12
-since Java 9.
+``PKCS12`` and ``JKS``, Kafka's default type, both stand for what is in the file, as in Java, whose keytool has written
+PKCS#12 since Java 9.
 Source: DefaultSslEngineFactory, Apache Kafka 4.4; RFC 7468.
 """
 

@@ -16,7 +16,7 @@ from tests.fixture_data import FIXTURES
 
 STORES = FIXTURES / "key_stores"
 CERTIFICATE = (STORES / "server.pem").read_text()
-PASSWORD, KEY_PASSWORD = "secret-store", "secret-key"  # noqa: S105 - of a key for tests
+PASSWORD, KEY_PASSWORD = "secret-store", "secret-key"
 
 
 def key_of(file: Path, password: str = PASSWORD, key_password: str | None = KEY_PASSWORD, type_: str = "JKS"):
