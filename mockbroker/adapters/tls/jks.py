@@ -72,20 +72,20 @@ def key_stream(secret: bytes, salt: bytes) -> Iterator[bytes]:
 
 def entry(reader: Reader, version: int) -> JksEntry:
     tag = reader.number(4)
-    reader.bytes(reader.number(2))  # the alias
+    reader.take(reader.number(2))  # the alias
     reader.number(8)  # when it was made
     if tag == TRUSTED_CERTIFICATE:
         return JksEntry(None, (certificate(reader, version),))
     if tag != PRIVATE_KEY:
         raise ValueError(f"expected keys and certificates in it, got an entry of kind {tag}")
-    key = reader.bytes(reader.number(4))
+    key = reader.take(reader.number(4))
     return JksEntry(key, tuple(certificate(reader, version) for _ in range(reader.number(4))))
 
 
 def certificate(reader: Reader, version: int) -> bytes:
     if version == 2:
-        reader.bytes(reader.number(2))  # its type, X.509
-    return reader.bytes(reader.number(4))
+        reader.take(reader.number(2))  # its type, X.509
+    return reader.take(reader.number(4))
 
 
 class Reader:
@@ -94,7 +94,7 @@ class Reader:
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data, self.at = data, at
 
-    def bytes(self, length: int) -> bytes:
+    def take(self, length: int) -> bytes:
         end = self.at + length
         if end > len(self.data):
             raise ValueError(
@@ -104,11 +104,11 @@ class Reader:
         return found
 
     def number(self, length: int) -> int:
-        return int.from_bytes(self.bytes(length))
+        return int.from_bytes(self.take(length))
 
     def der(self, tag: int) -> bytes:
         """The content of the next value in DER, which has to be of this kind."""
-        found, length = self.bytes(2)
+        found, length = self.take(2)
         if found != tag:
             raise ValueError(f"the file is damaged: expected DER of kind {tag:#x} in a key, got {found:#x}")
-        return self.bytes(self.number(length & 0x7F) if length & 0x80 else length)
+        return self.take(self.number(length & 0x7F) if length & 0x80 else length)
