@@ -90,7 +90,8 @@ def node_worker(source: Path, package: str, version: str, folder: Path) -> list[
         fetch(["npm", "install", "--no-audit", "--no-fund", "--silent", f"{package}@{version}"], folder)
 
     built(folder, build)
-    shutil.copy(source, folder / "worker.js")
+    copied = Path(shutil.copy(source, folder / f"worker-{os.getpid()}.js"))
+    copied.replace(folder / "worker.js")  # in one step: another process may start it just now
     return ["node", str(folder / "worker.js")]
 
 
