@@ -289,7 +289,8 @@ def read_partition(
         )
         if error.code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
             entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if error.code in LEADER_MOVED and partition is not None and call.version >= ENDPOINTS_VERSION:
+        may_name = error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION
+        if may_name and partition is not None and not partition.topic.diskless:  # which nobody leads
             known = call.leadership(partition)
             entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
                 leader_id=known.leader, leader_epoch=known.leader_epoch

@@ -196,8 +196,8 @@ def fail(entry: PartitionResponse, code: int) -> None:
 
 
 def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endpoints: NodeEndpoints) -> None:
-    """Say who leads a partition, to whom it can be said (KIP-951)."""
-    if call.version >= CURRENT_LEADER_VERSION:
+    """Say who leads a partition, to whom it can be said (KIP-951). Nobody leads a diskless one."""
+    if call.version >= CURRENT_LEADER_VERSION and not partition.topic.diskless:
         known = call.leadership(partition)
         entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
             leader_id=known.leader, leader_epoch=known.leader_epoch

@@ -16,6 +16,9 @@ SOURCES = Path(__file__).parent / "java"
 VERSION = "4.4.0"
 TOOLS_VERSION = "4.1.0"  # 4.4.0 has none as jars; 4.3.0 names log directories in the plan of now, where ours has "any"
 LIGHT = ("-XX:TieredStopAtLevel=1", "-Xmx512m")
+PATIENTLY = ("--timeout", "600000")
+"""For a tool of groups, which gives each request five seconds by itself, the first with the connection before it: on a
+busy machine a Java that has just begun takes longer."""
 PROPERTIES = """\
 process.roles={roles}
 node.id={node}

@@ -12,7 +12,7 @@ import pytest
 from mockbroker import MockCluster
 from mockbroker.state.image.share_states import SharePartitionKey
 from tests.interop.fetched import skipped_without_tools
-from tests.interop.java_brokers import kafka_tool
+from tests.interop.java_brokers import PATIENTLY, kafka_tool
 from tests.interop.sharer import Sharer, sharer
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -126,7 +126,7 @@ async def test_kafkas_own_tool_lists_describes_and_deletes_share_groups():
     async with shared() as (cluster, consumers):
 
         async def tool(*arguments: str) -> list[list[str]]:
-            command = ("consumer.group.ShareGroupCommand", "--bootstrap-server", cluster.bootstrap_servers)
+            command = ("consumer.group.ShareGroupCommand", "--bootstrap-server", cluster.bootstrap_servers, *PATIENTLY)
             with skipped_without_tools():
                 printed = await asyncio.to_thread(kafka_tool, *command, *arguments)
             return [line.split() for line in printed.splitlines() if line.strip()]

@@ -106,7 +106,7 @@ async def play(
 ) -> DemoOutcome:
     """Run the demo; ``say`` gets a line for each step.
 
-    Raises: CommandError: a client could not start, or got no partitions.
+    Raises: CommandError: a client could not start, got no partitions, or has ended by itself.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-rack-demo-")))
@@ -143,7 +143,8 @@ async def play(
         say(f"rack {stopped_rack} is back; its clients learn so when they next ask for metadata")
         await asyncio.sleep(RETURN_S)
         asked = partial(refreshes, cluster, workers, stopped_rack, mark)
-        await until(lambda: min(asked()) >= REFRESHES, asked)
+        await until(lambda: bool(ended(workers)) or min(asked()) >= REFRESHES, asked)
+        await check_all_run(workers)
         returned = cluster.now_ms()
         await watch(workers, phase_s, say, "after")
         end = cluster.now_ms()
@@ -160,21 +161,28 @@ def settled(cluster: MockCluster, workers: list[Worker]) -> bool:
     return stable == members and all(worker.progress["assigned"] for worker in workers)
 
 
+def ended(workers: list[Worker]) -> list[Worker]:
+    """Those whose process runs no more."""
+    return [worker for worker in workers if worker.process.returncode is not None]
+
+
+async def check_all_run(workers: list[Worker]) -> None:
+    """Raises CommandError: one has ended by itself."""
+    for worker in ended(workers):
+        plan = worker.plan
+        raise CommandError(f"{plan.library} in rack {plan.rack} has ended: {await worker.failure()}")
+
+
 async def assigned(cluster: MockCluster, workers: list[Worker]) -> None:
     """Wait until all have their partitions. Raises CommandError: one has ended, or nothing changes any more."""
-
-    def ended() -> list[Worker]:
-        return [worker for worker in workers if worker.process.returncode is not None]
 
     def joined() -> object:
         groups = cluster.state.groups.select()
         joined = [(group.id, group.state_name, group.member_count) for group in groups]
         return joined, [one.progress["assigned"] for one in workers]
 
-    arrived = await until(lambda: bool(ended()) or settled(cluster, workers), joined)
-    for worker in ended():
-        plan = worker.plan
-        raise CommandError(f"{plan.library} in rack {plan.rack} has ended: {await worker.failure()}")
+    arrived = await until(lambda: bool(ended(workers)) or settled(cluster, workers), joined)
+    await check_all_run(workers)
     if not arrived:
         waiting = [f"{w.plan.library} in {w.plan.rack}" for w in workers if not w.progress["assigned"]]
         groups = [f"{one.id} is {one.state_name} with {one.member_count}" for one in cluster.state.groups.select()]

@@ -216,6 +216,15 @@ def test_a_refused_fetch_says_who_leads_and_where(sim):
     assert [(node.node_id, node.port) for node in response.node_endpoints] == [(1, 9093)]
 
 
+def test_a_broker_that_stops_names_nobody_as_leader_of_a_diskless_partition_to_readers(sim):
+    sim.cluster.brokers[0].is_running = False
+    wanted = FetchRequest.Topic.Partition(partition=0, partition_max_bytes=1000)
+    topic = FetchRequest.Topic(topic_id=sim.cluster.topics["events"].id, partitions=[wanted])
+    entry = sim.ask(FetchRequest(topics=[topic]), version=16).responses[0].partitions[0]
+    assert entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (entry.current_leader.leader_id, entry.current_leader.leader_epoch) == (-1, -1)
+
+
 def test_a_fetch_with_an_old_leader_epoch_learns_who_leads_and_where(sim):
     sim.cluster.create_topic("moving", 1, assignment=[[0, 1]])
     sim.cluster.reassign("moving", 0, [1, 0])

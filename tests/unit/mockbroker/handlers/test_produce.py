@@ -50,6 +50,16 @@ def test_a_broker_that_does_not_lead_says_who_does(sim):
     assert old.responses[0].partition_responses[0].current_leader.leader_id == -1
 
 
+def test_a_broker_that_stops_names_nobody_as_leader_of_a_diskless_partition(sim):
+    """librdkafka counts a leader of -1 that has an epoch, leaves it out and reads beyond the rest: its issue 5280."""
+    sim.cluster.brokers[0].is_running = False
+    entry = (
+        sim.ask(produce_request(batch(b"a"), topic="events"), version=12, broker=0).responses[0].partition_responses[0]
+    )
+    assert entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (entry.current_leader.leader_id, entry.current_leader.leader_epoch) == (-1, -1)
+
+
 def test_any_broker_takes_any_diskless_partition_and_all_share_one_log(sim):
     for broker in (2, 0, 1):
         assert produce(sim, batch(b"%d" % broker), topic="events", index=1, broker=broker).error_code == 0
