@@ -1,7 +1,7 @@
 """Many TCP segments at once, as columns: what :func:`.segments.segment_of` gives packet by packet.
 
-The plain case, IPv4 without options or IPv6 without extensions, is read by operations on arrays. Any other packet goes
-through :func:`.segments.segment_of` by itself, and stands among the others in its place.
+The plain case, IPv4 or IPv6 without extensions, behind some VLAN tags at most, is read by operations on arrays. Any
+other packet goes through :func:`.segments.segment_of` by itself, and stands among the others in its place.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ ALONE = 256
 IPV4_ENDS, IPV6_ENDS = 12, 36
 """Bytes of addresses and ports, which stand together: both addresses, both ports."""
 MAX_ENDS = 100_000
+MAX_TAGS = 4
+"""VLAN tags that are passed over many packets at once: switches put one, or two within another's network."""
 PADDING = bytes(64)
 SEGMENT = np.dtype(
     [
@@ -174,33 +176,20 @@ def segments_of(
         at = np.minimum(at, last)
         return octets[at].astype(np.int64) << 8 | octets[at + 1]
 
-    odd = packets.alone.copy()
-    ip = np.full(length.size, -1, np.int64)
-    for link_type in np.unique(packets.link_type).tolist():
-        mine = packets.link_type == link_type
-        link = link_header(link_type)
-        if link is None:
-            odd |= mine
-            continue
-        kind_at, link_bytes = link
-        if kind_at is not None:
-            kind = two(begin + kind_at)
-            odd |= mine & np.isin(kind, VLAN_TYPES)
-            mine &= np.isin(kind, INTERNET_TYPES)
-        ip[mine] = begin[mine] + link_bytes
+    ip, odd = internet_starts(packets, two)
+    odd |= packets.alone
     there = (ip >= 0) & (ip < limit) & ~odd
     first = octet(ip)
     version = first >> 4
     is_v4 = there & (version == 4) & (ip + 20 <= limit) & (octet(ip + 9) == TCP) & (two(ip + 6) & 0x3FFF == 0)
     header4 = (first & 15) * 4
-    odd |= is_v4 & (header4 > 20)
-    is_v4 &= header4 == 20
+    is_v4 &= header4 >= 20
     is_v6 = there & (version == 6) & (ip + 40 <= limit)
     following = octet(ip + 6)
     odd |= is_v6 & np.isin(following, (*EXTENSIONS, FRAGMENT, AUTHENTICATION))
     is_v6 &= following == TCP
     total4, total6 = two(ip + 2), two(ip + 4)
-    tcp = ip + np.where(is_v4, 20, 40)
+    tcp = ip + np.where(is_v4, header4, 40)
     end = np.where(is_v4, ip + total4, ip + 40 + total6)
     end = np.where(np.where(is_v4, total4, total6) == 0, begin + packets.wire_bytes, end)
     header = (octet(tcp + 12) >> 4) * 4
@@ -222,6 +211,9 @@ def segments_of(
     addresses = np.where(is_v4, ip + 12, ip + 8)[rows].tolist()
     stops = np.where(is_v4, ip + 12 + IPV4_ENDS, ip + 8 + IPV6_ENDS)[rows].tolist()
     keys: list[bytes | Ends] = [data[at:stop] for at, stop in zip(addresses, stops, strict=True)]
+    for row in np.flatnonzero((tcp > ip + 20)[rows] & is_v4[rows]).tolist():  # options stand before the ports
+        ports = int(tcp[rows[row]])
+        keys[row] = data[addresses[row] : addresses[row] + 8] + data[ports : ports + 4]
     by_itself = {int(np.searchsorted(rows, row)): one for row, one in found.items()}
     for at, one in by_itself.items():
         keys[at] = ends_of(one.source, one.target)
@@ -242,6 +234,37 @@ def segments_of(
         packets.position,
         packets.first_second,
     )
+
+
+def internet_starts(packets: PacketColumns, two: Callable[[Numbers], Numbers]) -> tuple[Numbers, Flags]:
+    """Where each packet's IP header begins, -1 where there is none, and which links' headers are to be read alone.
+
+    Args:
+        two: the number in the two bytes at a place.
+    """
+    begin = packets.start
+    odd = np.zeros(begin.size, np.bool_)
+    ip = np.full(begin.size, -1, np.int64)
+    for link_type in np.unique(packets.link_type).tolist():
+        mine = packets.link_type == link_type
+        link = link_header(link_type)
+        if link is None:
+            odd |= mine
+            continue
+        kind_at, link_bytes = link
+        behind_link = begin + link_bytes
+        if kind_at is not None:
+            kind = two(begin + kind_at)
+            for _ in range(MAX_TAGS):
+                tagged = mine & np.isin(kind, VLAN_TYPES)
+                if not tagged.any():
+                    break
+                kind = np.where(tagged, two(behind_link + 2), kind)
+                behind_link = np.where(tagged, behind_link + 4, behind_link)
+            odd |= mine & np.isin(kind, VLAN_TYPES)
+            mine &= np.isin(kind, INTERNET_TYPES)
+        ip[mine] = behind_link[mine]
+    return ip, odd
 
 
 def link_header(link_type: int) -> tuple[int | None, int] | None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.wire_capture import captures, packet_columns, packet_ranges
+from kafka_rack.wire_capture import captures, packet_columns, packet_ranges, segment_columns
 from kafka_rack.wire_capture.captures import Options, beginning
 from kafka_rack.wire_capture.files import DecompressedFile, look_at
 from kafka_rack.wire_capture.packet_columns import read_many
 from kafka_rack.wire_capture.packets import Packet, read_format, read_packets
 from kafka_rack.wire_capture.segment_columns import columns_in
-from kafka_rack.wire_capture.segments import segment_in
+from kafka_rack.wire_capture.segments import network_start, segment_in
 from kafka_rack.wire_capture.splits import walk
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
@@ -149,6 +149,26 @@ def test_plain_packets_all_come_many_at_once(tmp_path, order, ticks):
     path = tmp_path / "plain.pcap"
     path.write_bytes(wire.pcap(wire.conversations(frames, Random(1)), Random(2), order=order, ticks=ticks))
     assert segments_many(path)[4] == 0
+
+
+@pytest.mark.parametrize(
+    ("link", "max_tags", "all_at_once"),
+    [(1, 4, True), (1, 1, False), (1, 0, False), (113, 4, True), (113, 0, False), (276, 4, True), (276, 0, False)],
+)
+def test_packets_with_tags_and_options_come_many_at_once_too(tmp_path, monkeypatch, link, max_tags, all_at_once):
+    frames = wire.recorded(CAPTURES / "aiokafka.jsonl.gz", 4, 60)
+    path = tmp_path / "tagged.pcap"
+    path.write_bytes(wire.pcap(wire.conversations(frames, Random(1)), Random(2), link_type=link))
+    with DecompressedFile(str(path)) as source:
+        packets = [one.data for one in read_packets(source, read_format(source), None, [])]
+    internet_starts = [network_start(link, one) for one in packets]
+    assert len({*internet_starts}) > 1, "some with tags"
+    assert len({one[at] for one, at in zip(packets, internet_starts, strict=True)}) > 1, "some with options"
+    monkeypatch.setattr(segment_columns, "MAX_TAGS", max_tags)
+    with DecompressedFile(str(path)) as source:
+        columns = [*read_many(source, read_format(source), None, [])]
+    assert all_at_once == (not any(one.alone for one in columns))
+    assert segments_many(path)[:4] == segments_one_by_one(path)
 
 
 @pytest.mark.parametrize("kind", ["whole", "disturbed", "lost"])

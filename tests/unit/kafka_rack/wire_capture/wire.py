@@ -170,7 +170,8 @@ def framed(link_type: int, packet: bytes, rng: Random, order: str) -> bytes:
         body = b"\0\x64" + kind if tags else kind
         return struct.pack(">HHH8s", rng.choice([0, 4]), 772, 6, bytes(8)) + tags + body + packet
     if link_type == 276:
-        return kind + struct.pack(">HIHBB8s", 0, 1, 772, 0, 6, bytes(8)) + packet
+        protocol, tag = rng.choice([(kind, b""), (kind, b""), (b"\x81\0", b"\0\x64" + kind)])
+        return protocol + struct.pack(">HIHBB8s", 0, 1, 772, 0, 6, bytes(8)) + tag + packet
     if link_type in (0, 108):
         family = 2 if version == 4 else rng.choice([10, 24, 28, 30])
         return struct.pack((order if link_type == 0 else ">") + "I", family) + packet
