@@ -152,6 +152,11 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 
         return self._wait_for(call())
 
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, where the cluster has some: ``tls.client_context()`` is for clients."""
+        return self._cluster.tls
+
     def metadata_propagated(self) -> None:
         """In ZooKeeper mode wait until the controller has told its brokers all there is."""
         self._wait_for(self._cluster.metadata_propagated())
@@ -186,6 +191,13 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up."""
         return self._wait_for(self._cluster.restart_rack(rack))
 
+    def reset(self) -> None:
+        """Make the cluster what it was when it started, on the same ports; connections are closed.
+
+        Raises ValueError: it is a real one behind a proxy.
+        """
+        self._wait_for(self._cluster.reset())
+
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
         async def change() -> Result:
             return self._cluster._change(command)
@@ -203,7 +215,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 class BlockingMockCluster(BlockingCluster["MockCluster"]):
     """What ``with MockCluster(...) as cluster:`` gives: the commands of ``MockCluster``, for any thread but its own."""
 
-    # forks and resets
+    # forks
 
     def fork(self) -> BlockingMockCluster:
         """A cluster of its own with the topics, records, committed offsets and configs that there are now, started.
@@ -219,10 +231,6 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
 
         return BlockingMockCluster(self._wait_for(forked()), self._thread, is_started=True)
 
-    def reset(self) -> None:
-        """Make the cluster what it was when it started, on the same ports; connections are closed."""
-        self._wait_for(self._cluster.reset())
-
     # what a test asks
 
     def client_settings(
@@ -235,11 +243,6 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
     def kept(self) -> str | None:
         """What the data directory had when the cluster was built, as ``MockCluster.kept``."""
         return self._cluster.kept
-
-    @property
-    def tls(self) -> TlsMaterial | None:
-        """The test certificates, as ``MockCluster.tls``."""
-        return self._cluster.tls
 
     @property
     def settings_without_effect(self) -> tuple[str, ...]:

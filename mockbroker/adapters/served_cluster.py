@@ -21,6 +21,7 @@ from mockbroker.state.brokers.broker import RACK_LISTENER
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults import Faults
     from mockbroker.state.cluster import Cluster
@@ -69,6 +70,11 @@ class ServedCluster(StateCommands):
         self._is_running = False
         self._faults: Faults | None = None
         self._capture_to = (capture, capture_bytes) if capture is not None else None
+
+    @property
+    @abstractmethod
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, where there are some: ``tls.client_context()`` is for clients."""
 
     @abstractmethod
     async def start(self) -> None:

@@ -111,7 +111,9 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
                 failure = failure or f"produce with acks=0 failed: {error_name(error.code)}"
             entries.append(entry)
             if partition is None:
-                parts.append((topic.name, topic.topic_id, len(records), (), NO_OFFSET, b"", entry, request.acks))
+                named = call.cluster.topic_by_id.get(topic.topic_id) if by_topic_id else None
+                name = topic.name if named is None else named.name
+                parts.append((name, topic.topic_id, len(records), (), NO_OFFSET, b"", entry, request.acks))
             else:
                 of = partition.topic
                 isr = None if of.diskless else partition.isr

@@ -99,10 +99,11 @@ class EventHub:
         self._task: asyncio.Task[None] | None = None
         self._kinds = [
             EventKind("cluster", self._cluster, LOOK_S),
-            EventKind("groups", self._groups, LOOK_S),
             EventKind("faults", self._faults, LOOK_S),
             EventKind("traffic", self._traffic, TRAFFIC_S),
         ]
+        if not cluster.state.is_mirror:  # only a real cluster knows its groups
+            self._kinds.insert(1, EventKind("groups", self._groups, LOOK_S))
 
     async def close(self) -> None:
         """End every stream."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "listener", "connection", "client"
+NO_ACKS = 0
 REPLICA, BROKER, RACKS_FILE = "replica", "broker", "racks_file"
 NAMED_IN_REQUESTS_FOR_DISKLESS = {CLIENT_ID: "client_id"}
 """Our words for where a rack was named, as ``kafka_rack.locality`` has them, where they differ."""
@@ -357,10 +358,10 @@ def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]
 
 
 def written(parts: Sequence[ProducedPart]) -> dict[str, int]:
-    """The record bytes of each topic that was written to."""
+    """The record bytes of each topic that was written to; with acks=0 of a real broker, what it was sent."""
     found: dict[str, int] = {}
     for part in parts:
-        if part.end_offset >= 0:
+        if part.end_offset >= 0 or (part.acks == NO_ACKS and not part.entry.error_code):
             found[part.topic] = found.get(part.topic, 0) + part.size_bytes
     return found
 

@@ -125,6 +125,16 @@ class ProxyConnection(Connection):
         return bool(self._unanswered)
 
     @property
+    def first_unanswered(self) -> Call | None:
+        """The call that the real broker is to answer next."""
+        return next((one for one in self._unanswered if not isinstance(one, BareToken)), None)
+
+    @property
+    def forwarded_calls(self) -> int:
+        """How many requests the real broker has yet to answer."""
+        return len(self._unanswered)
+
+    @property
     def is_drained(self) -> bool:
         """Whether a client that sends no more has had all sent on that was taken of it."""
         if self.closed is not None:
@@ -162,6 +172,8 @@ class ProxyConnection(Connection):
         self._is_client_gone |= is_gone
         if is_gone:
             self._output, self._output_bytes = [], 0
+            if self.closed is None and self._call is not None and self._proxy_path.is_silenced(self._call):
+                self.end("the client has gone")
         if self.closed is None:
             self.go_on(now_ms)
 
@@ -255,40 +267,9 @@ class ProxyConnection(Connection):
         if self._is_client_gone:
             self.end("the client has gone")
         else:
-            self._lose(reason)
+            self.lose(reason)
 
-    # inside
-
-    def _take_answers(self) -> None:
-        while self.closed is None and self._ending is None:
-            try:
-                frame = self._answers.next_frame()
-            except FrameError as error:
-                self._lose(f"the real broker sent what is no frame: {error}")
-                return
-            if frame is None:
-                return
-            if not self._unanswered:
-                self._lose("the real broker answered what nobody had asked")
-                return
-            asked = self._unanswered[0]
-            if isinstance(asked, BareToken):
-                self._unanswered.popleft()
-                self.login.token_answered(frame)
-                self.token_answered(asked.claim, frame)
-                self._order[asked] = LENGTH.pack(len(frame)) + frame
-                self._waiting_bytes += 4 + len(frame)
-                self._give_answers()
-                continue
-            correlation_id = int.from_bytes(frame[:4], signed=True)
-            if len(frame) < MIN_ANSWER_BYTES or correlation_id != asked.correlation_id:
-                self._lose(f"the real broker answered {correlation_id}, but {asked.correlation_id} was due")
-                return
-            self._unanswered.popleft()
-            self._forwarded_bytes -= len(asked.frame)
-            self._proxy_path.answered(asked, frame, self.now_ms)
-
-    def _lose(self, reason: str) -> None:
+    def lose(self, reason: str) -> None:
         """End the connection, for what goes on on the real broker's side; the call that waits there says so.
 
         Answers that a fault holds back are given before.
@@ -308,6 +289,37 @@ class ProxyConnection(Connection):
             self._proxy_path.lost(calls[0], reason, self.now_ms)
         if not self._order and self.closed is None:
             self.end(reason)
+
+    # inside
+
+    def _take_answers(self) -> None:
+        while self.closed is None and self._ending is None:
+            try:
+                frame = self._answers.next_frame()
+            except FrameError as error:
+                self.lose(f"the real broker sent what is no frame: {error}")
+                return
+            if frame is None:
+                return
+            if not self._unanswered:
+                self.lose("the real broker answered what nobody had asked")
+                return
+            asked = self._unanswered[0]
+            if isinstance(asked, BareToken):
+                self._unanswered.popleft()
+                self.login.token_answered(frame)
+                self.token_answered(asked.claim, frame)
+                self._order[asked] = LENGTH.pack(len(frame)) + frame
+                self._waiting_bytes += 4 + len(frame)
+                self._give_answers()
+                continue
+            correlation_id = int.from_bytes(frame[:4], signed=True)
+            if len(frame) < MIN_ANSWER_BYTES or correlation_id != asked.correlation_id:
+                self.lose(f"the real broker answered {correlation_id}, but {asked.correlation_id} was due")
+                return
+            self._unanswered.popleft()
+            self._forwarded_bytes -= len(asked.frame)
+            self._proxy_path.answered(asked, frame, self.now_ms)
 
     def token_answered(self, claim: Claim | None, token: bytes) -> None:
         """The real broker has taken a token of a login: take down who has logged in, once that is so."""

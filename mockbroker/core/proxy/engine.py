@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
+from typing import TYPE_CHECKING, cast
 
 from mockbroker.core.engine import Engine
 from mockbroker.core.proxy.mending import Mending
@@ -13,6 +14,9 @@ from mockbroker.core.proxy.path import ProxyPath, ProxySession
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
 from mockbroker.state.cluster import Cluster
+
+if TYPE_CHECKING:
+    from mockbroker.core.proxy.connection import ProxyConnection
 
 
 class ProxyEngine(Engine):
@@ -54,6 +58,12 @@ class ProxyEngine(Engine):
         if principal is not None:
             session.authenticated(principal)
         return session
+
+    @property
+    def parked_calls(self) -> int:
+        """How many calls wait, here or at the real brokers."""
+        links = cast("Iterable[ProxyConnection]", self.path.connections)
+        return len(self.path.purgatory) + sum(link.forwarded_calls for link in links)
 
     def _make_path(self, rng: Random) -> ProxyPath:
         return ProxyPath(self.cluster, rng, mirror=self.mirror, mending=self._mending)

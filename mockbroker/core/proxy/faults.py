@@ -23,6 +23,8 @@ TOPIC_ID_VERSION = 13
 READS = (FETCH, SHARE_FETCH)
 BY_ID = (FETCH, SHARE_FETCH, 79)
 NO_OFFSET = -1
+NO_SESSION = -1
+"""The epoch of a fetch that is in no session and begins none."""
 
 
 class Shape(NamedTuple):
@@ -51,7 +53,7 @@ SHAPES = {
 class Sending(NamedTuple):
     """What becomes of a request: ``request`` goes on, None where nothing of it does; ``answer`` is given in its place.
 
-    ``closes`` says why the connection ends instead, where the protocol has no answer.
+    ``closes`` says why the connection ends instead, behind what goes on, where the protocol has no answer.
     """
 
     request: Any
@@ -72,7 +74,8 @@ def sending_of(call: Call) -> Sending:
     if not failed:
         return Sending(whole)
     if call.api_key == PRODUCE and whole.acks == NO_ACKS:
-        return Sending(None, closes=f"produce with acks=0 failed: {', '.join(map(error_name, sorted(failed)))}")
+        reason = f"produce with acks=0 failed: {', '.join(map(error_name, sorted(failed)))}"
+        return Sending(with_topics(whole, shape, rest) if rest else None, closes=reason)
     answer = failed_answer(call, shape, failed)
     if not rest:
         return Sending(None, answer)
@@ -85,11 +88,13 @@ def sending_of_read(
 ) -> Sending:
     """A fetch: answered here where it is about nothing else and in no session; else its answer is changed.
 
-    It does not wait for records then, since there is something to be told.
+    Outside of a session the rest goes on alone, so that it has the room for records to itself. What goes on does not
+    wait for records, since there is something to be told.
     """
     whole = call.request
     epoch = whole.session_epoch if call.api_key == FETCH else whole.share_session_epoch
     is_alone = call.api_key == FETCH and epoch <= 0 and not rest
+    is_apart = call.api_key == FETCH and epoch == NO_SESSION
     if epoch > 0:
         failed = failed_in_session(call, injected)
     answer = failed_answer(call, shape, failed)
@@ -105,7 +110,7 @@ def sending_of_read(
     injected.amend.insert(0, amend)
     if not failed:
         return Sending(whole)
-    quick = copy(whole)
+    quick = with_topics(whole, shape, rest if is_apart else whole.topics)
     quick.max_wait_ms = 0
     return Sending(quick)
 

@@ -19,12 +19,19 @@ BASE_OFFSET, LAST_OFFSET_DELTA, LENGTH = Struct(">q"), Struct(">i"), Struct(">i"
 LENGTH_AT, MAGIC_AT, LAST_OFFSET_DELTA_AT = 8, 16, 23
 CRC = slice(17, 21)
 MAGIC_OF_BATCHES = 2
+ENTRY = ProducedPart._fields.index("entry")
 
 
 def note_parts(call: Call, response: Any) -> None:
-    """Put down in a call what its request and its answer say of each partition."""
+    """Put down in a call what its request and its answer say of each partition, unless a single error stands for all.
+
+    What was put down of an entry of a Produce before stays, so that a write counts whose answer a fault has changed.
+    """
     if call.api_key == PRODUCE:
-        call.parts = produced_parts(call, response)
+        noted = {id(part[ENTRY]): part for part in call.parts or ()}
+        call.parts = [noted.get(id(part[ENTRY]), part) for part in produced_parts(call, response)]
+        return
+    if response.error_code:
         return
     call.parts = fetched_parts(call, response)
     if call.api_key == FETCH:
@@ -60,8 +67,8 @@ def produced_parts(call: Call, response: Any) -> list[Part]:
 
 
 def sent_parts(call: Call, response_class: Any) -> list[Part]:
-    """The parts of a Produce that nobody answers, as acks=0 asks for."""
-    entry = response_class.Topic.Partition
+    """The parts of a Produce that nobody answers, as acks=0 asks for, with the errors of what a fault refuses."""
+    entry, injected = response_class.Topic.Partition, call.injected
     found: list[Part] = []
     for topic in call.request.topic_data:
         known = topic_of(call.cluster, topic.name, topic.topic_id)
@@ -69,7 +76,8 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
         for one in topic.partition_data:
             records = one.records or b""
             part_isr = isr if known is None or isr is None else isr_of(known, one.index)
-            made = entry(index=one.index)
+            code = injected.error_of(name, one.index) if injected is not None and name else None
+            made = entry(index=one.index, error_code=code or 0)
             found.append(
                 ProducedPart(
                     name or "",

@@ -7,7 +7,7 @@ addresses of brokers, which are to be ours, or a fault changes them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.call import Call
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
@@ -39,6 +39,8 @@ from protocol.headers import request_frame
 from protocol.registry import message_class
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mockbroker.core.connection import Connection
     from mockbroker.core.proxy.connection import ProxyConnection
     from mockbroker.core.proxy.mending import Mending
@@ -164,6 +166,9 @@ class ProxyPath(CallPath):
             if call.injected is not None:
                 sending = sending_of(call)
                 if sending.closes is not None:
+                    if sending.request is not None:
+                        link.forward(call, (encoded_request(call, sending.request),), is_answered=False)
+                    call.parts = sent_parts(call, message_class(PRODUCE, "response"))
                     return Close(sending.closes)
                 if sending.request is None:
                     return Respond(sending.answer)
@@ -190,6 +195,25 @@ class ProxyPath(CallPath):
         call.parts = sent_parts(call, message_class(PRODUCE, "response"))
         return Respond(None)
 
+    def parked_calls(self) -> list[Call]:
+        """Of each connection the call that is answered next: where there is any, one that the real broker has."""
+        links = cast("Iterable[ProxyConnection]", self.connections)
+        forwarded = {link.session: link.first_unanswered for link in links}
+        parked = [call for call in CallPath.parked_calls(self) if forwarded.get(call.session) is None]
+        return parked + [call for call in forwarded.values() if call is not None]
+
+    def close(self, call: Call, reason: str, now_ms: int) -> None:
+        if call in self._parked:
+            CallPath.close(self, call, reason, now_ms)
+        else:
+            call.session.link.lose(reason)  # type: ignore[attr-defined]
+
+    def is_silenced(self, call: Call) -> bool:
+        """Whether a call waits for nothing: it is never to go on, and neither is what came behind it."""
+        parked = self._parked.get(call)
+        wait = None if parked is None else parked.wait
+        return wait is not None and wait.until_ms is None and not wait.on and wait.work is None
+
     # what the connection to the real broker does
 
     def answered(self, call: Call, frame: bytes, now_ms: int) -> None:
@@ -204,6 +228,8 @@ class ProxyPath(CallPath):
             elif call.api_key in SHARE:
                 self.share_fetches.answered(call, response)
             if is_changed and response is not None:
+                if call.api_key == PRODUCE:
+                    note_parts(call, response)
                 for amend in injected.amend if injected is not None else ():
                     amend(response)
                 version = call.version
@@ -217,7 +243,8 @@ class ProxyPath(CallPath):
         except (ProtocolError, LoginNotFollowedError, OSError) as error:  # OSError: no listener for a new broker
             self._conclude(call, Close(f"the broker's answer cannot be passed on: {error}"))
             return
-        outcome = Outcome(call, Ending.ANSWERED, now_ms, output, response)
+        ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
+        outcome = Outcome(call, ending, now_ms, output, response)
         if injected is not None and injected.pace:
             self._end(outcome)
             return
