@@ -39,13 +39,12 @@ def check_enabled(call: Call) -> None:
 
 
 def acknowledgements_of(topics: Iterable[Any]) -> dict[TopicIndex, list[Acknowledgement]]:
-    """What a request says of each partition that it names; of a partition named twice the first counts."""
+    """What a request says of each partition that it names; of a partition named twice the first counts.
+
+    A topic may be named twice, as librdkafka 2.15 does whose partitions come in turns; each time counts.
+    """
     result: dict[TopicIndex, list[Acknowledgement]] = {}
-    seen: set[bytes] = set()
     for topic in topics:
-        if topic.topic_id in seen:
-            continue
-        seen.add(topic.topic_id)
         for one in topic.partitions:
             result.setdefault(
                 (topic.topic_id, one.partition_index),

@@ -5,6 +5,8 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image.share_states import SharePartitionKey
 from protocol.error_codes import ErrorCode
+from protocol.records import Record, build_batch
+from tests.unit.mockbroker.handlers.records import produce
 from tests.unit.mockbroker.handlers.share import (
     ACCEPT,
     GAP,
@@ -404,3 +406,16 @@ def test_the_journal_counts_what_members_fetch_and_what_crosses_racks(sim):
     size = len(sim.replies[here].responses[0].partitions[0].records)
     assert near.traffic == {TOPIC: size}
     assert (far.locality, far.locality_reason) == ("cross", "share_group")
+
+
+def test_a_topic_named_twice_gives_the_partitions_of_both(sim):
+    # As librdkafka 2.15 asks where the partitions of topics stand in turns: t-4, u-1, u-4, t-1.
+    topic_id = begun(sim, 12)
+    partitions = sim.cluster.topics[TOPIC].partitions
+    here, there, *_ = (index for index in range(12) if partitions[index].leader == 0)
+    for index in (here, there):
+        assert produce(sim, build_batch([Record(value=b"a")]), index=index, broker=0).error_code == 0
+    request = share_fetch_request(topic_id, indexes=[here])
+    request.topics += share_fetch_request(topic_id, indexes=[there]).topics
+    (topic,) = sim.ask(request, broker=0).responses
+    assert {one.partition_index: len(one.acquired_records) for one in topic.partitions} == {here: 1, there: 1}
