@@ -172,8 +172,7 @@ class ProxyConnection(Connection):
         self._is_client_gone |= is_gone
         if is_gone:
             self._output, self._output_bytes = [], 0
-            if self.closed is None and self._call is not None and self._proxy_path.is_silenced(self._call):
-                self.end("the client has gone")
+        self._end_if_silenced()
         if self.closed is None:
             self.go_on(now_ms)
 
@@ -255,6 +254,7 @@ class ProxyConnection(Connection):
         if not self._is_starved:
             self._run()
             self.on_output()
+        self._end_if_silenced()
 
     def upstream_closed(self, reason: str, now_ms: int) -> None:
         """The real broker has gone: what it did not answer stays without an answer, and the connection ends.
@@ -291,6 +291,13 @@ class ProxyConnection(Connection):
             self.end(reason)
 
     # inside
+
+    def _end_if_silenced(self) -> None:
+        """End a connection whose client sends no more, and is owed nothing but an answer that will never come."""
+        if not self._has_left or self.closed is not None or self._call is None:
+            return
+        if (self._is_client_gone or not self._order) and self._proxy_path.is_silenced(self._call):
+            self.end("the client has gone")
 
     def _take_answers(self) -> None:
         while self.closed is None and self._ending is None:

@@ -265,3 +265,14 @@ async def test_a_fault_ends_the_call_whose_turn_it_is_and_the_real_broker_hears_
             client.send(produce_request(batch(b"b")), 12)
             assert await client.is_hung_up()
         assert real.state.topics[TOPIC].partitions[0].log.end_offset == 1
+
+
+async def test_a_silenced_call_is_put_down_as_dropped_once_its_client_has_left():
+    async with proxied(topics={TOPIC: 1}) as (_, proxy):
+        silence = proxy.faults.add(match={"api": "Fetch"}, effect={"silence": True})
+        async with WireClient(address(proxy)) as client:
+            client.send(fetch_request(), 12)
+            await until(lambda: silence.fired, "the fetch")
+        await until(lambda: len(proxy.journal), "the end of the fetch")
+        (entry,) = proxy.journal
+        assert (entry.ending, entry.faults, proxy.engine.parked_calls) == ("dropped", (silence.id,), 0)

@@ -114,10 +114,11 @@ def test_a_call_that_was_delayed_is_answered_later(proxied):
     assert [entry.ending for entry in proxied.journal] == ["answered later", "answered"]
 
 
-def test_a_silenced_call_ends_as_soon_as_its_client_has_gone(proxied):
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "sends no more"])
+def test_a_silenced_call_ends_as_soon_as_its_client_has_gone(proxied, is_gone):
     proxied.faults.add(match={"group": "lost"}, effect={"silence": True})
     proxied.ask("lost")
-    proxied.connection.client_left(proxied.now_ms, is_gone=True)
+    proxied.connection.client_left(proxied.now_ms, is_gone=is_gone)
     assert proxied.connection.closed == "the client has gone"
     proxied.connection.stopped()
     assert [(entry.ending, entry.faults) for entry in proxied.journal] == [("dropped", ("fault-1",))]
@@ -130,6 +131,17 @@ def test_what_a_client_sent_before_a_silenced_call_goes_on_though_it_has_gone(pr
     proxied.ask("lost")
     proxied.connection.client_left(proxied.now_ms, is_gone=True)
     assert proxied.sent_on() == [1]
+
+
+def test_a_client_that_sends_no_more_has_the_answers_before_a_silenced_call(proxied):
+    proxied.faults.add(match={"group": "lost"}, effect={"silence": True})
+    proxied.ask("billing")
+    proxied.ask("lost")
+    proxied.connection.client_left(proxied.now_ms, is_gone=False)
+    assert (proxied.connection.closed, proxied.sent_on()) == (None, [1])
+    proxied.answer((1, 0))
+    assert proxied.answers() == [(1, 0)]
+    assert proxied.connection.closed == "the client has gone"
 
 
 def test_a_link_that_is_cut_ends_the_call_that_waits_at_the_real_broker_and_says_so(proxied):
