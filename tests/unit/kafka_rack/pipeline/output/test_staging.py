@@ -149,11 +149,11 @@ def test_what_killed_runs_left_goes_and_what_others_write_stays(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says here when a process began")
-@pytest.mark.parametrize("process", [os.getpid(), os.getppid()])
-def test_a_process_that_was_killed_is_not_taken_for_one_that_has_its_number_now(tmp_path, process):
+@pytest.mark.parametrize("number_of", [os.getpid, os.getppid])
+def test_a_process_that_was_killed_is_not_taken_for_one_that_has_its_number_now(tmp_path, number_of):
     """A container that starts again has its name, and its processes the numbers that they had before."""
     made(tmp_path, 1)
-    killed = f"{process}.1-killed@{HERE}"
+    killed = f"{number_of()}.1-killed@{HERE}"
     left_by(tmp_path, killed)
     write_table(tmp_path / staging.TEMPORARY / killed, "rows", SCHEMA, [{"number": 2}])
     decide(tmp_path / staging.TEMPORARY / killed, Commit([], [("rows", "rows")], []))
