@@ -140,7 +140,7 @@ class OldName(argparse.Action):
 def parser_of(parser: argparse.ArgumentParser, words: Iterable[str]) -> argparse.ArgumentParser:
     """The parser that reads the last of these words: that of the subcommand that they name, if any."""
     for word in words:
-        under = next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)
+        under = next((one for one in arguments_of(parser) if isinstance(one, argparse._SubParsersAction)), None)
         if under is None:
             break
         parser = under.choices.get(word, parser)
@@ -150,15 +150,20 @@ def parser_of(parser: argparse.ArgumentParser, words: Iterable[str]) -> argparse
 def parsers_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """A parser and those of all its subcommands."""
     yield parser
-    for action in parser._actions:
+    for action in arguments_of(parser):
         if isinstance(action, argparse._SubParsersAction):
             for one in action.choices.values():
                 yield from parsers_below(one)
 
 
+def arguments_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The options and arguments of a parser, without those of its subcommands."""
+    yield from parser._actions
+
+
 def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The options of a parser that its help names."""
-    for action in parser._actions:
+    for action in arguments_of(parser):
         if action.help != argparse.SUPPRESS:
             yield from action.option_strings
 

@@ -11,7 +11,7 @@ import pytest
 import protocol
 from kafka_rack.cli import main
 from kafka_rack.cli.commands.completion import whole_parser
-from kafka_rack.cli.parser import parsers_below
+from kafka_rack.cli.parser import arguments_of, parsers_below
 from kafka_rack.consistency import KINDS
 from mockbroker.adapters.fault_files import faults_from_file
 from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
@@ -75,7 +75,7 @@ def test_the_test_on_the_page_passes(tmp_path, page):
 
 
 OPTIONS = {
-    parser.prog: {name for action in parser._actions for name in action.option_strings}
+    parser.prog: {name for action in arguments_of(parser) for name in action.option_strings}
     for parser in parsers_below(whole_parser())
 }
 COMMAND_LINE = re.compile(r"`(kafka-rack [^`\n]+)`|^(?:\$ )?(kafka-rack [a-z-]+(?: .*)?)$", re.MULTILINE)

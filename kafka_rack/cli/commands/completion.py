@@ -13,7 +13,8 @@ import sys
 from importlib import import_module
 
 from kafka_rack.cli import COMMANDS, DONE, available, module_name
-from kafka_rack.cli.parser import Parser, parsers_below
+from kafka_rack.cli.options.offered_values import offered_values
+from kafka_rack.cli.parser import Parser, arguments_of, parsers_below
 
 SHELLS = ("bash", "zsh", "fish")
 FILE_WORDS = frozenset({"FILE", "CAPTURE", "IN", "JAR"})
@@ -33,7 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def whole_parser() -> Parser:
-    """One parser of every command, its arguments marked where a file or a folder is expected."""
+    """One parser of every command, its arguments marked where a file, a folder or a known name is expected.
+
+    It is for the scripts alone: what it offers as choices a command may take others beside.
+    """
     top = Parser(prog="kafka-rack")
     top.add_argument("--version", action="store_true", help="print the version")
     commands = top.add_subparsers(title="commands")
@@ -41,7 +45,9 @@ def whole_parser() -> Parser:
         if available(name):
             import_module(module_name(name)).add_arguments(commands.add_parser(name, help=meaning))
     for parser in parsers_below(top):
-        for action in parser._actions:
+        for action in arguments_of(parser):
+            if action.choices is None and (names := offered_values(parser.prog, action)):
+                action.choices = names
             mark_path(action)
     return top
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_rack.cli import COMMANDS, InterruptedWork, main, module_name
 from kafka_rack.cli.commands.completion import whole_parser
-from kafka_rack.cli.parser import parsers_below
+from kafka_rack.cli.parser import arguments_of, parsers_below
 
 SICK = '{"brokers": [[0, "a"], [1, "a"], [2, "b"]], "topics": {"orders": [[0, 1]]}}'
 FINE = '{"brokers": [[0, "a"], [1, "b"], [2, "c"]], "topics": {"orders": [[0, 1, 2], [1, 2, 0], [2, 0, 1]]}}'
@@ -145,7 +145,7 @@ def test_every_help_says_what_each_argument_is_and_fits_a_terminal(prog, capsys,
     monkeypatch.setenv("COLUMNS", "80")
     said_nothing = [
         action.dest
-        for action in ALL_PARSERS[prog]._actions
+        for action in arguments_of(ALL_PARSERS[prog])
         if not action.help and not isinstance(action, argparse._SubParsersAction)
     ]
     assert said_nothing == []

@@ -15,7 +15,10 @@ from contextlib import redirect_stdout
 import pytest
 
 from kafka_rack.cli import COMMANDS, main
-from kafka_rack.cli.commands.completion import SHELLS
+from kafka_rack.cli.commands.completion import SHELLS, whole_parser
+from kafka_rack.cli.options.offered_values import OFFERED
+from kafka_rack.cli.parser import arguments_of, parsers_below
+from kafka_rack.placement import BUILT_IN
 
 ASK_BASH = """
 PATH=
@@ -35,6 +38,19 @@ CASES = [
     (["completion", ""], set(SHELLS)),
     (["inspect", "--command-config", "clie"], {"client.properties"}),
     (["serve", "--data-dir", "da"], {"data"}),
+    (["place", "--placer", "co"], {"copyset"}),
+    (["availability", "--placer", "ra"], {"rack-aware", "random"}),
+    (["pipeline", "availability", "--placer", "ra"], {"rack-aware", "random"}),
+    (["what-if", "--placer", "st"], {"striped"}),
+    (["assign", "--assignor", "st"], {"sticky"}),
+    (["what-if", "--assignor", "r"], {"range", "roundrobin", "rack-uniform"}),
+    (["what-if", "--protocol", ""], {"classic", "consumer"}),
+    (["serve", "--emulate", "0.8"], {"0.8.2"}),
+    (["simulate", "--faults", "crash-l"], {"crash-leader"}),
+    (["decode", "--message", "ApiV"], {"ApiVersionsRequest", "ApiVersionsResponse"}),
+    (["messages", "ApiV"], {"ApiVersionsRequest", "ApiVersionsResponse"}),
+    (["ctl", "requests", "--api", "ApiV"], {"ApiVersions"}),
+    (["ctl", "assert", "rack"], {"rack-local"}),
 ]
 """Words after ``kafka-rack``, the last of which is being typed, and what it may become."""
 
@@ -80,12 +96,19 @@ def test_fish_completes_the_same(scripts, words, expected):
     assert {line.split("\t")[0].rstrip("/") for line in shown.stdout.splitlines()} == expected
 
 
-def test_zsh_completes_a_command_and_an_option(scripts):
+@pytest.mark.parametrize(
+    "typed",
+    [
+        [("kafka-rack aud\t", "kafka-rack audit "), ("--layo\t", "--layout")],
+        [("kafka-rack place --placer copy\t", "--placer copyset")],
+    ],
+)
+def test_zsh_completes_a_command_an_option_and_a_value(scripts, typed):
     """Typed at a terminal, as zsh completes only there."""
     (scripts / "_kafka-rack").write_bytes((scripts / "script.zsh").read_bytes())
     setup = "fpath=($PWD $fpath) && autoload -Uz compinit && compinit -u -D && echo rea''dy\n"
-    typed = [(setup, "ready"), ("kafka-rack aud\t", "kafka-rack audit "), ("--layo\t", "--layout")]
-    assert typed_in_zsh(shell_path("zsh"), scripts, typed).rstrip().endswith("--layout")
+    _, expected = typed[-1]
+    assert typed_in_zsh(shell_path("zsh"), scripts, [(setup, "ready"), *typed]).rstrip().endswith(expected)
 
 
 def typed_in_zsh(zsh, folder, typed):
@@ -114,6 +137,24 @@ def typed_in_zsh(zsh, folder, typed):
 def plain(text):
     """What a terminal was sent, without moves of the cursor."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|[\x07\r\x00]", "", text)
+
+
+def test_whatever_offers_values_is_an_argument_of_a_command():
+    known = set()
+    for parser in parsers_below(whole_parser()):
+        for argument in arguments_of(parser):
+            for option in argument.option_strings or [argument.dest]:
+                known |= {option, f"{parser.prog.split()[-1]} {option}"}
+    assert set(OFFERED) <= known
+
+
+def test_the_placers_that_are_offered_are_all_that_are_built_in():
+    placer = next(one for one in arguments_of(whole_parser_of("place")) if one.dest == "placer")
+    assert set(placer.choices) == set(BUILT_IN)
+
+
+def whole_parser_of(command):
+    return next(one for one in parsers_below(whole_parser()) if one.prog == f"kafka-rack {command}")
 
 
 def test_every_command_is_completed(scripts):
