@@ -42,7 +42,9 @@ class NothingToMeasure(Exception):
     """No input has a frame."""
 
     def __init__(self) -> None:
-        super().__init__("not one frame could be read: is it a capture of Kafka's wire?")
+        super().__init__(
+            "not one frame could be read: nobody called while it was recorded, or it is no capture of Kafka's wire"
+        )
 
 
 @dataclass(slots=True)

@@ -8,6 +8,11 @@ else.
 Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BOOTSTRAP_SERVER. What the command line
 says wins.
 
+Examples:
+  kafka-rack proxy --bootstrap-server staging-1:9092 --port 9092 --control-port 8080
+  kafka-rack proxy --bootstrap-server staging-1:9093 --command-config client.properties --bootstrap-file address
+  kafka-rack proxy --bootstrap-server staging-1:9092 --racks 0=a,1=b,2=c --capture run.pcapng
+
 Exit codes: 0 ended as asked, by a signal too, 1 the real cluster does not answer, or a port is taken, 2 wrong usage.
 """
 

@@ -5,6 +5,12 @@ Broker i has node id i, listens on port + i and is in rack i modulo the list of 
 Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BROKERS, KAFKA_RACK_CONTROL_PORT. Where an
 option may be repeated its variable takes commas: KAFKA_RACK_TOPIC=orders:6,payments. What the command line says wins.
 
+Examples:
+  kafka-rack serve --racks a,b,c --topic orders:6:3
+  kafka-rack serve --racks a,b,c --port 9092 --control-port 8080 --capture run.jsonl
+  kafka-rack serve --racks a,b,c --tls --user alice:secret --authorize --security-dir secrets
+  kafka-rack serve --racks a,b,c --port 9092 --data-dir data
+
 Exit codes: 0 ended as asked, by a signal too, 1 the cluster could not run (a port that is taken), 2 wrong usage.
 """
 
@@ -42,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kafka_rack.diskless import SELECTIONS
 
     option = environment.option_of(parser)
-    option("--brokers", type=int, metavar="N", help="how many; default: 3, or one a --server-properties file")
+    option("--brokers", type=int, metavar="N", help="how many; default: 3, or one for each --server-properties")
     option("--racks", metavar="A,B,...", help='their racks, in turn, "" for none; default: a,b,c')
     option("--host", help="where to listen; default: 127.0.0.1")
     option(

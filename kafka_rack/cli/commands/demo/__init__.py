@@ -3,6 +3,10 @@
 Starts a cluster and, in each rack, a producer and a consumer of each client library; stops one rack's brokers, starts
 them again, and shows who served whom. Exit code 3 if a client of a diskless topic was served by another rack while its
 own was up, or if an acknowledged record is missing or came twice.
+
+Examples:
+  kafka-rack demo
+  kafka-rack demo --racks a,b,c --stop c --libraries confluent-kafka --phase-seconds 5
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@
 Clients of Kafka 0.9 and 0.10 (kafka-python) produce and consume all the while; that of 0.10 as soon as every broker
 runs code that it can talk to. After each restart it notes what brokers wrote into ZooKeeper and who can read it, what
 the controller sent, how a topic created now is placed and what clients are told of racks. Exits with 3 unless all held.
+
+Examples:
+  kafka-rack rolling-upgrade
+  kafka-rack rolling-upgrade --from 0.9.0 --to 0.10.0 --no-clients --format json
 """
 
 from __future__ import annotations
