@@ -1,6 +1,7 @@
 """Java's own old key stores (JKS), which keytool wrote before Java 9 and writes with ``-storetype JKS`` today.
 
-Not JCEKS, whose keys are encrypted otherwise and which may hold serialized Java objects.
+Not JCEKS, whose keys are encrypted otherwise and which may hold serialized Java objects. Read here, as the one library
+for it on PyPI, pyjks, has had no release since 2020.
 Source: sun.security.provider.JavaKeyStore and KeyProtector, OpenJDK 21.
 """
 
