@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         "--mend-client-ids",
         metavar="KEY",
-        help="put KEY=RACK into client ids that name no rack: diskless_az, ws_az or automq_az",
+        help="put KEY=RACK into client ids that name no rack: diskless_az, warpstream_az, ws_az, automq_az or zone",
     )
     option(
         "--mend-diskless",

@@ -163,7 +163,7 @@ def offered_values(command: str, action: argparse.Action) -> list[str]:
 
     >>> parser = argparse.ArgumentParser()
     >>> offered_values("kafka-rack proxy", parser.add_argument("--mend-client-ids"))
-    ['diskless_az', 'ws_az', 'automq_az']
+    ['diskless_az', 'warpstream_az', 'ws_az', 'automq_az', 'zone']
     """
     last = command.rpartition(" ")[2]
     for option in action.option_strings or [action.dest]:
