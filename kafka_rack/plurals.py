@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with its noun.
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, which has an s for more than one unless its plural is told.
 
     >>> counted(1, "partition"), counted(0, "partition"), counted(2, "partition")
     ('1 partition', '0 partitions', '2 partitions')
+    >>> counted(2, "batch", "batches")
+    '2 batches'
     """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"

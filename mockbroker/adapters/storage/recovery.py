@@ -79,8 +79,8 @@ class RecoveredLog:
         if not (self.batches_checked or self.faults or self.repairs):
             return None
         size = sum(segment.size for segment in self.segments)
-        segments, batches = counted(len(self.segments), "segment"), f"{self.batches_checked} batch"
-        parts = [f"{segments} of {size} bytes, {batches}{'' if self.batches_checked == 1 else 'es'} checked"]
+        segments, batches = counted(len(self.segments), "segment"), counted(self.batches_checked, "batch", "batches")
+        parts = [f"{segments} of {size} bytes, {batches} checked"]
         return f"{name}: " + "; ".join((*parts, *self.faults, *self.repairs)) + f"; it ends at offset {self.end_offset}"
 
 
