@@ -1,42 +1,34 @@
 # From a fresh clone with only Python, `make demo` and `make test` set up what they need and run.
 #
 #   make demo      three racks, real clients, an outage, and who was served by which rack
-#   make test      all tests but those of real clients, which `make interop` runs, and of what has a target below; on all cores
-#   make check     within minutes: format, lint, types, import directions, fast tests, doctests
-#   make interop   the tests that run real clients, skipped with the reason where one is not installed; TARGET=kafka: the matrix of clients beside real Kafka; TARGET=proxy: through ours before it
+#   make test      what a stranger runs to trust a clone: unit, property and conformance tests, recorded answers, one session
+#                  of Spark, one real client; PYTEST_ARGS="tests/unit -k fetch" for some of them
+#   make check     within a minute: format, lint, types, import directions, the unit tests of what changed; ALL=1 for all of them
+#   make nightly   every suite: real clients, stores, Spark clusters, browser, docs, wheel, fuzz, torture, bench;
+#                  SUITES="docs wheel" for some, and the summary has the last result of each
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
-#   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and keeps what they answer
-#   make simulate  the whole cluster with clients and faults under virtual time, SEEDS runs; all must hold
 #   make torture   attacks on a server, each measured; TORTURE="answers" for one kind
+#   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and records what they answer
 #   make notebook  the notebooks of examples/notebooks, run from first cell to last
 #   make docs      the pages as one site in build/site, every link checked
-#   make object-store  the jobs on an S3 endpoint on loopback, and killed over it
-#   make cluster  the jobs on workers that have nothing but a Python, what kills of these and of drivers leave, and YARN
 #   make wheel     the sdist and the wheel, checked, and the wheel tried in an empty environment
-#   make formats   tests of tables as Delta and Iceberg, with their released packages
-#   make newest-spark  tests of the pipeline with the newest Spark, in an environment of its own
 #   make setup     everything a developer needs, in .venv
-#   make clean     .venv and caches away
+#   make clean     removes .venv and caches
 #
 # PYTHON=... chooses the interpreter (3.11 or newer); VENV=... another place for the environment.
 
 VENV ?= .venv
 FUZZ_SECONDS ?= 60
-SEEDS ?= 100
-FIRST ?= 0
-SIMULATE ?=
 PYTEST_ARGS ?=
 BENCH ?=
 TORTURE ?=
-TARGET ?=
+SUITES ?=
+ALL ?=
 
-# Where this is set, each process compiles all it imports anew: half of the time that collecting the tests takes, and half
-# of that in which `kafka-rack serve` starts, hundreds of times.
+# Where this is set, each process compiles all that it imports: half of the time that collecting the tests takes, and half
+# of that in which `kafka-rack serve` starts.
 unexport PYTHONDONTWRITEBYTECODE
-
-# A process a core; files are given out as conftest.py says.
-SHARED_OUT := --numprocesses=auto --dist=loadscope
 
 BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.ready-demo
@@ -56,7 +48,8 @@ APT_INSTALL = { [ "$$(id -u)" = 0 ] && command -v apt-get && for pause in 5 20 0
 	apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
 PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); }; }
 
-.PHONY: setup java chromium tshark clients demo test check format lint types imports fast-tests interop bench torture answers fuzz simulate planted-bugs notebook docs wheel object-store cluster formats newest-spark newest-spark-there constraints clean
+.PHONY: setup java chromium tshark clients demo test check nightly format lint types imports bench torture answers fuzz notebook \
+	notebook-ready docs docs-ready wheel release-ready newest-spark newest-spark-there constraints clean
 
 setup: $(DEV_READY) java
 
@@ -84,10 +77,14 @@ clients:
 		command -v "$${pair%%=*}" >/dev/null || ( [ -n "$$CI" ] && $(call APT_INSTALL,"$${pair#*=}") ) || true; \
 	done
 
-test: $(DEV_READY) java chromium tshark
-	@$(BIN)/python -m pytest $(SHARED_OUT) -m "not interop" $(PYTEST_ARGS)
+check: $(DEV_READY)
+	@$(BIN)/python -m tests.suites check $(if $(ALL),--all)
 
-check: format lint types imports fast-tests
+test: $(DEV_READY)
+	@$(BIN)/python -m tests.suites test $(PYTEST_ARGS)
+
+nightly: $(DEV_READY)
+	@$(BIN)/python -m tests.suites nightly $(SUITES)
 
 format: $(DEV_READY)
 	@$(BIN)/ruff format --check --quiet . || { echo "format: run '$(BIN)/ruff format'"; exit 1; }
@@ -100,16 +97,6 @@ types: $(DEV_READY)
 
 imports: $(DEV_READY)
 	@$(BIN)/lint-imports --no-cache --no-logo
-
-fast-tests: $(DEV_READY)
-	@$(BIN)/python -m pytest --quiet $(SHARED_OUT) --hypothesis-profile=quick -m "not interop and not slow and not spark and not browser" $(PYTEST_ARGS)
-
-interop: $(DEV_READY) java clients tshark
-ifneq ($(filter kafka proxy,$(TARGET)),)
-	@$(BIN)/python -m tests.interop.matrix --target $(TARGET)
-else
-	@$(BIN)/python -m pytest $(SHARED_OUT) -m interop tests/interop $(PYTEST_ARGS)
-endif
 
 answers: $(DEV_READY)
 	@$(BIN)/python -m tests.answers record --all
@@ -128,34 +115,19 @@ fuzz: $(DEV_READY)
 		echo '$(ATHERIS) has no wheel for this machine or cannot be reached; the other fuzzers take its time'
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-simulate: $(DEV_READY)
-	@$(BIN)/kafka-rack simulate --seeds $(SEEDS) --first $(FIRST) $(SIMULATE)
-
-planted-bugs: $(DEV_READY)
-	@$(BIN)/python -m tests.simulation.planted_bugs
-
 # Leaves them with their outputs in build/notebooks, from where `make docs` takes them.
+notebook-ready: $(NOTEBOOK_READY)
 notebook: $(NOTEBOOK_READY)
 	@$(BIN)/python -m tests.notebooks
 
 # Warnings are errors: a link or an anchor that leads nowhere, a page that the navigation leaves out.
+docs-ready: $(DOCS_READY)
 docs: $(DOCS_READY)
 	@$(BIN)/python -m sphinx -c website -b html -W --keep-going -q -E . build/site
 	@echo "build/site/index.html"
 
-# moto's server and what Spark needs for s3a:// are fetched by the tests, once, into build/interop.
-object-store: $(DEV_READY) java clients
-	@$(BIN)/python -m pytest tests/object_store $(PYTEST_ARGS)
-
-# Spark's own master and workers, and Hadoop's YARN, which the tests fetch once into build/interop.
-cluster: $(DEV_READY) java clients
-	@$(BIN)/python -m pytest tests/cluster $(PYTEST_ARGS)
-
-# Spark fetches the packages of both formats once, into build/interop/ivy.
-formats: $(DEV_READY) java
-	@TABLE_FORMATS=1 $(BIN)/python -m pytest tests/formats $(PYTEST_ARGS)
-
 # What an index would be given, and what it would give to others.
+release-ready: $(RELEASE_READY)
 wheel: $(RELEASE_READY)
 	@$(BIN)/python -m tests.wheel
 

@@ -1,18 +1,19 @@
-"""What all tests share, those of docstrings outside tests/ among them: which run in one process, and in which order.
+"""Common to all tests and to examples in docstrings: what a bare pytest collects, in which order and portions.
 
-Several processes (``--numprocesses=auto --dist=loadscope``, as `make test` has it) share the tests out by file, the
-longest first; all that run on the session of Spark that a process keeps are one portion, so that only one keeps it, and
-so are those in a browser. Files of few long tests are shared out test by test. There are two processes more than cores,
-as half the time of tests that run real clients, Spark or a browser is time in which these wait.
+Several processes (``--numprocesses=3 --dist=loadscope``) take portions of the tests, the longest first as recorded in
+tests/durations.json. A portion is a file; all tests on the shared Spark session are one portion, so are those in a
+browser, and each test of a file of few long tests is a portion of its own.
 """
 
 from __future__ import annotations
 
 import gc
-import os
+import json
 import signal
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,52 +22,66 @@ SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(
 
 NEEDING_SPARK = ["kafka_rack/pipeline", "kafka_rack/wire_tables/arrow.py"]
 
-WITH_ANY_SPARK = [
+WITH_SPARK_OF_THEIR_OWN = (
+    "tests/pipeline/test_cluster.py",
     "tests/pipeline/test_failed_starts.py",
     "tests/pipeline/test_filters_handed_over.py",
     "tests/pipeline/test_spark_connect.py",
     "tests/pipeline/test_spark_submit.py",
-]
-"""What `make newest-spark` asks of the newest Spark beside tests that run everywhere; where named, it is collected."""
+    "tests/pipeline/test_stream.py",
+)
+OF_OTHER_SUITES = (
+    *(f"tests/{folder}/test_*.py" for folder in ("browser", "cluster", "formats", "interop", "object_store")),
+    *WITH_SPARK_OF_THEIR_OWN,
+)
+"""What a bare pytest leaves out: suites of `make nightly` name these."""
 
-collect_ignore = ["tests/interop/transactors", *WITH_ANY_SPARK, *(NEEDING_SPARK if SPARK_MISSING else [])]
-"""Programs that tests run, what has a step of its own in CI, and what cannot be imported."""
+collect_ignore = ["tests/interop/transactors", *(NEEDING_SPARK if SPARK_MISSING else [])]
+"""Programs that tests run, and what cannot be imported."""
 
 ON_SPARKS_SESSION = ("tests/pipeline/", "kafka_rack/pipeline/")
-WITH_SPARK_OF_THEIR_OWN = ("tests/pipeline/test_cluster.py", "tests/pipeline/test_stream.py")
 IN_A_BROWSER = "tests/browser/"
 LONG_TEST_BY_TEST = (
-    "tests/interop/test_examples.py",
-    "tests/interop/test_matrix.py",
     "tests/interop/test_certify.py",
-    "tests/interop/test_museum.py",
     "tests/interop/test_certify_writers.py",
     "tests/interop/test_demo.py",
+    "tests/interop/test_examples.py",
+    "tests/interop/test_matrix.py",
+    "tests/interop/test_museum.py",
+    "tests/pipeline/test_cluster.py",
+    "tests/pipeline/test_stream.py",
 )
-"""Each test of these runs programs of its own, from ten seconds on, and has nothing in common with the next."""
+"""Each test of these runs programs of its own, from ten seconds on, and shares nothing with the next."""
 
-LONGEST_FIRST = (
-    *LONG_TEST_BY_TEST,
-    *WITH_SPARK_OF_THEIR_OWN,
-    *ON_SPARKS_SESSION,
-    IN_A_BROWSER,
-    "tests/property/",
-    "tests/interop/",
-    "tests/conformance/",
-    "tests/",
-)
+DURATIONS = Path(__file__).parent / "tests" / "durations.json"
+MIN_RECORDED_S = 1.0
 
 
-def pytest_configure() -> None:
-    """Programs that tests start hear Ctrl-C, also where tests run in a shell's background, in which it is ignored."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record-durations", action="store_true", help="write how long each portion took to tests/durations.json"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let programs that tests start be interrupted: a shell ignores SIGINT for what runs in its background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("record_durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(DurationRecorder())
 
 
 def pytest_report_header() -> list[str]:
     if not SPARK_MISSING:
         return []
     return [f"pipeline doctests left out: {', '.join(SPARK_MISSING)} missing (pip install --editable '.[spark]')"]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return None
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    return any(fnmatch(path, pattern) for pattern in OF_OTHER_SUITES) or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -85,18 +100,31 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where processes share the tests out, the longest come first, so that none is left with them at the end."""
+    """Where processes share the tests out, the longest portions come first, so that no process is left with one."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: turn_of(item.nodeid))
+        seconds = recorded_durations()
+        items.sort(key=lambda item: -seconds.get(portion_of(item.nodeid), 0.0))
 
 
-def turn_of(nodeid: str) -> int:
-    """The place of a test's folder among those that come first.
+def recorded_durations() -> dict[str, float]:
+    """Portion of the tests -> the seconds that it took when durations were last recorded."""
+    return json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
 
-    >>> turn_of("tests/pipeline/test_decode.py::test_it") < turn_of("tests/unit/test_docs.py::test_it")
-    True
-    """
-    return next((turn for turn, start in enumerate(LONGEST_FIRST) if nodeid.startswith(start)), len(LONGEST_FIRST))
+
+class DurationRecorder:
+    """Adds up what each portion takes; writes it at the end, with what earlier runs recorded for other portions."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        portion = portion_of(report.nodeid)
+        self._seconds[portion] = self._seconds.get(portion, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        merged = sorted((recorded_durations() | self._seconds).items())
+        rows = {portion: round(seconds, 1) for portion, seconds in merged if seconds >= MIN_RECORDED_S}
+        DURATIONS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def portion_of(nodeid: str) -> str:
@@ -117,15 +145,6 @@ def portion_of(nodeid: str) -> str:
     if file.startswith(IN_A_BROWSER):
         return "browser"
     return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_SPARK_OF_THEIR_OWN else file
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """A process a core, and two more where there are tests that wait for others; xdist's own variable goes before."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if "not spark" in config.getoption("markexpr") else cores + 2
 
 
 @pytest.hookimpl(optionalhook=True)

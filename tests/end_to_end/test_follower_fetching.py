@@ -10,8 +10,6 @@ from mockbroker import MockCluster
 from tests.interop.client_process import FETCH, consume, produce, produce_runs, run_of, values
 from tests.progress import until
 
-pytestmark = pytest.mark.interop
-
 COUNT = 60
 RACK_AWARE = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 REDIRECTED = ("confluent-kafka", "aiokafka")
