@@ -1,4 +1,4 @@
-"""What runs on clusters takes minutes, so `make cluster` runs these tests and `make test` does not.
+"""What runs on clusters takes minutes, so the suite `cluster` runs these tests and `make test` does not.
 
 Workers have nothing but a new Python; what they need of this package they are sent.
 """

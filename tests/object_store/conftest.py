@@ -1,6 +1,6 @@
 """A real S3 endpoint on loopback, and one Spark session that reaches it.
 
-`make object-store` runs these tests; `make test` does not, as they fetch what only they need. ``store`` and
+The suite `object-store` runs these tests; `make test` does not, as they fetch what only they need. ``store`` and
 ``spark_settings`` serve any test that wants S3, in this folder or in another that CI runs beside it.
 """
 

@@ -138,7 +138,6 @@ class Runner:
         process = subprocess.Popen(
             [*words, *arguments],
             cwd=ROOT,
-            env={**os.environ, **dict(suite.environment)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=None if output is None else subprocess.STDOUT,

@@ -38,7 +38,6 @@ class Suite:
         tests: what a suite of pytest runs; a change of these concerns it too.
         cores: how many of the two it keeps busy.
         needs: targets of the Makefile that install what it uses.
-        environment: variables and their values.
         at_night: `nightly` alone runs it.
     """
 
@@ -48,7 +47,6 @@ class Suite:
     tests: tuple[str, ...] = ()
     cores: int = 1
     needs: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
     at_night: bool = False
 
     def is_concerned_by(self, path: str) -> bool:
@@ -67,14 +65,13 @@ def pytest_suite(
     workers: int = 0,
     options: Sequence[str] = (),
     needs: Sequence[str] = ("java", "clients"),
-    environment: Sequence[tuple[str, str]] = (),
     at_night: bool = False,
 ) -> Suite:
     """A suite of test files and folders, in this many processes; none means in pytest's own."""
     shared_out = (f"--numprocesses={workers}", "--dist=loadscope") if workers else ()
     command = ("python", "-m", "pytest", *shared_out, *options, *tests)
     cores = 2 if workers else 1
-    return Suite(name, command, tuple(concerns), tests, cores, tuple(needs), tuple(environment), at_night)
+    return Suite(name, command, tuple(concerns), tests, cores, tuple(needs), at_night)
 
 
 def interop(name: str, *subjects: str, concerns: Sequence[str], workers: int = 3) -> Suite:
@@ -85,7 +82,7 @@ def interop(name: str, *subjects: str, concerns: Sequence[str], workers: int = 3
 
 def target(name: str, *concerns: str, needs: Sequence[str] = (), at_night: bool = False, cores: int = 1) -> Suite:
     """A suite that is a target of the Makefile."""
-    return Suite(name, ("make", "--no-print-directory", name), concerns, (), cores, tuple(needs), (), at_night)
+    return Suite(name, ("make", "--no-print-directory", name), concerns, (), cores, tuple(needs), at_night)
 
 
 RULES = [target(name) for name in ("types", "format", "lint", "imports")]
@@ -159,7 +156,7 @@ NIGHTLY = [
         needs=("java",),
     ),
     target("newest-spark", *JOBS, needs=("java",)),
-    pytest_suite("formats", "tests/formats", concerns=JOBS, environment=(("TABLE_FORMATS", "1"),), needs=("java",)),
+    pytest_suite("formats", "tests/formats", concerns=JOBS, needs=("java",)),
     pytest_suite(
         "object-store", "tests/object_store", concerns=("kafka_rack/storage/*", "kafka_rack/pipeline/output/*")
     ),
