@@ -91,6 +91,7 @@ format: $(DEV_READY)
 
 lint: $(DEV_READY)
 	@$(BIN)/ruff check --quiet .
+	@$(BIN)/python -m tests.lint
 
 types: $(DEV_READY)
 	@$(BIN)/mypy --no-error-summary

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from mockbroker.core.access_needs import NEEDS, Needs, rows
+from mockbroker.core.access_needs import NEEDS, Needs
 from mockbroker.handlers import MODULE_OF_API, MODULE_OF_CONTROLLER_API
 from protocol.registry import APIS
 from tests.answers.access_requests_of_the_cluster import all_requests
@@ -30,7 +29,6 @@ from tests.answers.scenarios.authorization import (
 )
 from tests.answers.versions import VERSIONS
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = 3, 4, 5, 6, 7, 8, 9
 DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS = 10, 11, 12, 13
 Pair = tuple[int, int]
@@ -141,8 +139,3 @@ def test_a_super_user_is_refused_nothing(api: str, what: str):
     if (api, what) == ("Produce", "in a transaction of no id"):
         return  # nobody may do that
     assert not [code for code in refused if code in kafkas()[api, what][SUPER]]
-
-
-def test_the_page_has_the_table():
-    """``python -m tests.answers access`` writes it there."""
-    assert rows() in PAGE.read_text(encoding="utf-8")

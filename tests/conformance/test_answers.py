@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from tests.answers.comparison import Difference
-from tests.answers.excuses import EXCUSES, HEADER, PAGE, Excuse, excuse_of, rows
+from tests.answers.excuses import EXCUSES, Excuse, excuse_of
 from tests.answers.recorded import differences, recorded, recorded_families
 from tests.answers.replay_4_1 import SCENARIOS, replayed
 from tests.answers.scenarios import Scenario, scenarios_of
@@ -51,8 +51,3 @@ def test_every_excuse_is_needed():
         used = {excuse_of(found) for one in RECORDED for found in differences_of(one)}
         used |= {excuse_of(found) for one in SCENARIOS for found in differences_of_4_1(one)}
     assert not set(EXCUSES) - used
-
-
-def test_the_page_has_the_excuses():
-    """``python -m tests.answers excuses`` writes them there."""
-    assert f"{HEADER}{rows()}\n\n" in PAGE.read_text(encoding="utf-8")

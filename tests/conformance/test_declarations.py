@@ -328,12 +328,6 @@ def test_every_api_is_known_by_its_key_in_both_directions():
     assert set(registry.APIS) == keys
 
 
-@pytest.mark.parametrize("folder", ["apis", "embedded"])
-def test_no_family_is_too_long_to_read(folder):
-    for path in (Path(registry.__file__).parent / folder).glob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) < 300, path
-
-
 # -- traps -------------------------------------------------------------------------------------------------------------
 
 

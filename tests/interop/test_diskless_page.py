@@ -108,13 +108,6 @@ async def test_the_listener_example_prints_what_the_page_shows():
     assert await run(sys.executable, "-c", program) == shown
 
 
-async def test_the_ports_of_rack_listeners_are_those_that_the_page_names():
-    from mockbroker.state.brokers.numbered import numbered_brokers
-
-    ports = [[one.port for one in broker.listeners] for broker in numbered_brokers(3, "abc", "", 9092, True)]
-    assert ports == [[9092 + i, 9095 + i, 9098 + i, 9101 + i] for i in range(3)]
-
-
 def kafkajs() -> Path:
     """A folder in which kafkajs can be required; skips where it cannot be had."""
     with skipped_without_tools():

@@ -6,26 +6,7 @@ import pytest
 
 from mockbroker.testing.simulation.plan import plan_of
 from mockbroker.testing.simulation.run import simulate
-from tests.simulation.planted_bugs import MAX_SEEDS, PLANTED
-
-FOUND_BY = {
-    "high-watermark-ahead": 0,
-    "isr-too-early": 29,
-    "producers-forgotten": 0,
-    "producers-not-recovered": 0,
-    "stable-offset-ignores-open": 0,
-    "aborted-list-misses-one": 0,
-    "fenced-commit-accepted": 7,
-    "former-member-commits": 13,
-    "aborted-offsets-count": 0,
-    "share-state-not-kept": 4,
-    "share-lock-too-short": 4,
-    "share-lock-not-renewed": 25,
-    "share-deliveries-not-counted": 4,
-}
-"""By bug: the seed that found it first when it was last measured. It is tried first; a change of the cluster may well
-have another seed find it.
-"""
+from tests.simulation.planted_bugs import FOUND_BY, MAX_SEEDS, PLANTED
 
 
 def test_each_bug_is_looked_for():

@@ -1,4 +1,4 @@
-"""docs/control.md: what it says to type is typed, and its table has each operation that there is."""
+"""docs/control.md: its commands, typed in the order of the page, print what it shows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import re
 import shlex
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
-from mockbroker.adapters.control import app  # noqa: F401 - declares the operations
-from mockbroker.adapters.control.operations import operation
 from tests.progress import run
 from tests.serve_process import ROOT, serve_process
 
@@ -53,33 +50,3 @@ def test_each_command_prints_what_the_page_shows(tmp_path):
             done = run(["sh", "-c", command.replace(URL, control)], env=environment)
             printed = done.stdout + done.stderr
             assert as_shown(printed, shown), f"$ {command}\n{printed}"
-
-
-def test_the_table_has_each_operation_and_no_other():
-    table = PAGE.partition("| call | does | answer |")[2].partition("\n\n")[0]
-    named: set[tuple[str, str]] = set()
-    for row in table.splitlines()[2:]:
-        cell = row.split("|")[1]
-        method, base = "", ""
-        for part in re.findall(r"`([^`]+)`", cell):
-            if part.startswith(("GET ", "POST ", "DELETE ")):
-                method, _, path = part.partition(" ")
-                base = path.replace("...", "/topics/{topic}/partitions/{n}") if path.startswith("...") else path
-                named.add((method, base))
-            elif re.fullmatch(r"[a-z-]+", part) and "with" not in cell[: cell.index(f"`{part}`")]:
-                named.add((method, f"{base.rpartition('/')[0]}/{part}"))
-    there = {(method, path.replace("{partition}", "{n}")) for method, path in operation.table}
-    assert named == there - {("GET", "/openapi.json")}
-
-
-def test_the_variables_that_the_page_names_are_options():
-    from kafka_rack.cli import Parser
-    from kafka_rack.cli.commands import serve as serve_command
-    from kafka_rack.cli.options import environment
-
-    parser = Parser()
-    serve_command.add_arguments(parser)
-    variables = getattr(parser.parse_args([]), environment.ATTRIBUTE)
-    named = set(re.findall(r"KAFKA_RACK_[A-Z_]+", PAGE))
-    assert named <= {*variables, environment.CONTROL, environment.CONTROL_TOKEN}
-    assert Path(ROOT / "Containerfile").exists()

@@ -1,19 +1,14 @@
 """The waits of the tests: given up only when nothing happens any more."""
 
-import ast
 import asyncio
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import progress
 from tests.progress import NoProgressError, SignsOfWork, end_of, run, until, wait_until, while_it_works
-
-TESTS = Path(__file__).resolve().parents[1]
-ASKING_BY_HTTP = {"AsyncClient", "Client", "delete", "get", "post", "put", "request", "stream"}
 
 
 @pytest.fixture
@@ -127,18 +122,3 @@ def test_a_program_gets_all_of_its_input_and_one_that_idles_is_ended_with_what_i
     with pytest.raises(NoProgressError) as given_up:
         run([sys.executable, "-c", idle], quiet_s=1.0)
     assert given_up.value.__notes__[0].startswith("printed: ")
-
-
-def test_no_test_gives_a_server_on_a_busy_machine_httpx_own_five_seconds():
-    calls = [
-        (path.relative_to(TESTS), node.lineno, [keyword.arg for keyword in node.keywords])
-        for path in TESTS.rglob("*.py")
-        if "httpx." in (text := path.read_text(encoding="utf-8"))
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and (node.func.value.id, node.func.attr in ASKING_BY_HTTP) == ("httpx", True)
-    ]
-    assert calls
-    assert [call for call in calls if "timeout" not in call[2]] == []

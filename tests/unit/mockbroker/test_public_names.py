@@ -1,4 +1,4 @@
-"""What a user of the package finds: its classes with their types, what they can do, and nothing else."""
+"""What a user of the package finds: its classes with their types, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,51 +12,6 @@ import mockbroker
 from mockbroker import MockCluster
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMANDS = {
-    "bootstrap_servers",
-    "bootstrap_servers_for",
-    "client_settings",
-    "close",
-    "configure_broker",
-    "connections",
-    "crash_broker",
-    "create_topic",
-    "cut_link",
-    "delete_topic",
-    "empty_disk",
-    "engine",
-    "faults",
-    "fence_broker",
-    "fill_disk",
-    "finish",
-    "fork",
-    "grow_isr",
-    "isolate_broker",
-    "jump_clock",
-    "kept",
-    "mend_link",
-    "metadata_propagated",
-    "move_coordinator",
-    "move_leader",
-    "move_replicas",
-    "now_ms",
-    "rejoin_broker",
-    "reset",
-    "restart_broker",
-    "restart_rack",
-    "set_follower_lag",
-    "set_isr",
-    "settings_without_effect",
-    "settle",
-    "shrink_isr",
-    "start",
-    "start_broker",
-    "start_rack",
-    "stop_broker",
-    "stop_rack",
-    "tls",
-    "unfence_broker",
-}
 
 
 def test_the_package_shows_its_classes_and_nothing_else():
@@ -74,11 +29,6 @@ def test_the_package_shows_its_classes_and_nothing_else():
 def test_a_name_that_is_not_there_is_named():
     with pytest.raises(AttributeError, match="module 'mockbroker' has no attribute 'MockClutser'"):
         mockbroker.MockClutser  # noqa: B018
-
-
-def test_a_cluster_shows_its_commands_and_nothing_else():
-    assert {name for name in dir(MockCluster) if not name.startswith("_")} == COMMANDS
-    assert {name for name in vars(MockCluster()) if not name.startswith("_")} == {"journal", "state", "traffic"}
 
 
 def test_a_cluster_that_is_not_started_gives_no_addresses():

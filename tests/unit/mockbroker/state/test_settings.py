@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-import mockbroker
 from mockbroker.state.configs.definitions import find_definition, names
 from mockbroker.state.configs.effects import OF_A_BROKER, with_effect, without_effect
 from mockbroker.state.configs.values import text_of
@@ -77,23 +73,6 @@ def test_a_placer_of_ones_own_may_have_settings_of_its_own_but_none_misspelt():
 def test_the_names_are_those_of_kafka_4_and_of_what_it_removed():
     assert {"broker.rack", "log.retention.hours", "cleanup.policy", "zookeeper.connect"} <= kafka_settings()
     assert not {name for name in kafka_settings() if " " in name or not name}
-
-
-LITERAL = re.compile(r"\"([a-z][a-z0-9.]*)\"")
-
-
-def literals_in_code() -> set[str]:
-    """All names in quotes in the packages, but in the tables that list configs."""
-    package = Path(mockbroker.__file__).parent
-    tables = {"settings.py", "effects.py"}
-    sources = [path for path in package.rglob("*.py") if path.name not in tables]
-    return {name for path in sources for name in LITERAL.findall(path.read_text(encoding="utf-8"))}
-
-
-@pytest.mark.parametrize("kind", ["topic", "group", "client_metrics"])
-def test_a_config_that_is_said_to_have_an_effect_is_read_somewhere(kind):
-    put_together = {f"{side}.replication.throttled.replicas" for side in ("leader", "follower")}  # of their sides
-    assert with_effect(kind) - put_together - literals_in_code() == set()
 
 
 def test_each_default_is_kafkas_but_for_those_with_a_reason():

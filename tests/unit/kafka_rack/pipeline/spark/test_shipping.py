@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,18 +11,6 @@ import pytest
 from kafka_rack.pipeline.spark import shipping
 
 ROOT = Path(__file__).resolve().parents[5]
-OF_THE_CLUSTER = {"cryptography", "google-re2", "pyjwt", "starlette", "uvicorn", "uvloop"}
-NOT_ON_WORKERS = OF_THE_CLUSTER | {"jinja2", "pandas", "pyspark", "rich", "shtab"}
-
-
-def required(names):
-    return {re.match(r"[\w-]+", name)[0] for name in names}
-
-
-def test_all_that_this_package_requires_is_sent_but_what_the_driver_alone_needs():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ours = required([*project["dependencies"], *project["optional-dependencies"]["spark"]])
-    assert set(shipping.NEEDED) == ours - NOT_ON_WORKERS
 
 
 def test_the_package_is_sent_whole_and_without_what_python_compiled(tmp_path):
@@ -78,9 +65,3 @@ def test_a_driver_in_the_cluster_finds_all_in_one_archive(tmp_path, monkeypatch)
     assert templates | {"kafka_rack/pipeline/fuzz/KafkaClasses.java", "protocol/registry.py"} <= names
     assert {"construct/__init__.py", "jinja2/__init__.py", "pandas/__init__.py", "rich/__init__.py"} <= names
     assert not any(name.endswith(".pyc") for name in names)
-
-
-def test_what_the_driver_needs_besides_is_what_the_package_requires():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ours = required([*project["dependencies"], *project["optional-dependencies"]["spark"]])
-    assert set(shipping.NEEDED) | set(shipping.DRIVERS) == ours - OF_THE_CLUSTER - {"pyspark", "shtab"}

@@ -1,0 +1,278 @@
+"""Tables and lists in pages against the objects of the code that they show."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from tests.lint.project import (
+    Check,
+    Project,
+    first_cells,
+    in_backticks,
+    line_differences,
+    missing_names,
+    set_differences,
+)
+
+COMMAND_LINE = re.compile(r"`(kafka-rack [^`\n]+)`|^(?:\$ )?(kafka-rack [a-z-]+(?: .*)?)$", re.MULTILINE)
+"""As typed: inside a sentence, or a line of a block of its own."""
+VARIABLE = re.compile(r"\bKAFKA_RACK_[A-Z_]*[A-Z]\b")
+PAGES_WITH_DEFAULTS = ("docs/logs.md", "docs/share-groups.md", "docs/streams-groups.md", "docs/transactions.md")
+
+
+def command_lines_have_existing_options(project: Project) -> Iterator[str]:
+    from kafka_rack.cli.commands.completion import whole_parser
+    from kafka_rack.cli.parser import arguments_of, parsers_below
+
+    options = {
+        parser.prog: {name for action in arguments_of(parser) for name in action.option_strings}
+        for parser in parsers_below(whole_parser())
+    }
+    for page in project.pages():
+        for inline, line in COMMAND_LINE.findall(project.text(page).replace("\\\n", " ")):
+            prog = "kafka-rack"
+            for word in re.split(r" -- |  +#", inline or line)[0].split()[1:]:
+                prog = f"{prog} {word}" if f"{prog} {word}" in options else prog
+                option = word.partition("=")[0].rstrip(",.;)")
+                if option.startswith("--") and option not in options[prog]:
+                    yield f"{page}: {prog} has no option {option}, in `{inline or line}`"
+
+
+def variables_are_options(project: Project) -> Iterator[str]:
+    """KAFKA_RACK_... in pages and in the Containerfile."""
+    from kafka_rack.cli.commands.completion import whole_parser
+    from kafka_rack.cli.options.environment import ATTRIBUTE, CONTROL, CONTROL_TOKEN
+    from kafka_rack.cli.parser import parsers_below
+    from mockbroker.testing.pytest_plugin import PROXY_ENVIRONMENT
+
+    known = {CONTROL, CONTROL_TOKEN, PROXY_ENVIRONMENT}
+    for parser in parsers_below(whole_parser()):
+        known |= set(parser.get_default(ATTRIBUTE) or ())
+    for file in [*project.pages(), "Containerfile"]:
+        for name in sorted(set(VARIABLE.findall(project.text(file))) - known):
+            yield f"{file}: names {name}, which is the variable of no option"
+
+
+def generated_parts_are_current(project: Project) -> Iterator[str]:
+    """What a program writes into a page is what it would write now."""
+    from kafka_rack.wire_tables.tables import markdown
+    from mockbroker.core import access_needs
+    from tests import configs_page
+    from tests.answers import excuses
+    from tests.interop.matrix import page as matrix
+
+    text = project.text("docs/tables.md")
+    yield from line_differences(
+        "docs/tables.md", text.split("\n"), markdown().split("\n"), "kafka_rack.wire_tables.tables"
+    )
+    text = project.text("docs/configs.md")
+    right = configs_page.with_parts(text)
+    yield from line_differences(
+        "docs/configs.md", text.split("\n"), right.split("\n"), "`python -m tests.configs_page`"
+    )
+    for name in configs_page.parts():
+        if f"<!-- {name} begins -->" not in text:
+            yield f"docs/configs.md: lacks the comment `{name} begins`, at which a list is written"
+    for path, rows, program in (
+        ("docs/answers.md", excuses.HEADER + excuses.rows(), "`python -m tests.answers excuses`"),
+        ("docs/security.md", access_needs.rows().rstrip("\n"), "`python -m tests.answers access`"),
+    ):
+        header, *right = rows.split("\n")
+        shown = project.text(path).partition(f"{header}\n")[2].partition("\n\n")[0]
+        yield from line_differences(path, shown.split("\n"), right, program)
+    path = "docs/compatibility.md"
+    text = project.text(path)
+    all_right = {name: dict.fromkeys(client.scenarios, "") for name, client in matrix.CLIENTS.items()}
+    expected = {target: matrix.table(all_right, target) for target in ("kafka-rack", "kafka", "proxy")}
+    for name, right in {**expected, "lacks": matrix.lacking()}.items():
+        begin, end = matrix.marks(name)
+        shown = text.partition(begin)[2].partition(f"\n{end}")[0]
+        yield from line_differences(path, shown.split("\n"), right.split("\n"), "tests.interop.matrix.page")
+
+
+def the_readme_lists_the_served_apis(project: Project) -> Iterator[str]:
+    import protocol
+    from mockbroker.handlers import MODULE_OF_API
+    from mockbroker.handlers.api_versions import declared_versions
+
+    right = ["| API | key | versions |", "|---|---|---|"]
+    for api_key in sorted(MODULE_OF_API):
+        name = protocol.message_class(api_key, "request").name.removesuffix("Request")
+        lowest, highest = declared_versions(api_key)
+        right.append(f"| {name} | {api_key} | {f'{lowest}-{highest}' if lowest < highest else highest} |")
+    shown = project.text("README.md").partition("<!-- served -->\n")[2].partition("<!-- served ends -->")[0]
+    yield from line_differences("README.md", shown.strip().split("\n"), right, "mockbroker.handlers")
+
+
+def the_page_on_faults_has_the_vocabulary(project: Project) -> Iterator[str]:
+    import protocol
+    from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
+    from mockbroker.handlers import MODULE_OF_API
+
+    page = "docs/faults.md"
+    text = project.text(page)
+    for word in (*MATCH_FIELDS, *EFFECTS, *CHOICES, "times", "jitter_ms", "between", "from", "to"):
+        if not re.search(rf"[`\"{{]{word}[`\"]", text):
+            yield f"{page}: lacks `{word}`, which mockbroker/core/faults/vocabulary.py has"
+    named = {name for cell in first_cells(text, "| API |") for name in cell.split(", ")}
+    served = {protocol.message_class(key, "request").name.removesuffix("Request") for key in MODULE_OF_API}
+    yield from set_differences(f"{page}, table of errors", named, served, "mockbroker.handlers")
+
+
+def the_page_on_the_journal_has_each_field(project: Project) -> Iterator[str]:
+    from mockbroker.core.journal import JournalEntry
+    from mockbroker.core.outcome import Ending
+
+    page = "docs/journal.md"
+    text = project.text(page)
+    yield from missing_names(f"{page}, tables", "\n".join(first_cells(text)), JournalEntry._fields, "JournalEntry")
+    yield from missing_names(page, text, [ending.value for ending in Ending], "Ending")
+
+
+def tables_have_the_defaults_of_settings(project: Project) -> Iterator[str]:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.configs.definitions import BROKER, definition
+    from mockbroker.state.configs.values import text_of
+    from mockbroker.state.settings import DEFAULTS
+
+    topic = Cluster.create([Broker(0, "a")]).create_topic("orders", 1, 1)
+    for page in PAGES_WITH_DEFAULTS:
+        rows = re.findall(r"^\| `([a-z.]+)` \| (\S+) \|", project.text(page), re.MULTILINE)
+        if not rows:
+            yield f"{page}: has no table of settings and their defaults"
+        for name, shown in rows:
+            if page == "docs/logs.md":
+                right = text_of(topic.config(name))
+            else:
+                right = text_of(DEFAULTS[name] if name in DEFAULTS else definition(BROKER, name).default)
+            if shown != right:
+                yield f"{page}: has {shown} as the default of {name}, but it is {right}"
+
+
+def the_page_on_streams_groups_has_each_status(project: Project) -> Iterator[str]:
+    from mockbroker.state.groups.streams.topology import StatusCode
+
+    page = "docs/streams-groups.md"
+    shown = in_backticks(first_cells(project.text(page)), "[A-Z_]+")
+    yield from set_differences(page, shown, {code.name for code in StatusCode}, "StatusCode")
+
+
+def tables_of_findings_have_each_kind(project: Project) -> Iterator[str]:
+    from kafka_rack import audit, consistency
+
+    for page, kinds in (("docs/tools.md", audit.KINDS), ("docs/consistency.md", consistency.KINDS)):
+        for kind, meaning in kinds.items():
+            if f"| `{kind}` | {meaning} |" not in project.text(page):
+                yield f"{page}: lacks the row | `{kind}` | {meaning} |"
+
+
+def the_page_on_placers_has_each_name(project: Project) -> Iterator[str]:
+    from kafka_rack.placement import BUILT_IN, PLACER_SETTINGS
+
+    page = "docs/placers.md"
+    yield from missing_names(page, project.text(page), [*BUILT_IN, *PLACER_SETTINGS], "kafka_rack.placement")
+
+
+def the_page_on_the_control_api_has_each_operation(project: Project) -> Iterator[str]:
+    from mockbroker.adapters.control import app  # noqa: F401 - declares the operations
+    from mockbroker.adapters.control.operations import operation
+
+    page = "docs/control.md"
+    named: set[str] = set()
+    for cell in first_cells(project.text(page), "| call |"):
+        method, base = "", ""
+        for part in re.findall(r"`([^`]+)`", cell):
+            if part.startswith(("GET ", "POST ", "DELETE ")):
+                method, _, path = part.partition(" ")
+                base = path.replace("...", "/topics/{topic}/partitions/{n}") if path.startswith("...") else path
+                named.add(f"{method} {base}")
+            elif re.fullmatch(r"[a-z-]+", part) and "with" not in cell[: cell.index(f"`{part}`")]:
+                named.add(f"{method} {base.rpartition('/')[0]}/{part}")
+    there = {f"{method} {path.replace('{partition}', '{n}')}" for method, path in operation.table}
+    yield from set_differences(page, named, there - {"GET /openapi.json"}, "mockbroker.adapters.control")
+
+
+def the_page_on_testing_has_each_name(project: Project) -> Iterator[str]:
+    from mockbroker import BlockingMockCluster
+    from mockbroker.core.commands import StateCommands
+    from mockbroker.testing.marker import MARKER_ARGUMENTS
+    from mockbroker.testing.pytest_plugin import FIXTURES
+
+    page = "docs/testing.md"
+    text = project.text(page)
+    fixtures = in_backticks(first_cells(text, "| fixture |"), r"\w+")
+    yield from set_differences(f"{page}, fixtures", fixtures, FIXTURES | {"kafka_cluster_seed"}, "the plugin")
+    arguments = in_backticks(first_cells(text, "| argument |"), r"\w+")
+    yield from set_differences(f"{page}, arguments", arguments, MARKER_ARGUMENTS, "MARKER_ARGUMENTS")
+    commands = {name for cell in first_cells(text, "| command |") for name in re.findall(r"`(\w+)\(", cell)}
+    of_state = {name for name, _ in inspect.getmembers(StateCommands, inspect.isfunction) if not name.startswith("_")}
+    yield from set_differences(f"{page}, commands", commands & of_state, of_state, "StateCommands")
+    for name in sorted(commands):
+        if not hasattr(BlockingMockCluster, name):
+            yield f"{page}: has the command `{name}`, which BlockingMockCluster lacks"
+
+
+def the_page_on_certify_has_each_check(project: Project) -> Iterator[str]:
+    from mockbroker.testing.certify.certificate import GRADES
+    from mockbroker.testing.certify.checks import CHECKS as RULES
+    from mockbroker.testing.museum.bugs import BUGS
+
+    page = "docs/certify.md"
+    text = project.text(page)
+    shown = re.findall(r"^\| `\w+` \| .* \| \d+ \|$", text, re.MULTILINE)
+    rules = [f"| `{name}` | {question} | {weight} |" for name, question, weight, _ in RULES]
+    yield from line_differences(page, shown, rules, "mockbroker/testing/certify/checks.py")
+    shown = re.findall(r"\b[A-E] from \d+", text)
+    grades = [f"{grade} from {least}" for grade, least in GRADES if least]
+    yield from line_differences(page, shown, grades, "GRADES")
+    shown = re.findall(r"^\| `[\w-]+` \| \S+ \| \S+ \| \S+ \| .* \|$", text, re.MULTILINE)
+    bugs = [f"| `{bug.id}` | {bug.client} | {bug.bad} | {bug.good} | {bug.title} |" for bug in BUGS]
+    yield from line_differences(page, shown, bugs, "mockbroker/testing/museum/bugs.py")
+
+
+def the_page_on_clients_has_the_versions_that_are_run(project: Project) -> Iterator[str]:
+    from tests.interop.certified_clients import certified_clients
+    from tests.interop.certify_clients import READING, WRITING
+
+    rows = re.findall(r"^\| (.*?) \| [A-F] \| (.*) \|$", project.text("docs/clients.md"), re.MULTILINE)
+    shown = [f"{name}: {cells.count(' | ') + 1} columns" for name, cells in rows]
+    right = [
+        f"{client.name} {client.version}: {len(columns)} columns"
+        for columns in (READING, WRITING)
+        for client in certified_clients().values()
+    ]
+    yield from line_differences("docs/clients.md", shown, right, "`python -m tests.interop.certify_clients`")
+
+
+def the_page_on_simulation_has_the_names(project: Project) -> Iterator[str]:
+    from mockbroker.testing.simulation.workloads import WORKLOADS
+    from tests.simulation.planted_bugs import FOUND_BY
+
+    page = "docs/simulation.md"
+    text = project.text(page)
+    yield from missing_names(page, text, WORKLOADS, "WORKLOADS")
+    shown = re.findall(r"^\| `[a-z-]+` \| \d+ \|", text, re.MULTILINE)
+    seeds = [f"| `{name}` | {seed} |" for name, seed in FOUND_BY.items()]
+    yield from line_differences(f"{page}, planted bugs", sorted(shown), sorted(seeds), "FOUND_BY")
+
+
+CHECKS: tuple[Check, ...] = (
+    command_lines_have_existing_options,
+    variables_are_options,
+    generated_parts_are_current,
+    the_readme_lists_the_served_apis,
+    the_page_on_faults_has_the_vocabulary,
+    the_page_on_the_journal_has_each_field,
+    tables_have_the_defaults_of_settings,
+    the_page_on_streams_groups_has_each_status,
+    tables_of_findings_have_each_kind,
+    the_page_on_placers_has_each_name,
+    the_page_on_the_control_api_has_each_operation,
+    the_page_on_testing_has_each_name,
+    the_page_on_certify_has_each_check,
+    the_page_on_clients_has_the_versions_that_are_run,
+    the_page_on_simulation_has_the_names,
+)
