@@ -29,8 +29,8 @@ class Cluster(Protocol):
     bootstrap_servers: str
 
 
-async def settled(read, expected) -> None:
-    """Wait until what ``read`` gives is as expected."""
+async def expect_soon(read, expected) -> None:
+    """Wait until ``read()`` returns what is expected; fail with what it returned last once nothing happens any more."""
     await until(lambda: read() == expected, f"{expected}", read)
 
 

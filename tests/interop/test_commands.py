@@ -160,6 +160,7 @@ def test_members_that_wait_at_a_coordinator_join_at_the_next(cluster):
             lambda: first.poll() and second.poll() and first.values + second.values == [b"one"],
             "the record at one of them",
         )
+    assert cluster.journal.count(api="JoinGroup", broker=0, error="") >= 2
 
 
 def test_records_go_to_the_leader_that_was_named(cluster):

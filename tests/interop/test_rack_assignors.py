@@ -12,7 +12,7 @@ import pytest
 
 from kafka_rack.assignment import assign
 from mockbroker import MockCluster
-from tests.interop.rack_members import CLIENTS_AND_KINDS, TOPIC, AioMember, ProcessMember, group, settled
+from tests.interop.rack_members import CLIENTS_AND_KINDS, TOPIC, AioMember, ProcessMember, expect_soon, group
 from tests.progress import until
 
 RACKS = ("a", "b", "c")
@@ -51,21 +51,21 @@ async def test_each_member_of_a_live_group_gets_the_partitions_of_its_rack(clust
     members = [client(cluster, kind, rack) for rack in ("c", "a", "b")]
     async with group(*members):
         wanted = [partitions_in(cluster, rack) for rack in ("c", "a", "b")]
-        await settled(lambda: [member.partitions() for member in members], wanted)
+        await expect_soon(lambda: [member.partitions() for member in members], wanted)
 
 
 async def test_both_clients_share_a_group_whoever_leads(cluster):
     members = [AioMember(cluster, "Range", "b"), ProcessMember(cluster, "Range", "c"), AioMember(cluster, "Range", "a")]
     async with group(*members):
         wanted = [partitions_in(cluster, rack) for rack in ("b", "c", "a")]
-        await settled(lambda: [member.partitions() for member in members], wanted)
+        await expect_soon(lambda: [member.partitions() for member in members], wanted)
 
 
 async def test_a_live_group_gets_what_assign_forecasts(cluster):
     racks = ["a", "a", "b", "c", None]
     members = [AioMember(cluster, "Range", rack) for rack in racks]
     async with group(*members):
-        await settled(lambda: sorted(len(member.partitions()) for member in members), [2, 2, 2, 3, 3])
+        await expect_soon(lambda: sorted(len(member.partitions()) for member in members), [2, 2, 2, 3, 3])
         described = {
             member.member_id(): {"topics": [TOPIC], "rack": rack} for member, rack in zip(members, racks, strict=True)
         }
@@ -78,9 +78,9 @@ async def test_when_a_member_leaves_its_partitions_go_to_the_others_and_the_rest
     stays, also_stays, leaves = (ProcessMember(cluster, "CooperativeSticky", rack) for rack in RACKS)
     async with group(stays, also_stays):
         async with group(leaves):
-            await settled(leaves.partitions, partitions_in(cluster, "c"))
+            await expect_soon(leaves.partitions, partitions_in(cluster, "c"))
         in_a, in_b = partitions_in(cluster, "a"), partitions_in(cluster, "b")
-        await settled(
+        await expect_soon(
             lambda: (
                 len(stays.partitions() | also_stays.partitions()),
                 in_a - stays.partitions(),
@@ -98,20 +98,26 @@ def joins(cluster: MockCluster) -> int:
 async def test_a_replica_that_moves_to_another_rack_brings_a_rebalance(cluster, client):
     members = [client(cluster, "Range", rack) for rack in RACKS]
     async with group(*members):
-        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        await expect_soon(
+            lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
+        )
         in_a, in_b = min(partitions_in(cluster, "a")), min(partitions_in(cluster, "b"))
         replicas = [cluster.state.find_partition(TOPIC, number).replicas for number in (in_a, in_b)]
         cluster.state.reassign(TOPIC, in_a, list(replicas[1]))
         cluster.state.reassign(TOPIC, in_b, list(replicas[0]))
         assert in_a in partitions_in(cluster, "b")
-        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        await expect_soon(
+            lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
+        )
 
 
 @pytest.mark.parametrize("client", [AioMember, ProcessMember])
 async def test_a_broker_that_bounces_brings_none(cluster, client):
     members = [client(cluster, "Range", rack) for rack in RACKS]
     async with group(*members):
-        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        await expect_soon(
+            lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
+        )
         coordinator = cluster.state.coordinator_for("readers").id
         bounced = next(broker for broker in cluster.state.brokers if broker != coordinator)
         before = joins(cluster)
@@ -125,16 +131,18 @@ async def test_a_broker_that_bounces_brings_none(cluster, client):
 async def test_by_the_older_rule_a_broker_that_goes_down_brings_one(cluster):
     members = [AioMember(cluster, "Range", rack, broker_down_is_change=True) for rack in RACKS]
     async with group(*members):
-        await settled(lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS])
+        await expect_soon(
+            lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
+        )
         coordinator = cluster.state.coordinator_for("readers").id
         before = joins(cluster)
         await cluster.stop_broker(next(broker for broker in cluster.state.brokers if broker != coordinator))
-        await settled(lambda: joins(cluster) > before, True)
+        await expect_soon(lambda: joins(cluster) > before, True)
 
 
 async def metadata_is_told(cluster: MockCluster, members, broker: int, *, listed: bool) -> None:
     """Wait until each member has seen metadata with the broker, or without it, and has had the time to act on it."""
-    await settled(lambda: [broker in member.brokers() for member in members], [listed] * len(members))
+    await expect_soon(lambda: [broker in member.brokers() for member in members], [listed] * len(members))
     mark = cluster.journal.mark()
 
     def heartbeats() -> Counter[str | None]:

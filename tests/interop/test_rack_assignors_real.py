@@ -20,7 +20,7 @@ from protocol.embedded.versioned import read_versioned
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster
 from tests.interop.rack_member import client_id
-from tests.interop.rack_members import CLIENTS_AND_KINDS, AioMember, ProcessMember, group, settled
+from tests.interop.rack_members import CLIENTS_AND_KINDS, AioMember, ProcessMember, expect_soon, group
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -121,12 +121,12 @@ async def described_when_stable(kafka, group_id):
         found.append(kafka.described(group_id))
         return found[-1].state
 
-    await settled(state, "Stable")
+    await expect_soon(state, "Stable")
     return found[-1]
 
 
-async def all_settled(members, wanted):
-    await settled(lambda: [member.partitions() for member in members], wanted)
+async def expect_partitions(members, wanted):
+    await expect_soon(lambda: [member.partitions() for member in members], wanted)
 
 
 @pytest.mark.parametrize(("client", "kind"), CLIENTS_AND_KINDS)
@@ -135,7 +135,7 @@ async def test_kafka_holds_each_members_rack_and_each_reads_the_partitions_of_it
     kafka.create(name, ROUND)
     members = members_of(kafka, name, *((client, kind, rack) for rack in ("c", "a", "b")))
     async with group(*members):
-        await all_settled(members, [kafka.partitions_in(name, rack) for rack in ("c", "a", "b")])
+        await expect_partitions(members, [kafka.partitions_in(name, rack) for rack in ("c", "a", "b")])
         told = await described_when_stable(kafka, name)
     assert told.assignor == ASSIGNORS[kind]
     assert told.racks() == [(client_id(rack), VERSION_WITH_RACKS, rack) for rack in RACKS]
@@ -153,7 +153,7 @@ async def test_a_rack_without_replicas_gets_its_even_share_and_the_others_read_o
     kafka.create(name, [[0], [1]] * 6)  # nothing in rack c
     members = members_of(kafka, name, *((client, kind, rack) for rack in RACKS))
     async with group(*members):
-        await settled(lambda: sorted(len(member.partitions()) for member in members), [4, 4, 4])
+        await expect_soon(lambda: sorted(len(member.partitions()) for member in members), [4, 4, 4])
         in_a, in_b, in_c = (member.partitions() for member in members)
     assert in_a <= kafka.partitions_in(name, "a")
     assert in_b <= kafka.partitions_in(name, "b")
@@ -166,7 +166,7 @@ async def test_partitions_copied_in_two_of_three_racks_are_all_read_within_a_rac
     kafka.create(name, [[0, 1], [1, 2], [2, 0]] * 3)
     members = members_of(kafka, name, *((client, kind, rack) for rack in RACKS))
     async with group(*members):
-        await settled(lambda: sorted(len(member.partitions()) for member in members), [3, 3, 3])
+        await expect_soon(lambda: sorted(len(member.partitions()) for member in members), [3, 3, 3])
         read = [member.partitions() for member in members]
     assert sorted(number for one in read for number in one) == list(range(9))
     for rack, numbers in zip(RACKS, read, strict=True):
@@ -178,7 +178,7 @@ async def test_both_clients_share_a_group_whoever_leads(kafka):
     members = members_of(kafka, "both", (AioMember, "Range", "b"), (ProcessMember, "Range", "c"))
     members += members_of(kafka, "both", (AioMember, "Range", "a"))
     async with group(*members):
-        await all_settled(members, [kafka.partitions_in("both", rack) for rack in ("b", "c", "a")])
+        await expect_partitions(members, [kafka.partitions_in("both", rack) for rack in ("b", "c", "a")])
 
 
 async def test_a_live_group_with_a_member_without_rack_gets_what_assign_forecasts(kafka):
@@ -186,7 +186,7 @@ async def test_a_live_group_with_a_member_without_rack_gets_what_assign_forecast
     racks = ["a", "a", "b", "c", None]
     members = members_of(kafka, "forecast", *((AioMember, "Range", rack) for rack in racks))
     async with group(*members):
-        await settled(lambda: sorted(len(member.partitions()) for member in members), [2, 2, 2, 3, 3])
+        await expect_soon(lambda: sorted(len(member.partitions()) for member in members), [2, 2, 2, 3, 3])
         told = await described_when_stable(kafka, "forecast")
         described = {
             member.member_id(): {"topics": ["forecast"], "rack": rack}
@@ -203,9 +203,9 @@ async def test_when_a_member_leaves_the_rest_stays_in_rack(kafka):
     stays, also_stays, leaves = members_of(kafka, "leaving", *racks)
     async with group(stays, also_stays):
         async with group(leaves):
-            await settled(leaves.partitions, kafka.partitions_in("leaving", "c"))
+            await expect_soon(leaves.partitions, kafka.partitions_in("leaving", "c"))
         in_a, in_b = (kafka.partitions_in("leaving", rack) for rack in ("a", "b"))
-        await settled(
+        await expect_soon(
             lambda: (
                 len(stays.partitions() | also_stays.partitions()),
                 in_a - stays.partitions(),
@@ -221,10 +221,10 @@ async def test_a_replica_that_kafka_moves_to_another_rack_brings_a_rebalance(kaf
     kafka.create(name, ROUND)
     members = members_of(kafka, name, *((client, "Range", rack) for rack in RACKS))
     async with group(*members):
-        await all_settled(members, [kafka.partitions_in(name, rack) for rack in RACKS])
+        await expect_partitions(members, [kafka.partitions_in(name, rack) for rack in RACKS])
         kafka.move(name, {0: [1], 1: [0]})
-        await settled(lambda: kafka.replicas(name)[:2], [[1], [0]])
-        await all_settled(members, [{1, 3, 6, 9}, {0, 4, 7, 10}, {2, 5, 8, 11}])
+        await expect_soon(lambda: kafka.replicas(name)[:2], [[1], [0]])
+        await expect_partitions(members, [{1, 3, 6, 9}, {0, 4, 7, 10}, {2, 5, 8, 11}])
 
 
 async def test_plain_range_reads_elsewhere_what_ours_reads_at_home(kafka):
@@ -245,7 +245,7 @@ async def test_plain_range_reads_elsewhere_what_ours_reads_at_home(kafka):
     ]
     try:
         await asyncio.gather(*(consumer.start() for consumer in consumers))
-        await settled(lambda: sorted(len(one.assignment()) for one in consumers), [4, 4, 4])
+        await expect_soon(lambda: sorted(len(one.assignment()) for one in consumers), [4, 4, 4])
         told = await described_when_stable(kafka, "plain")
         home = [
             part.partition in kafka.partitions_in("plain", rack)

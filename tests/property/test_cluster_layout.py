@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.audit import audit
+from kafka_rack.audit import KINDS, audit
 from kafka_rack.cluster_layout import layout_of_json, reassignment_entries
 from kafka_rack.errors import InputError
 
@@ -46,15 +46,18 @@ def damaged(draw, content):
 
 @given(JSON)
 def test_any_json_is_read_or_refused_in_one_line(said):
-    read(layout_of_json, said)
-    read(reassignment_entries, said)
+    layout = read(layout_of_json, said)
+    assert layout is None or {"brokers", "topics"} <= set(said)
+    for _, number, replicas in read(reassignment_entries, said) or ():
+        assert number >= 0
+        assert replicas
 
 
 @given(damaged(GOOD))
 def test_a_damaged_layout_is_refused_in_one_line_or_can_be_audited(said):
     layout = read(layout_of_json, said)
     if layout is not None:
-        audit(layout)
+        assert {one.kind for one in audit(layout).findings} <= set(KINDS)
 
 
 @given(damaged(PLAN))

@@ -130,7 +130,7 @@ def test_compression_gives_back_what_it_was_given(codec, magic, data, times):
     assert decompress(codec, compress(codec, data * times, magic=magic), magic=magic) == data * times
 
 
-def read_everything(data: bytes) -> None:
+def check_each_reader(data: bytes) -> None:
     """Each way of reading; only RecordError may come out, and no time and memory beyond the limit go in."""
     for read in (
         lambda: list(iter_batches(data)),
@@ -159,7 +159,7 @@ def test_every_prefix_is_read_as_cut_off_or_refused(magic, codec):
     data = sample(magic, codec)
     whole = plain(data)
     for end in range(len(data)):
-        read_everything(data[:end])
+        check_each_reader(data[:end])
         assert plain(data[:end]) == whole[: len(plain(data[:end]))] != whole
 
 
@@ -174,7 +174,7 @@ def test_every_flipped_bit_that_the_checksum_covers_is_noticed(magic, codec):
             with pytest.raises(RecordError):
                 list(iter_records(damaged))
             if bit == place % 8:  # the slower ways of reading, on a share
-                read_everything(damaged)
+                check_each_reader(damaged)
 
 
 @pytest.mark.parametrize(("magic", "codec"), KINDS)
@@ -182,7 +182,7 @@ def test_every_flipped_bit_that_the_checksum_covers_is_noticed(magic, codec):
 def test_every_four_bytes_made_huge_are_survived(magic, codec, huge):
     data = sample(magic, codec)
     for place in range(len(data) - 3):
-        read_everything(data[:place] + huge + data[place + 4 :])
+        check_each_reader(data[:place] + huge + data[place + 4 :])
 
 
 @given(kinds, st.data())
@@ -193,13 +193,13 @@ def test_damage_anywhere_is_survived(kind, data):
         place = data.draw(st.integers(0, len(damaged)))
         cut = data.draw(st.integers(0, 6))
         damaged[place : place + cut] = data.draw(st.binary(max_size=6))
-    read_everything(bytes(damaged))
+    check_each_reader(bytes(damaged))
 
 
 @given(st.binary(max_size=200))
 @example(b"")
 def test_random_bytes_are_survived(data):
-    read_everything(data)
+    check_each_reader(data)
 
 
 @given(st.sampled_from([codec for codec in CompressionCodec if codec]), st.binary(max_size=100), st.booleans())

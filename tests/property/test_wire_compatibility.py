@@ -273,7 +273,7 @@ def test_requests_in_kafkas_own_bytes_are_answered(request_class):
     vectors = golden_vectors(request_class.name)
     assert vectors
     read = [(protocol.decode_named(one.message, one.version, one.body), one.version) for one in vectors]
-    asyncio.run(one_each(read))
+    asyncio.run(check_each_request(read))
 
 
 @EACH_API
@@ -281,10 +281,12 @@ def test_requests_in_kafkas_own_bytes_are_answered(request_class):
 @given(st.data())
 def test_well_formed_requests_are_answered_in_their_version(request_class, data):
     versions = request_class.valid_versions
-    asyncio.run(one_each([(data.draw(messages(request_class, version, draws())), version) for version in versions]))
+    asyncio.run(
+        check_each_request([(data.draw(messages(request_class, version, draws())), version) for version in versions])
+    )
 
 
-async def one_each(said: list[tuple[Any, int]]) -> None:
+async def check_each_request(said: list[tuple[Any, int]]) -> None:
     """Each request, on a connection of its own, is answered, or waits if it may, or ends it where Kafka ends it."""
     async with running() as scene:
         witness = await scene.connect(1)
@@ -321,10 +323,10 @@ def test_each_damaged_request_is_answered_or_ends_its_connection_with_one_line(r
             streams.append(data.draw(damaged(whole)))
         else:
             streams.append(frame(data.draw(damaged(whole[4:]))))
-    asyncio.run(each_stream(streams))
+    asyncio.run(check_each_stream(streams))
 
 
-async def each_stream(streams: list[bytes]) -> None:
+async def check_each_stream(streams: list[bytes]) -> None:
     """Each piece of bytes on a connection of its own brings an answer that decodes, or one line about the end.
 
     Only what is no whole request is met with silence, since the rest may come yet, and a Produce that asks for it.
@@ -405,10 +407,10 @@ def conversations(draw: Any) -> list[tuple[int, Any, int]]:
 @SOME
 @given(conversations())
 def test_requests_of_all_kinds_in_a_row_are_all_answered_in_time(said):
-    asyncio.run(in_a_row(said))
+    asyncio.run(check_conversation(said))
 
 
-async def in_a_row(said: list[tuple[int, Any, int]]) -> None:
+async def check_conversation(said: list[tuple[int, Any, int]]) -> None:
     """All in one cluster, on one connection a broker; then an hour passes, and nothing waits any more."""
     async with running() as scene:
         witness = await scene.connect(1)

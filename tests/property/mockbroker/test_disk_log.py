@@ -140,7 +140,7 @@ class Pair:
             case "reopen":
                 self.reopen(bool(first))
 
-    def compare(self) -> None:
+    def check_equal(self) -> None:
         memory, disk = self.memory, self.disk
         assert (disk.start_offset, disk.end_offset) == (memory.start_offset, memory.end_offset)
         assert (disk.size_bytes, len(disk)) == (memory.size_bytes, len(memory))
@@ -177,8 +177,9 @@ def test_a_log_on_disk_is_the_log_in_memory(operations):
         pair = Pair(Path(folder) / "orders-0")
         for operation in operations:
             pair.carry_out(*operation)
-        pair.compare()
+        pair.check_equal()
         pair.reopen(clean=False)
+        pair.check_equal()
         pair.owner.files.close()
 
 

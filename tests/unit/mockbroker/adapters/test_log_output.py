@@ -109,7 +109,7 @@ def test_what_came_over_the_wire_forges_no_line(pipe):
     assert all(line.startswith("    ") and "\x1b" not in line for line in lines[2:])
 
 
-def test_a_reader_that_has_gone_is_no_error(pipe):
+def test_a_reader_that_has_gone_is_no_error(pipe, capfd):
     os.close(pipe.reading)
     output = LogOutput(pipe.writing)
     logger = logger_to(output)
@@ -117,3 +117,4 @@ def test_a_reader_that_has_gone_is_no_error(pipe):
     logger.warning("two")
     output.close()
     os.close(pipe.writing)
+    assert capfd.readouterr().err == ""

@@ -196,7 +196,7 @@ async def test_a_client_that_says_it_sends_no_more_has_all_its_answers():
         assert await client.is_hung_up()
 
 
-async def test_a_rack_stops_though_a_client_of_it_broke_off_in_the_same_moment():
+async def test_a_connection_is_closed_though_its_client_broke_off_in_the_same_moment():
     async with MockCluster(racks=("a", "b", "c")) as cluster:
         host, port = address(cluster, 0).rsplit(":", 1)
         with socket.create_connection((host, int(port))) as client:
@@ -205,6 +205,8 @@ async def test_a_rack_stops_though_a_client_of_it_broke_off_in_the_same_moment()
         (protocol,) = (one for node in cluster._nodes.values() for one in node.clients)
         protocol.close(linger=True)  # before the loop has heard of the reset
         await until(lambda: not any(node.clients for node in cluster._nodes.values()), "the end of the connection")
+        assert not cluster.engine.path.connections
+        assert await cluster.stop_rack("a") == [0]
 
 
 async def test_the_system_takes_no_more_of_an_answer_than_it_is_told_to():
@@ -233,6 +235,7 @@ async def test_what_a_client_sent_that_has_gone_since_is_done_all_the_same():
         log = cluster.state.topics[TOPIC].partitions[0].log
         await until(lambda: log.end_offset == 10 * MAX_TURN_FRAMES, "all records")
         await until(lambda: not cluster.engine.path.connections, "the end of the connection")
+        assert log.end_offset == 10 * MAX_TURN_FRAMES
 
 
 async def test_a_client_that_reads_nothing_is_not_read_from_without_end(monkeypatch):

@@ -124,7 +124,8 @@ async def test_what_is_not_http_is_refused_and_the_next_is_served(http, control)
 
 async def test_a_client_that_stays_connected_does_not_keep_the_server_from_closing(cluster):
     async with ControlServer(cluster) as control:
-        _, writer = await asyncio.open_connection("127.0.0.1", control.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", control.port)
+    assert await reader.read() == b""
     writer.close()
 
 

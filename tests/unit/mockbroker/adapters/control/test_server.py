@@ -65,10 +65,11 @@ async def test_a_connection_that_is_being_accepted_when_it_closes_is_broken_off(
 
 async def test_a_client_in_the_midst_of_a_request_does_not_keep_it_from_closing(cluster):
     async with ControlServer(cluster) as control:
-        _, writer = await asyncio.open_connection("127.0.0.1", control.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", control.port)
         writer.write(b"POST /brokers/1/lag HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{")
         async with httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http:
             await http.get("/healthz")  # by now the other's head has come
+    assert await reader.read() == b""
     writer.close()
 
 

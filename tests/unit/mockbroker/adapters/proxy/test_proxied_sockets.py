@@ -55,6 +55,7 @@ async def test_all_that_a_client_without_acks_has_written_arrives_where_it_leave
             await writer.wait_closed()
         await until(lambda: end_offset(real) == RECORDS, "records")
         await until(lambda: not any(proxy.connections().values()), "the end of connections")
+        assert end_offset(real) == RECORDS, "no record arrives twice"
 
 
 @pytest.fixture

@@ -65,11 +65,15 @@ def shake_hands(where: str, tls: ssl.SSLContext) -> bytes:
         return client.recv(1)
 
 
-def part_in_order(where: str, tls: ssl.SSLContext) -> None:
-    """Connect, say that nothing more comes, and hear the same."""
+def part_in_order(where: str, tls: ssl.SSLContext) -> bytes:
+    """Connect and end TLS; what comes after the broker has ended it, too."""
     host, port = where.rsplit(":", 1)
-    with socket.create_connection((host, int(port))) as plain, tls.wrap_socket(plain, server_hostname=host) as client:
-        client.unwrap()
+    with (
+        socket.create_connection((host, int(port))) as plain,
+        tls.wrap_socket(plain, server_hostname=host) as client,
+        client.unwrap() as after,
+    ):
+        return after.recv(1)
 
 
 def read_url(url: str) -> str:
@@ -356,7 +360,8 @@ async def test_brokers_may_have_keys_of_their_own_which_nobody_is_told(authority
 async def test_a_client_that_says_goodbye_is_answered(authority, settings):
     async with MockCluster(1, settings=settings) as cluster:
         async with while_it_works("the end of TLS"):
-            await asyncio.to_thread(part_in_order, address(cluster), client_context(authority))
+            rest = await asyncio.to_thread(part_in_order, address(cluster), client_context(authority))
+        assert rest == b""
         await eventually("the broker forgets the client", lambda: not cluster._nodes[0].clients)
 
 
@@ -369,3 +374,4 @@ async def test_what_was_sent_before_the_end_of_tls_is_done(authority, settings):
         log = cluster.state.topics[TOPIC].partitions[0].log
         await eventually("all records", lambda: log.end_offset == 10 * MAX_TURN_FRAMES)
         await eventually("the end of the connection", lambda: not cluster.engine.path.connections)
+        assert log.end_offset == 10 * MAX_TURN_FRAMES
