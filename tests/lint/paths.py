@@ -12,8 +12,8 @@ CITED = re.compile(
     r"(?<![\w/.{<-])((?:docs|examples|fixtures|kafka_rack|mockbroker|protocol|tests)/[\w./-]++)(?![*<{])"
 )
 """A path as prose and comments name it: from the root, whole."""
-IN_THE_WHEEL = ("kafka_rack/docs",)
-"""Where docs/ is put when the wheel is built."""
+WRITTEN_BY_TOOLS = {"kafka_rack/docs", "tests/durations.json"}
+"""Where docs/ is put when the wheel is built; what `pytest --record-durations` writes."""
 CITING = (".go", ".java", ".md", ".py", ".toml", ".yaml", ".yml")
 CITING_AT_THE_ROOT = (
     "README.md",
@@ -53,7 +53,7 @@ def cited_paths_exist(project: Project) -> Iterator[str]:
             continue
         for path in dict.fromkeys(cited_paths(project.text(file))):
             if not (
-                project.exists(path) or project.exists(f"{path}.gz") or path in IN_THE_WHEEL or is_placeholder(path)
+                project.exists(path) or project.exists(f"{path}.gz") or path in WRITTEN_BY_TOOLS or is_placeholder(path)
             ):
                 yield f"{file}: names {path}, which does not exist"
 

@@ -65,6 +65,31 @@ def tests_set_a_timeout_for_httpx(project: Project) -> Iterator[str]:
                 yield f"{path}:{node.lineno}: httpx.{node.func.attr} without timeout=; pass timeout=None"
 
 
+def each_test_asserts_something(project: Project) -> Iterator[str]:
+    """By ``assert``, by ``pytest.raises`` and its like, or by a helper whose name says that it checks."""
+    for path in project.files("tests"):
+        if not path.rpartition("/")[2].startswith("test_"):
+            continue
+        for node in ast.walk(project.tree(path)):
+            if (
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                and node.name.startswith("test_")
+                and not any(isinstance(part, ast.Assert) or is_checking_call(part) for part in ast.walk(node))
+            ):
+                yield f"{path}:{node.lineno}: {node.name} has no assertion; assert what its name promises"
+
+
+def is_checking_call(node: ast.AST) -> bool:
+    """
+    >>> [is_checking_call(ast.parse(text).body[0].value) for text in ("pytest.raises(E)", "check_all(x)", "run(x)")]
+    [True, True, False]
+    """
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in {"raises", "warns", "fail"} or name.startswith(("assert_", "check", "expect"))
+
+
 def no_text_installs_from_an_index(project: Project) -> Iterator[str]:
     """The package is on no index; ``kafka_rack.extras.pip_install`` says what to type."""
     for path in [*project.files("kafka_rack", "mockbroker"), *project.pages()]:
@@ -136,6 +161,7 @@ CHECKS: tuple[Check, ...] = (
     modules_have_one_subject,
     public_classes_have_names_of_their_own,
     tests_set_a_timeout_for_httpx,
+    each_test_asserts_something,
     no_text_installs_from_an_index,
     configs_are_read_where_they_have_an_effect,
     type_checkers_see_the_lazy_names,

@@ -44,7 +44,7 @@ class Result:
     @property
     def is_good(self) -> bool:
         """
-        >>> Result("docs", "1f", exit_code=2).is_good, Result("test", "1f", 1, flaky=["tests/a.py::test_b"]).is_good
+        >>> Result("docs", "1f", exit_code=2).is_good, Result("test", "1f", 1, flaky=["test_a.py::test_b"]).is_good
         (False, True)
         """
         return self.exit_code == 0 or (self.exit_code == TESTS_FAILED and bool(self.flaky) and not self.failed)

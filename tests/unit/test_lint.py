@@ -69,6 +69,14 @@ SOURCE = [
         ["tests/test_a.py:1: httpx.get without timeout=; pass timeout=None"],
     ),
     (
+        source.each_test_asserts_something,
+        {
+            "tests/test_a.py": "def test_it():\n    run()\nasync def test_all():\n    check()\n",
+            "tests/test_b.py": "def test_it():\n    with pytest.raises(E):\n        run()\n",
+        },
+        ["tests/test_a.py:1: test_it has no assertion; assert what its name promises"],
+    ),
+    (
         paths.cited_paths_exist,
         {"docs/a.md": "See docs/b.md and docs/a.md, or https://a.example/docs/c.md."},
         ["docs/a.md: names docs/b.md, which does not exist"],
