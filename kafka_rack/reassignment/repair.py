@@ -1,9 +1,11 @@
 """The fewest moves after which no partition has two replicas in a rack while another rack has none.
 
 A partition's replicas that share a rack must leave it as far as there are free racks, one move each: fewer cannot do.
-What is open is which of them moves and to which broker. The preferred leader never moves, and the broker that leads
-now only where nothing else could. The rest is chosen so that the replicas are spread over the brokers as evenly as
-that number of moves allows (the sum of squares of the brokers' replica counts is the least there can be).
+What is open is which of them moves and to which broker. A replica alone in its rack stays, even if the rack is down:
+moving it would leave the others together, and the partition would be wrong again once the rack is back. The preferred
+leader never moves, and the broker that leads now only where nothing else could. The rest is chosen so that the replicas
+are spread over the brokers as evenly as that number of moves allows (the sum of squares of the brokers' replica counts
+is the least there can be).
 """
 
 from __future__ import annotations

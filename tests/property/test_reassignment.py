@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations, permutations, product
 from math import prod
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_rack.cluster_layout import layout_of_json
@@ -30,6 +30,18 @@ def layouts(draw, brokers=6, partitions=4, replicas=4):
     return layout_of_json({"brokers": everyone, "topics": {"t": entries}})
 
 
+def one_rack_down(racks, down, *entries):
+    """Brokers 0, 1, ... in these racks, of which one rack is down, and a topic."""
+    brokers = [[broker, rack, rack == down] for broker, rack in enumerate(racks)]
+    return layout_of_json({"brokers": brokers, "topics": {"t": list(entries)}})
+
+
+DOWN_AND_ALONE = one_rack_down("aabac", "b", [0, 1, 2], [0, 1, 2])
+"""Found by the fuzz profile: replica 2 is down and alone in its rack, 0 and 1 share theirs, rack c is free."""
+DOWN_AND_ALONE_BESIDE_THE_LEADER = one_rack_down("aaaabc", "c", {"replicas": [0, 5, 1], "leader": 1})
+"""Found by the fuzz profile: of the two that share rack a one is preferred leader, the other leads."""
+
+
 def rows_of(layout, said=None):
     rows = layout.replicas_by_topic()["t"]
     for entry in said.entries if said else ():
@@ -41,12 +53,19 @@ def misplaced(layout, row):
     return spread_of(row, layout.rack_of, usable_racks(layout)).misplaced
 
 
+def racks_of(layout, row):
+    """The number of racks over which a row is spread."""
+    return len({layout.rack_of[broker] for broker in row})
+
+
 def mended(layout):
     return repair(layout) if usable_racks(layout) else None
 
 
 @given(layouts(brokers=12, partitions=12, replicas=7))
-def test_no_violation_is_left_and_no_move_was_needless(layout):
+@example(DOWN_AND_ALONE)
+@example(DOWN_AND_ALONE_BESIDE_THE_LEADER)
+def test_no_violation_is_left_and_each_move_adds_a_rack(layout):
     said = mended(layout)
     if said is None:
         return
@@ -54,6 +73,8 @@ def test_no_violation_is_left_and_no_move_was_needless(layout):
     assert [misplaced(layout, row) for row in after] == [0] * len(after)
     moved = Counter(move.partition for move in said.moves)
     assert [moved[number] for number in range(len(before))] == [misplaced(layout, row) for row in before]
+    gained = [racks_of(layout, new) - racks_of(layout, old) for old, new in zip(before, after, strict=True)]
+    assert [moved[number] for number in range(len(before))] == gained
     assert [entry.partition for entry in said.entries] == sorted(moved)
 
 
@@ -82,6 +103,8 @@ def test_a_second_repair_moves_nothing(layout):
 
 
 @given(layouts())
+@example(DOWN_AND_ALONE)
+@example(DOWN_AND_ALONE_BESIDE_THE_LEADER)
 def test_no_other_choice_of_as_few_moves_is_more_even_or_moves_fewer_leaders(layout):
     said = mended(layout)
     if said is None:
@@ -97,13 +120,18 @@ def test_no_other_choice_of_as_few_moves_is_more_even_or_moves_fewer_leaders(lay
 
 
 def ways(layout, partition):
-    """Every row that the fewest moves can make of a partition, with whether the leader of now goes."""
+    """Every row that the fewest moves can make of a partition, with whether the broker that leads now goes.
+
+    Each move adds a rack to the partition. A row with fewer racks can look repaired while a rack is down, when the move
+    took the replica that was there instead of one of two that share a rack; it is wrong again once that rack is back.
+    """
     row, due = partition.replicas, misplaced(layout, partition.replicas)
     others = [broker.id for broker in layout.brokers if not broker.fenced and broker.id not in row]
+    racks = racks_of(layout, row)
     found = set()
     for gone in combinations(row[1:], due):
         for new in permutations(others, due):
             kept = tuple(sorted({*row, *new} - set(gone)))
-            if misplaced(layout, kept) == 0:
+            if racks_of(layout, kept) == racks + due:
                 found.add((kept, partition.leader in gone))
     return found

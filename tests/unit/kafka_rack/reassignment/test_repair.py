@@ -55,6 +55,13 @@ def test_a_broker_that_is_down_is_no_target():
     assert said.moves == ()
 
 
+@pytest.mark.parametrize("down", [False, True])
+def test_a_replica_alone_in_its_rack_stays_whether_its_broker_is_up_or_down(down):
+    brokers = [[0, "a"], [1, "a"], [2, "b", down], [3, "c"]]
+    (move,) = mended(brokers, {"t": [{"replicas": [0, 2, 1], "leader": 1}]}).moves
+    assert (move.source, move.target) == (1, 3)
+
+
 def test_a_partition_with_a_broker_of_unknown_rack_is_left_alone():
     layout = layout_of_json({"brokers": [*BROKERS, [4, "b"]], "topics": {"t": [[0, 1, 4]]}})
     said = repair(ClusterLayout(layout.brokers[:4], layout.topics))
