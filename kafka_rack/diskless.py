@@ -2,7 +2,7 @@
 
 A diskless partition lives in object storage, so any broker can serve it. Metadata therefore names a broker near the
 client as its leader. Source: the rack-aware metadata of KIP-1163 and its companions, as the design page draws it; by
-hash, Inkless's page CLIENT-BROKER-AZ-ALIGNMENT.
+hash, InklessTopicMetadataTransformer of Inkless, whose page CLIENT-BROKER-AZ-ALIGNMENT has abs in place of toPositive.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Container, Iterable
 
-from kafka_rack.java import murmur2
+from kafka_rack.java import murmur2, to_positive
 from kafka_rack.zones import ZONE_KEYS, known_rack_in_client_id, zone_in_client_id
 
 SELECTIONS = ("round-robin", "hash")
@@ -77,8 +77,11 @@ def choose(candidate_ids: list[int], turn: int) -> int:
 def choose_by_hash(candidate_ids: list[int], topic_id: bytes, partition: int) -> int:
     """The candidate of a partition by its hash: the same for every client of a rack while its brokers stay the same.
 
-    >>> choose_by_hash([4, 7], bytes(16), 0) in (4, 7)
-    True
+    Args:
+        candidate_ids: in ascending order, as ``candidates`` returns them.
+
+    >>> [choose_by_hash([4, 7], bytes(16), partition) for partition in range(3)]
+    [7, 4, 7]
     """
     text = f"{base64.urlsafe_b64encode(topic_id).decode().rstrip('=')}-{partition}"
-    return candidate_ids[abs(murmur2(text.encode())) % len(candidate_ids)]
+    return candidate_ids[to_positive(murmur2(text.encode())) % len(candidate_ids)]

@@ -262,6 +262,17 @@ def murmur2(data: bytes) -> int:
     return to_int32(value ^ value >> 15)
 
 
+def to_positive(number: int) -> int:
+    """A signed number of 32 bits without its sign bit. Source: Utils.toPositive, Kafka.
+
+    It is not the absolute value:
+
+    >>> to_positive(5), to_positive(-1), to_positive(-(2**31))
+    (5, 2147483647, 0)
+    """
+    return number & 0x7FFFFFFF
+
+
 def uuid_hash(uuid: bytes) -> int:
     """The hash of Kafka's ``Uuid``, given as 16 bytes: its halves xored, then the halves of that."""
     mixed = int.from_bytes(uuid[:8], "big") ^ int.from_bytes(uuid[8:], "big")
