@@ -180,7 +180,7 @@ class Peer:
 
     def initialised(self, of: str) -> tuple[int, int]:
         """A pair, however often it takes to ask."""
-        request = InitProducerIdRequest(transactional_id=of, transaction_timeout_ms=60_000)
+        request = InitProducerIdRequest(transactional_id=of, transaction_timeout_ms=900_000)
         answer = self.asked_until(
             lambda: self.ask(self.brokers[self.coordinator(of)], request, 5), lambda answer: answer.error_code == 0
         )
