@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
 
@@ -82,6 +83,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     path = collection_path.relative_to(config.rootpath).as_posix()
     return any(fnmatch(path, pattern) for pattern in OF_OTHER_SUITES) or None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collects docstrings of modules that have an example.
+
+    ``--doctest-modules`` imports and searches every module, seven of ten in vain: two fifths of the collection's time.
+    """
+    if file_path.suffix != ".py" or file_path.name == "__main__.py" or b">>> " not in file_path.read_bytes():
+        return None
+    return DoctestModule.from_parent(parent, path=file_path)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -34,8 +34,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 def mark(items: list[pytest.Item], folder: Path) -> None:
     """The tests of a folder need Spark, which leaves sockets to the garbage collector, and that would warn."""
+    start = f"{folder}{os.sep}"
     for item in items:
-        if folder in item.path.parents:
+        if str(item.path).startswith(start):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))

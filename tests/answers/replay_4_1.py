@@ -30,10 +30,13 @@ PREPARED: dict[str, dict[str, tuple[tuple[int, ...], ...]]] = {
 """The topics that were there before scenarios whose names begin so, by their short names, with their replicas."""
 WRITTEN = {"leader epoch ends": 2}
 """How many records their first partitions had."""
-SCENARIOS = [name for name in recorded_by_4_1() if REPLAYED.fullmatch(name)]
 BROKER = re.compile(r"broker (\d)")
 CUT_OFF = re.compile(r'(.*\{"partition":\d+,"fetchOffset":\d+),[^{}]*$')
 PARTITIONS = 4
+
+
+def scenarios_replayed() -> list[str]:
+    return [name for name in recorded_by_4_1() if REPLAYED.fullmatch(name)]
 
 
 def replayed(scenario: str) -> Iterator[Difference]:

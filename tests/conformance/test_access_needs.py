@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from functools import cache
 
-import pytest
-
 from mockbroker.core.access_needs import NEEDS, Needs
 from mockbroker.handlers import MODULE_OF_API, MODULE_OF_CONTROLLER_API
 from protocol.registry import APIS
@@ -28,6 +26,7 @@ from tests.answers.scenarios.authorization import (
     user_of,
 )
 from tests.answers.versions import VERSIONS
+from tests.cases import for_each
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, CLUSTER_ACTION = 3, 4, 5, 6, 7, 8, 9
 DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, CREATE_TOKENS = 10, 11, 12, 13
@@ -105,7 +104,7 @@ def test_every_api_that_is_served_was_asked_of_kafka():
     assert set(kafkas()) == set(all_requests())
 
 
-@pytest.mark.parametrize("api_key", NEEDS, ids=lambda key: APIS[key][1])
+@for_each(lambda: [(APIS[key][1], (key,)) for key in NEEDS])
 def test_kafka_asks_for_what_the_table_says_and_for_nothing_else(api_key: int):
     name = APIS[api_key][1]
     asked_for: set[Pair] = set()
@@ -119,7 +118,7 @@ def test_kafka_asks_for_what_the_table_says_and_for_nothing_else(api_key: int):
     assert asked_for == wanted - HAS_ANOTHER_WAY.get(name, set()) - NOT_REACHED.get(name, set())
 
 
-@pytest.mark.parametrize("api", sorted(HAS_ANOTHER_WAY))
+@for_each(lambda: [(api, (api,)) for api in sorted(HAS_ANOTHER_WAY)])
 def test_another_way_is_one_that_kafka_takes(api: str):
     """Who may do one of the two alone is answered otherwise than who may do nothing."""
     answers = kafkas()[api, ""]
@@ -133,7 +132,7 @@ def test_an_idempotent_producer_gets_in_by_the_cluster_or_by_any_topic():
     assert by == {(CLUSTER, IDEMPOTENT_WRITE), (TOPIC, WRITE)}
 
 
-@pytest.mark.parametrize(("api", "what"), sorted(kafkas()), ids=lambda one: one or "plain")
+@for_each(lambda: [(f"{api} {what}", (api, what)) for api, what in sorted(kafkas())])
 def test_a_super_user_is_refused_nothing(api: str, what: str):
     refused = {'"errorCode": 29', '"errorCode": 30', '"errorCode": 31', '"errorCode": 53', '"errorCode": 65'}
     if (api, what) == ("Produce", "in a transaction of no id"):

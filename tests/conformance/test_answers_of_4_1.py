@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import protocol
 from mockbroker.core.simulation import Simulation
 from protocol.registry import message_class
@@ -14,13 +12,8 @@ from tests.answers.excuses import excuse_of
 from tests.answers.kafka_4_1 import differences_from_4_1, differing, recorded_by_4_1
 from tests.answers.recorded import recorded_families, told_by_ours
 from tests.answers.scenarios import Scenario, scenarios_of
+from tests.cases import for_each
 
-TOLD = [
-    scenario
-    for family in recorded_families()
-    for scenario in scenarios_of(family)
-    if scenario.name in recorded_by_4_1()
-]
 OTHER_REQUESTS = {"DeleteRecords v2, unknown partition", "DeleteRecords v2, unknown topic"}
 """Steps in which 4.1 was asked about other names."""
 SHARE_APIS = {
@@ -33,7 +26,16 @@ SHARE_APIS = {
 }
 
 
-@pytest.mark.parametrize("scenario", TOLD, ids=[f"{one.family}: {one.name}" for one in TOLD])
+def scenarios() -> list[tuple[str, tuple[Scenario]]]:
+    return [
+        (f"{family}: {scenario.name}", (scenario,))
+        for family in recorded_families()
+        for scenario in scenarios_of(family)
+        if scenario.name in recorded_by_4_1()
+    ]
+
+
+@for_each(scenarios)
 def test_a_scenario_is_answered_as_by_4_1(scenario: Scenario):
     told = told_by_ours(scenario, "4.1")
     assert told
@@ -45,7 +47,7 @@ def test_a_scenario_is_answered_as_by_4_1(scenario: Scenario):
     assert not found, "\n".join(map(str, found[:20]))
 
 
-@pytest.mark.parametrize("api", SHARE_APIS)
+@for_each(lambda: [(api, (api,)) for api in SHARE_APIS])
 def test_share_groups_are_off_as_in_a_fresh_4_1(api):
     (line,) = (line for line in recorded_by_4_1()["share groups"].values() if line["api"] == api)
     sim = Simulation(release="4.1")

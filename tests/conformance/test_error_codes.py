@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 from protocol.error_codes import ErrorCode, error_name
+from tests.cases import for_each
 from tests.fixture_data import kafka_errors
 
 KAFKA_NUMBERS = {error["code"] for error in kafka_errors()}
 MAX_INT16 = 2**15 - 1
 
 
-@pytest.mark.parametrize("error", kafka_errors(), ids=lambda error: error["name"])
+@for_each(lambda: [(error["name"], (error,)) for error in kafka_errors()])
 def test_each_kafka_error_has_its_number_name_and_retriability(error):
     code = ErrorCode(error["code"])
     assert {"code": int(code), "name": code.name, "retriable": code.retriable} == error

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mockbroker.handlers import MODULE_OF_API, MODULE_OF_CONTROLLER_API
 from mockbroker.handlers.api_versions import declared_versions
 from mockbroker.handlers.error_responses import BUILDERS, error_response
@@ -15,6 +13,7 @@ from protocol.apis.produce import ProduceRequest
 from protocol.codec import codec
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
+from tests.cases import for_each
 from tests.fixture_data import error_response_vectors
 
 SERVED = sorted(MODULE_OF_API.keys() | MODULE_OF_CONTROLLER_API.keys())
@@ -54,8 +53,7 @@ def test_there_are_vectors_of_every_served_version_that_kafka_has():
         assert served - proposed <= found
 
 
-@pytest.mark.parametrize("api_key", SERVED)
-@pytest.mark.parametrize("kind", ERRORS)
+@for_each(lambda: [(f"API {api_key}, {kind}", (api_key, kind)) for api_key in SERVED for kind in ERRORS])
 def test_errors_reach_clients_in_the_shape_that_kafka_gives_them(api_key, kind):
     request_class, response_class = message_class(api_key, "request"), message_class(api_key, "response")
     vectors = [vector for vector in error_response_vectors() if vector["api_key"] == api_key]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_rack.assignment import PartitionAssignorError, assign
+from tests.cases import for_each
 from tests.fixture_data import FIXTURES
 
 KAFKA_FAILS = {"NullPointerException", "IllegalStateException", "Hang"}
@@ -29,7 +30,7 @@ def label(index: int, line: dict[str, Any]) -> str:
 
 def cases() -> list[Any]:
     return [
-        pytest.param(line, id=f"{folder}-{label(index, line)}")
+        (f"{folder}-{label(index, line)}", (line,))
         for folder in ("oracle", "assignment")
         for index, line in enumerate(lines(folder))
     ]
@@ -41,7 +42,7 @@ def ours(line: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
     return assign(given["assignor"], cluster, given["members"])
 
 
-@pytest.mark.parametrize("line", cases())
+@for_each(cases)
 def test_the_assignment_is_kafkas_member_for_member(line):
     if "error" in line:
         if line["error"]["type"] in KAFKA_FAILS:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
+from tests.cases import for_each
 from tests.fixture_data import oracle
 
 
-@pytest.mark.parametrize("line", oracle("leader-epochs"), ids=lambda line: f"{len(line['input'])} operations")
+def lines():
+    return [(f"line {number}", (line,)) for number, line in enumerate(oracle("leader-epochs"), start=1)]
+
+
+@for_each(lines)
 def test_epochs_begin_and_end_where_they_do_in_kafka(line):
     cache = LeaderEpochCache()
     for (operation, *arguments), expected in zip(line["input"], line["expect"], strict=True):

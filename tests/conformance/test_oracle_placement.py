@@ -9,9 +9,9 @@ import pytest
 import kafka_rack
 from kafka_rack import placement, selection
 from kafka_rack.placement import UsableBroker
+from tests.cases import for_each
 from tests.fixture_data import oracle
 
-LINES = oracle("placement")
 ERRORS = {
     "InvalidReplicationFactorException": kafka_rack.InvalidReplicationFactorError,
     "InvalidPartitionsException": kafka_rack.InvalidPartitionsError,
@@ -21,10 +21,10 @@ ERRORS = {
 
 
 def lines(kind):
-    chosen = [(number, line) for number, line in enumerate(LINES, start=1) if line["kind"] == kind]
-    assert chosen
     return [
-        pytest.param(line, id=f"line-{number}-{line['input'].get('placer', 'reassign')}") for number, line in chosen
+        (f"line {number}, {line['input'].get('placer', 'reassign')}", (line,))
+        for number, line in enumerate(oracle("placement"), start=1)
+        if line["kind"] == kind
     ]
 
 
@@ -42,7 +42,7 @@ def place(said, with_racks=True):
     )
 
 
-@pytest.mark.parametrize("line", lines("placement"))
+@for_each(lambda: lines("placement"))
 def test_each_placement_is_kafkas(line):
     if "error" in line:
         with pytest.raises(ERRORS[line["error"]["type"]]):
@@ -51,7 +51,7 @@ def test_each_placement_is_kafkas(line):
         assert place(line["input"]) == line["expect"]["replicas"]
 
 
-@pytest.mark.parametrize("line", [line for line in lines("placement") if "unaware" in line.id])
+@for_each(lambda: [case for case in lines("placement") if "unaware" in case[0]])
 def test_unaware_places_the_same_with_racks_and_without(line):
     said = line["input"]
     if "expect" in line:
@@ -61,7 +61,7 @@ def test_unaware_places_the_same_with_racks_and_without(line):
             place(said, with_racks=False)
 
 
-@pytest.mark.parametrize("line", lines("broker-replica"))
+@for_each(lambda: lines("broker-replica"))
 def test_each_broker_replica_placement_holds_what_the_issue_promises(line):
     said = line["input"]
     if "error" in line:
@@ -84,12 +84,12 @@ def test_each_broker_replica_placement_holds_what_the_issue_promises(line):
         assert sorted(map(sorted, rows)) == sorted(map(sorted, expect["sets"]))
 
 
-@pytest.mark.parametrize("line", lines("reassign"))
+@for_each(lambda: lines("reassign"))
 def test_each_current_assignment_prints_as_kafkas_tool_prints_it(line):
     assert placement.reassignment_json(line["input"]["current"]) == line["expect"]["current_json"]
 
 
-@pytest.mark.parametrize("line", [line for line in lines("reassign") if len(line.values[0]["input"]["current"]) == 1])
+@for_each(lambda: [case for case in lines("reassign") if len(case[1][0]["input"]["current"]) == 1])
 def test_each_proposal_of_one_topic_is_kafkas_byte_for_byte(line):
     said = line["input"]
     ((topic, current),) = said["current"].items()
@@ -98,7 +98,7 @@ def test_each_proposal_of_one_topic_is_kafkas_byte_for_byte(line):
     assert placement.reassignment_json({topic: rows}) == line["expect"]["proposed_json"]
 
 
-@pytest.mark.parametrize("line", oracle("selector"), ids=lambda line: line["input"]["client_rack"] or "no-rack")
+@for_each(lambda: [(line["input"]["client_rack"] or "no rack", (line,)) for line in oracle("selector")])
 def test_each_replica_choice_is_kafkas(line):
     said = line["input"]
     partition = {"leader": said["leader"], "replicas": said["replicas"]}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kafka_rack.placement import UsableBroker
 from kafka_rack.reassignment import entries_of, plan_json, propose
+from tests.cases import for_each
 from tests.fixture_data import oracle
 
-LINES = [line for line in oracle("placement") if line["kind"] == "reassign"]
+
+def lines():
+    return [("+".join(line["input"]["current"]), (line,)) for line in oracle("placement") if line["kind"] == "reassign"]
 
 
 def test_there_are_proposals_for_one_topic_and_for_several():
-    assert {len(line["input"]["current"]) > 1 for line in LINES} == {True, False}
+    assert {len(line["input"]["current"]) > 1 for _, (line,) in lines()} == {True, False}
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: "+".join(line["input"]["current"]))
+@for_each(lines)
 def test_each_proposal_is_kafkas_byte_for_byte_whatever_the_number_of_topics(line):
     said = line["input"]
     brokers = [UsableBroker(broker, rack) for broker, rack in said["brokers"]]

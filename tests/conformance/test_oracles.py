@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import protocol
@@ -16,9 +16,7 @@ from protocol.apis.classic_group import HeartbeatResponse
 from protocol.fuzz import Draws, messages
 from protocol.fuzz.oracles import KafkaPythonOracle, KioOracle, Oracle, Unfit
 from protocol.versions import VersionRange
-
-# An example has a message for each version.
-FEW = settings(max_examples=max(2, settings.default.max_examples // 30), suppress_health_check=list(HealthCheck))
+from tests.families import of_each_message
 
 # Message versions that each is known to handle otherwise than Kafka: message -> versions, why.
 FAULTS: dict[str, dict[str, tuple[str, str]]] = {
@@ -77,12 +75,10 @@ def test_an_oracle_knows_as_many_message_versions_as_ever(name):
 
 # Which of them an oracle knows is found by loading all of it, so not while tests are collected.
 @pytest.mark.slow
-@pytest.mark.parametrize("message", [one.name for one in protocol.messages()])
-@pytest.mark.parametrize("name", sorted(KNOWN))
-@FEW
-@given(st.data())
-def test_an_oracle_writes_the_bytes_that_it_read_from_ours(name, message, data):
-    for version in judged_versions(name, message):
-        drawn = data.draw(messages(protocol.named_class(message), version, DRAWS[name]))
-        written = protocol.encode(drawn, version)
-        assert oracle(name).rewritten(message, version, written) == written, version
+@of_each_message(max(2, settings().max_examples // 30))  # an example has a message for each version
+def test_each_oracle_writes_the_bytes_that_it_read_from_ours(message_class, data):
+    for name in KNOWN:
+        for version in judged_versions(name, message_class.name):
+            drawn = data.draw(messages(message_class, version, DRAWS[name]))
+            written = protocol.encode(drawn, version)
+            assert oracle(name).rewritten(message_class.name, version, written) == written, (name, version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,31 +25,28 @@ from protocol.records import (
     iter_records,
     validate,
 )
+from tests.cases import for_each
 from tests.fixture_data import FIXTURES
 
 
+@cache
 def load(name: str) -> dict[str, Any]:
     fixture: dict[str, Any] = json.loads((FIXTURES / f"records/{name}.json").read_text(encoding="utf-8"))
     return fixture
 
 
-FILES = {name: load(name) for name in ("magic0", "magic1", "magic2", "control")}
-SETTINGS = FILES["magic2"]
-CASES = [
-    pytest.param(case, id=f"{name}-{case['codec']}-{case['name'].replace(' ', '_')}")
-    for name, fixture in FILES.items()
-    for case in fixture["cases"]
-]
-STORED, CONVERTED = (
-    [
-        pytest.param(case.values[0], key, id=f"{case.id}-{key}")
-        for case in CASES
-        for key in keys
-        if key in case.values[0]
+@cache
+def cases() -> list[tuple[str, tuple[dict[str, Any]]]]:
+    return [
+        (f"{name}, {case['codec']}, {case['name']}", (case,))
+        for name in ("magic0", "magic1", "magic2", "control")
+        for case in load(name)["cases"]
     ]
-    for keys in (("stored", "stored_log_append_time"), ("down_converted_to_0", "down_converted_to_1"))
-)
-CONTROL = [case for case in CASES if "type" in case.values[0]]
+
+
+def cases_with(*keys: str) -> list[tuple[str, tuple[dict[str, Any], str]]]:
+    """The cases that have one of these, beside which."""
+    return [(f"{name}, {key}", (case, key)) for name, (case,) in cases() for key in keys if key in case]
 
 
 def content(value: bytes | None) -> Any:
@@ -71,12 +69,12 @@ def shown(records: bytes) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each(cases)
 def test_records_read_as_kafkas_reader_reads_them(case: dict[str, Any]) -> None:
     assert shown(bytes.fromhex(case["hex"])) == case["records"]
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each(cases)
 def test_headers_say_what_kafkas_reader_says(case: dict[str, Any]) -> None:
     found, expected = [], []
     for header, wanted in zip(iter_batches(bytes.fromhex(case["hex"])), case["batches"], strict=True):
@@ -143,7 +141,7 @@ def rebuilt(case: dict[str, Any]) -> bytes:
     return b"".join(parts)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in CONTROL])
+@for_each(lambda: [case for case in cases() if "type" not in case[1][0]])
 def test_our_builder_writes_what_kafkas_builder_wrote(case: dict[str, Any]) -> None:
     ours = rebuilt(case)
     assert shown(ours) == case["records"]
@@ -151,7 +149,7 @@ def test_our_builder_writes_what_kafkas_builder_wrote(case: dict[str, Any]) -> N
         assert ours.hex() == case["hex"]
 
 
-@pytest.mark.parametrize("case", CONTROL)
+@for_each(lambda: [case for case in cases() if "type" in case[1][0]])
 def test_control_batches_are_told_apart_and_written_as_kafka_writes_them(case: dict[str, Any]) -> None:
     data = bytes.fromhex(case["hex"])
     (header,) = iter_batches(data)
@@ -175,12 +173,13 @@ def test_control_batches_are_told_apart_and_written_as_kafka_writes_them(case: d
         )
 
 
-@pytest.mark.parametrize(("case", "key"), STORED)
+@for_each(lambda: cases_with("stored", "stored_log_append_time"))
 def test_a_log_stores_what_kafkas_log_stores(case: dict[str, Any], key: str) -> None:
     data = bytes.fromhex(case["hex"])
     validate(data)
-    append_time = SETTINGS["log_append_time_ms"] if key == "stored_log_append_time" else None
-    appended = assign_offsets(data, SETTINGS["stored_at_offset"], SETTINGS["stored_leader_epoch"], append_time)
+    log = load("magic2")
+    append_time = log["log_append_time_ms"] if key == "stored_log_append_time" else None
+    appended = assign_offsets(data, log["stored_at_offset"], log["stored_leader_epoch"], append_time)
     wanted = case[key]
     assert shown(appended.records) == wanted["records"]
     assert appended.max_timestamp == wanted["max_timestamp"]
@@ -191,7 +190,7 @@ def test_a_log_stores_what_kafkas_log_stores(case: dict[str, Any], key: str) -> 
         assert appended.records.hex() == wanted["hex"]
 
 
-@pytest.mark.parametrize(("case", "key"), CONVERTED)
+@for_each(lambda: cases_with("down_converted_to_0", "down_converted_to_1"))
 def test_older_consumers_are_sent_what_kafka_sends_them(case: dict[str, Any], key: str) -> None:
     wanted, magic = case[key], int(key[-1])
     data = bytes.fromhex(case["hex"])
@@ -206,7 +205,7 @@ def test_older_consumers_are_sent_what_kafka_sends_them(case: dict[str, Any], ke
 
 
 def test_the_fixtures_hold_every_magic_with_every_codec_it_may_have() -> None:
-    kinds = {(batch["magic"], batch["codec"]) for case in CASES for batch in case.values[0]["batches"]}
+    kinds = {(batch["magic"], batch["codec"]) for _, (case,) in cases() for batch in case["batches"]}
     codecs = {codec.name.lower() for codec in CompressionCodec}
     assert kinds == {(2, codec) for codec in codecs} | {
         (magic, codec) for magic in (0, 1) for codec in codecs - {"zstd"}

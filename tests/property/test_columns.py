@@ -17,10 +17,9 @@ from protocol.fuzz.generation import maker
 from protocol.fuzz.mutation import mutated
 from protocol.layouts import layout
 from protocol.wire import Absent, Blob, Boolean, CountedArray, Fixed, RecordStruct, TaggedFields, Text, UuidConstruct
+from tests.families import EACH_FAMILY, FAMILIES, chosen
 from tests.fixture_data import golden_vectors
 
-MESSAGES = protocol.messages()
-EACH_MESSAGE = pytest.mark.parametrize("message_class", MESSAGES, ids=[one.name for one in MESSAGES])
 PLAIN = 12
 """Frames of each version that are plain, and as many of any kind, each with a damaged one."""
 
@@ -129,16 +128,12 @@ def check(message_class: Any, version: int, frames: list[bytes]) -> int:
     return plain
 
 
-@EACH_MESSAGE
-def test_columns_of_the_newest_version_are_what_the_decoder_reads(message_class):
-    """Plain frames, wild ones, each of them cut and damaged too."""
-    check_versions(message_class, [message_class.valid_versions.highest])
-
-
-@pytest.mark.slow
-@EACH_MESSAGE
-def test_columns_of_every_version_are_what_the_decoder_reads(message_class):
-    check_versions(message_class, message_class.valid_versions)
+@EACH_FAMILY
+def test_columns_are_what_the_decoder_reads(family):
+    """Plain frames, wild ones, each cut and damaged too: chosen messages in every version, others in the newest."""
+    for message_class in FAMILIES[family]:
+        versions = message_class.valid_versions
+        check_versions(message_class, versions if message_class in chosen(family) else [versions.highest])
 
 
 def check_versions(message_class, versions):
@@ -159,14 +154,14 @@ def test_plain_frames_are_read_as_columns():
     """Of what clients and brokers send, nearly all is."""
     chance = Random(1)
     for name, version in (("FetchRequest", 17), ("FetchResponse", 17), ("ProduceRequest", 11), ("MetadataResponse", 1)):
-        message_class = next(one for one in MESSAGES if one.name == name)
+        message_class = protocol.named_class(name)
         construct, make = layout(message_class, version), maker(message_class, version).make
         frames = [protocol.encode(tamed(construct, make(chance), chance), version) for _ in range(60)]
         assert check(message_class, version, frames) > 30, name
 
 
 def test_a_tagged_field_has_rows_where_it_is_present():
-    message_class = next(one for one in MESSAGES if one.name == "FetchRequest")
+    message_class = protocol.named_class("FetchRequest")
     consumer, follower = message_class(), message_class(replica_state=message_class.ReplicaState(replica_id=7))
     frames = [protocol.encode(one, 17) for one in (consumer, follower, consumer)]
     views, starts, ends = joined(frames)
@@ -177,7 +172,7 @@ def test_a_tagged_field_has_rows_where_it_is_present():
 
 
 def test_a_length_that_is_none_is_left_to_the_decoder():
-    message_class = next(one for one in MESSAGES if one.name == "MetadataRequest")
+    message_class = protocol.named_class("MetadataRequest")
     views, starts, ends = joined([bytes.fromhex("7fffffff"), bytes.fromhex("fffffffe"), bytes.fromhex("00000000")])
     found = compile_columns(message_class, 0)(views, starts, ends)
     assert found.odd.tolist() == [True, True, False]

@@ -11,11 +11,10 @@ import protocol
 from protocol import reference
 from protocol.codec import codec
 from protocol.fuzz import Refusal, cross, damaged, versioned_messages, versions, wild_messages
+from tests.families import of_each_message
 from tests.fixture_data import golden_vectors
 
-MESSAGES = protocol.messages()
-EACH_MESSAGE = pytest.mark.parametrize("message_class", MESSAGES, ids=[one.name for one in MESSAGES])
-A_FEW = max(2, settings().max_examples // 8)  # of each message, as the profile would have it for one
+A_FEW = max(2, settings().max_examples // 6)
 SOME = settings(max_examples=A_FEW, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -34,9 +33,7 @@ def both_readers(message_class, version, data):
     return compiled, referred
 
 
-@EACH_MESSAGE
-@SOME
-@given(st.data())
+@of_each_message(A_FEW)
 def test_both_codecs_write_and_read_the_same(message_class, data):
     version, message = data.draw(versioned_messages(message_class))
     written = protocol.encode(message, version)
@@ -46,9 +43,7 @@ def test_both_codecs_write_and_read_the_same(message_class, data):
     assert protocol.from_json(message_class.name, version, protocol.to_json(message, version)) is not None
 
 
-@EACH_MESSAGE
-@SOME
-@given(st.data())
+@of_each_message(A_FEW)
 def test_both_readers_take_or_refuse_the_same_damaged_bytes(message_class, data):
     version, message = data.draw(versioned_messages(message_class))
     compiled, referred = both_readers(message_class, version, data.draw(damaged(protocol.encode(message, version))))
@@ -77,18 +72,14 @@ def test_views_are_of_the_bytes_that_were_read():
     assert all(type(view) is memoryview and view.obj is data and view == b"batch" for view in records)
 
 
-@EACH_MESSAGE
-@SOME
-@given(st.data())
+@of_each_message(A_FEW)
 def test_random_bytes_give_a_message_or_a_decode_error(message_class, data):
     version = data.draw(versions(message_class))
     compiled, referred = both_readers(message_class, version, data.draw(st.binary(max_size=60)))
     assert compiled == referred
 
 
-@EACH_MESSAGE
-@SOME
-@given(st.data())
+@of_each_message(A_FEW)
 def test_a_version_keeps_drops_or_refuses_fields_as_the_declaration_says(message_class, data):
     message = data.draw(wild_messages(message_class))
     version = data.draw(versions(message_class))

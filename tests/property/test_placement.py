@@ -122,7 +122,7 @@ def test_rows_from_the_table_are_those_of_the_walk(brokers, data):
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     clusters(racks=st.sampled_from([None, *RACK_NAMES[:3]]), fenced=st.sampled_from([False, False, False, True])),
     st.data(),

@@ -186,7 +186,7 @@ def test_every_four_bytes_made_huge_are_survived(magic, codec, huge):
 
 
 @given(kinds, st.data())
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 def test_damage_anywhere_is_survived(kind, data):
     damaged = bytearray(sample(*kind))
     for _ in range(data.draw(st.integers(1, 4))):
