@@ -34,6 +34,7 @@ from protocol.apis.telemetry import GetTelemetrySubscriptionsRequest, PushTeleme
 from protocol.framing import frame
 from protocol.fuzz import Draws, damaged, messages
 from protocol.records import Record, build_batch
+from tests.families import asks_all
 from tests.fixture_data import golden_vectors
 from tests.progress import while_it_works
 
@@ -54,10 +55,10 @@ EACH_API = pytest.mark.parametrize(
     ids=lambda one: one.name,
 )
 FEW = settings(
-    max_examples=max(2, settings.default.max_examples // 6),
+    max_examples=settings().max_examples // 6 if asks_all() else 2,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
-SOME = settings(FEW, max_examples=settings.default.max_examples)
+SOME = settings(FEW, max_examples=settings().max_examples)
 
 
 def new_cluster() -> MockCluster:

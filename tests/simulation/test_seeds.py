@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mockbroker.testing.simulation.plan import PlanError, PlanOptions, plan_of
 from mockbroker.testing.simulation.run import simulate
+from tests.families import asks_all
 
+SEEDS = range(100 if asks_all() else 5)
 ROOT = Path(__file__).resolve().parents[2]
 DIGEST = """
 from mockbroker.testing.simulation import plan, run
@@ -19,7 +22,7 @@ print(run.simulate(plan.plan_of({seed}), with_digest=True).digest)
 """
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
     result = simulate(plan_of(seed))
     assert result.problems == ()
@@ -29,7 +32,7 @@ def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "4.1", "diskless"])
-@pytest.mark.parametrize("seed", [4, 10])
+@pytest.mark.parametrize("seed", [4, 10] if asks_all() else [4])
 def test_clients_get_there_whatever_release_is_emulated(release, seed):
     result = simulate(plan_of(seed, PlanOptions(release=release)))
     assert result.problems == ()
@@ -42,20 +45,9 @@ def test_releases_whose_brokers_the_clients_cannot_speak_to_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tens", range(4))
-def test_many_seeds_show_nothing_that_kafka_does_not_permit(tens):
-    failed = [
-        (seed, result.problems)
-        for seed in range(tens * 10, tens * 10 + 10)
-        if not (result := simulate(plan_of(seed))).is_right
-    ]
-    assert failed == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 7])
+@pytest.mark.parametrize("seed", [3, 7] if asks_all() else [3])
 def test_a_seed_gives_the_same_journal_in_processes_that_hash_differently(seed):
-    digests = {digest_in_a_process(seed, hash_seed) for hash_seed in ("1", "2", "77")}
+    digests = {digest_in_a_process(seed, hash_seed) for hash_seed in ("1", "77")}
     assert len(digests) == 1
 
 
@@ -63,6 +55,7 @@ def test_seeds_differ():
     assert digest_in_a_process(3, "1") != digest_in_a_process(4, "1")
 
 
+@cache
 def digest_in_a_process(seed: int, hash_seed: str) -> str:
     found = subprocess.run(
         [sys.executable, "-c", DIGEST.format(seed=seed)],

@@ -27,11 +27,11 @@ def test_the_examples_of_the_manual_run():
     assert (failed, ran > 15) == (0, True)
 
 
-def drawn(strategy) -> list:
-    """Some hundred examples of a strategy."""
+def drawn(strategy, count: int = 400) -> list:
+    """Examples of a strategy, as many as it has of these."""
     found = []
 
-    @settings(max_examples=400, database=None, phases=[Phase.generate], derandomize=True, deadline=None)
+    @settings(max_examples=count, database=None, phases=[Phase.generate], derandomize=True, deadline=None)
     @given(strategy)
     def collect(one):
         found.append(one)
@@ -52,7 +52,7 @@ def test_integers_reach_the_edges_of_their_types():
 
 
 def test_wild_messages_hold_what_no_single_version_does():
-    assert any(one.topics and one.groups for one in drawn(wild_messages(OffsetFetchRequest)))  # v0-7, and v8 on
+    assert any(one.topics and one.groups for one in drawn(wild_messages(OffsetFetchRequest), 200))  # v0-7, and v8 on
 
 
 @given(messages(MetadataRequest, 14, Draws(texts=st.just("mine"), max_items=1, long_arrays=False)))
