@@ -1,7 +1,7 @@
 """Common ground of all tests: where the fixtures are, and how hard Hypothesis tries.
 
-Hypothesis profiles: ``default`` (`make test`) and ``quick`` (`make check`) draw the same examples on every machine;
-``nightly`` draws new ones each time, more of them, and of every message (tests/families.py); ``fuzz`` draws very many.
+Hypothesis profiles: ``default`` draws the same examples on every machine; ``nightly`` draws new ones each time, more of
+them, and of every message (tests/families.py); ``fuzz`` draws very many.
 Readers of fixtures/ that also work at collection time are in tests/fixture_data.py.
 """
 
@@ -25,7 +25,6 @@ PATIENT = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("default", **PATIENT, derandomize=True, max_examples=30)
-settings.register_profile("quick", **PATIENT, derandomize=True, max_examples=5, stateful_step_count=20)
 settings.register_profile("nightly", **PATIENT, derandomize=False, max_examples=100)
 settings.register_profile(
     "fuzz", **PATIENT | {"suppress_health_check": list(HealthCheck)}, derandomize=False, max_examples=2_000
