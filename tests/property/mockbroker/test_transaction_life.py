@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -11,6 +12,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.transaction_admin import DescribeTransactionsRequest
 from protocol.embedded.versioned import write_versioned
+from tests.families import asks_all
 from tests.internal_topics import committed, offsets_in, records_of
 from tests.transaction_driver import (
     NEW,
@@ -286,3 +288,4 @@ class TransactionLife(RuleBasedStateMachine):
 
 
 TestTransactionLife = TransactionLife.TestCase
+TestTransactionLife.settings = settings(max_examples=settings().max_examples if asks_all() else 15)
