@@ -102,3 +102,13 @@ def test_mutated_golden_vectors_are_read_alike_by_both_readers():
             data[chance.randrange(len(data))] = chance.randrange(256)
             compiled, referred = both_readers(message_class, vector.version, bytes(data))
             assert compiled == referred, (vector.label, data.hex())
+
+
+def test_every_marker_of_a_struct_that_may_be_null_is_read_alike_by_both_readers():
+    answer = protocol.named_class("DescribeTopicPartitionsResponse")
+    null, whole = (protocol.encode(answer(next_cursor=one), 0) for one in (None, answer.Cursor(topic_name="orders")))
+    place = next(at for at, (one, other) in enumerate(zip(null, whole, strict=False)) if one != other)
+    for marker in range(256):
+        for data in (null, whole):
+            compiled, referred = both_readers(answer, 0, data[:place] + bytes([marker]) + data[place + 1 :])
+            assert compiled == referred, marker
