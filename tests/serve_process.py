@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from kafka_rack.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,3 +54,38 @@ def serve_process(*options: str, name: str = "serve") -> Iterator[ServeProcess]:
         yield served
     finally:
         served.kill()
+
+
+def serve_here(use: Callable[[dict[str, Any]], object], *options: str, port: str | None = "0") -> int:
+    """Runs ``kafka-rack serve`` in this process, which must be its main thread, and returns the exit code.
+
+    Args:
+        port: of the first broker; None where the options say it in another way.
+
+    Once it serves, ``use`` is called in another thread with the line of ``--ready-fd``; then a SIGTERM ends it. What
+    is tested of processes themselves (standard streams, signals, exit statuses) takes ``serve_process``.
+    """
+    reading, writing = os.pipe()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def use_it() -> None:
+        with os.fdopen(reading) as ready:
+            line = ready.readline()
+        if line:
+            try:
+                use(json.loads(line))
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with ThreadPoolExecutor(1) as pool:
+        used = pool.submit(use_it)
+        try:
+            code = main(["serve", "--ready-fd", str(writing), *options, *(("--port", port) if port else ())])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            gc.freeze()  # as the root's conftest.py has it; the server thaws what it finds
+            with suppress(OSError):
+                os.close(writing)
+        used.result()
+    return code

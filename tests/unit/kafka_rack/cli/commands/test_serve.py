@@ -1,4 +1,4 @@
-"""``kafka-rack serve`` as a process of its own."""
+"""``kafka-rack serve``, as a process of its own where what a process does is tested."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -22,7 +23,7 @@ from kafka_rack.cli import UsageError, main
 from kafka_rack.cli.commands.serve import loop_factory_of
 from protocol.apis.metadata import MetadataRequest
 from tests.progress import end_of, wait_until, while_it_works
-from tests.serve_process import serve_process
+from tests.serve_process import serve_here, serve_process
 from tests.unit.mockbroker.wire_client import WireClient
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -31,7 +32,7 @@ MISSPELT = "expected the variable of an option, got another; did you mean KAFKA_
 
 
 @asynccontextmanager
-async def serving(*options: str, **variables: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
+async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, list[str]]]:
     """The process and the lines of its banner."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -42,7 +43,7 @@ async def serving(*options: str, **variables: str) -> AsyncIterator[tuple[asynci
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     try:
         assert process.stdout is not None
@@ -52,7 +53,7 @@ async def serving(*options: str, **variables: str) -> AsyncIterator[tuple[asynci
                 line = await process.stdout.readline()
                 assert line, (await process.communicate())[1].decode()
                 lines.append(line.decode().rstrip())
-            if "--control-port" in options or "KAFKA_RACK_CONTROL_PORT" in variables:
+            if "--control-port" in options:
                 lines.append((await process.stdout.readline()).decode().rstrip())
         yield process, lines
     finally:
@@ -61,30 +62,39 @@ async def serving(*options: str, **variables: str) -> AsyncIterator[tuple[asynci
         await process.communicate()
 
 
+def get(url: str, token: str | None = None) -> httpx.Response:
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return httpx.get(url, headers=headers, trust_env=False, timeout=None)
+
+
+def running(use: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]) -> Callable[[dict[str, Any]], None]:
+    """A coroutine function for ``serve_here``."""
+    return lambda ready: asyncio.run(use(ready))
+
+
 def bootstrap(lines: list[str]) -> list[str]:
     (line,) = (line for line in lines if line.startswith("bootstrap.servers="))
     return line.removeprefix("bootstrap.servers=").split(",")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-async def test_it_serves_what_its_banner_says_and_ends_cleanly_on_a_signal(tmp_path, ending):
-    file = tmp_path / "bootstrap"
+@pytest.mark.parametrize(("ending", "loop"), [(signal.SIGTERM, "uvloop"), (signal.SIGINT, "asyncio")])
+async def test_it_serves_what_its_banner_and_its_files_say_and_ends_cleanly_on_a_signal(tmp_path, ending, loop):
+    files = {name: tmp_path / "new" / name for name in ("bootstrap", "control", "capture.jsonl")}
     options = (
-        "--port",
-        "0",
-        "--brokers",
-        "4",
-        "--racks",
-        "x,y",
-        "--topic",
-        "orders:6:2",
-        "--diskless-topic",
-        "events:3",
+        *("--port", "0", "--brokers", "4", "--racks", "x,y", "--topic", "orders:6:2", "--diskless-topic", "events:3"),
+        *("--loop", loop, "--control-port", "0", "--capture", str(files["capture.jsonl"])),
+        *("--bootstrap-file", str(files["bootstrap"]), "--control-file", str(files["control"])),
     )
-    async with serving(*options, "--bootstrap-file", str(file)) as (process, lines):
-        assert file.read_text().strip().split(",") == bootstrap(lines)
+    async with serving(*options) as (process, lines):
+        url = lines[-1].removeprefix("control API: ")
+        assert url == f"http://{files['control'].read_text().strip()}/cluster"
+        assert files["bootstrap"].read_text().strip().split(",") == bootstrap(lines)
+        assert files["capture.jsonl"].exists()
         async with WireClient(bootstrap(lines)[3], client_id="diskless_az=y") as client:
             response = await client.ask(METADATA, 12)
+            async with httpx.AsyncClient(trust_env=False, timeout=None) as http:
+                assert (await http.post(url.replace("/cluster", "/racks/x/stop"))).json() == {"brokers": [0, 2]}
+            assert [one.node_id for one in (await client.ask(METADATA, 12)).brokers] == [1, 3]
         assert [(one.node_id, one.rack) for one in response.brokers] == [(0, "x"), (1, "y"), (2, "x"), (3, "y")]
         events, orders = response.topics
         assert (len(events.partitions), len(orders.partitions)) == (3, 6)
@@ -93,37 +103,10 @@ async def test_it_serves_what_its_banner_says_and_ends_cleanly_on_a_signal(tmp_p
         async with while_it_works("the end after a signal"):
             assert await process.wait() == 0
         assert (await process.stderr.read()) == b""
-        assert not file.exists()
+        assert [name for name, file in files.items() if file.exists()] == ["capture.jsonl"]
 
 
-async def test_the_control_api_is_where_the_banner_says():
-    async with serving("--port", "0", "--control-port", "0") as (_, lines):
-        url = lines[-1].removeprefix("control API: ")
-        async with httpx.AsyncClient(trust_env=False, timeout=None) as http:
-            assert (await http.post(url.replace("/cluster", "/racks/b/stop"))).json() == {"brokers": [1]}
-            assert (await http.get(url)).json()["racks"]["b"]["online"] == []
-        async with WireClient(bootstrap(lines)[0]) as client:
-            assert [one.node_id for one in (await client.ask(METADATA, 12)).brokers] == [0, 2]
-
-
-async def test_scripts_find_the_control_api_in_a_file_whose_folder_is_made(tmp_path):
-    files = {name: tmp_path / "new" / name for name in ("bootstrap", "control", "capture.jsonl")}
-    options = ["--bootstrap-file", str(files["bootstrap"]), "--control-file", str(files["control"])]
-    async with serving("--port", "0", "--control-port", "0", *options, "--capture", str(files["capture.jsonl"])) as (
-        process,
-        lines,
-    ):
-        url = lines[-1].removeprefix("control API: ")
-        assert url == f"http://{files['control'].read_text().strip()}/cluster"
-        assert files["bootstrap"].read_text().strip().split(",") == bootstrap(lines)
-        assert files["capture.jsonl"].exists()
-        process.send_signal(signal.SIGTERM)
-        async with while_it_works("serve ends"):
-            assert await process.wait() == 0
-        assert not files["control"].exists()
-
-
-async def test_variables_stand_for_options_and_the_command_line_wins():
+def test_variables_stand_for_options_and_the_command_line_wins(monkeypatch):
     variables = {
         "KAFKA_RACK_BROKERS": "4",
         "KAFKA_RACK_RACKS": "x,y",
@@ -133,11 +116,10 @@ async def test_variables_stand_for_options_and_the_command_line_wins():
         "KAFKA_RACK_PORT": "tcp://10.0.0.1:9092",  # as a link to a container called kafka-rack has it
         "KAFKA_RACK_SERVICE_HOST": "10.0.0.1",
     }
-    async with (
-        serving("--port", "0", "--brokers", "3", **variables) as (_, lines),
-        httpx.AsyncClient(trust_env=False, timeout=None) as http,
-    ):
-        shown = (await http.get(lines[-1].removeprefix("control API: "))).json()
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    shown = {}
+    assert serve_here(lambda ready: shown.update(get(f"{ready['control']}/cluster").json()), "--brokers", "3") == 0
     assert [broker["rack"] for broker in shown["brokers"]] == ["x", "y", "x"]
     assert {one["name"]: len(one["partitions"]) for one in shown["topics"]} == {"orders": 6, "payments": 5}
     assert {one["name"]: len(one["partitions"][0]["replicas"]) for one in shown["topics"]} == {
@@ -154,18 +136,10 @@ def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
         assert [(one["id"], one["rack"]) for one in ready["brokers"]] == [(0, "a"), (1, "b"), (2, "c")]
         addresses = [f"{one['host']}:{one['port']}" for one in ready["brokers"]]
         assert ready["bootstrap_servers"] == ",".join(addresses)
-        assert httpx.get(f"{ready['control']}/healthz", trust_env=False, timeout=None).json() == {"status": "ok"}
+        assert get(f"{ready['control']}/healthz").json() == {"status": "ok"}
         answer = httpx.post(f"{ready['control']}/shutdown", trust_env=False, timeout=None)
         assert answer.status_code == 202
         assert end_of(served.process, "the end after POST /shutdown") == ("", "")
-        assert served.process.returncode == 0
-
-
-def test_without_a_control_port_there_is_none_to_be_told():
-    with serve_process() as served:
-        assert served.ready["control"] is None
-        served.process.send_signal(signal.SIGTERM)
-        assert end_of(served.process, "the end after SIGTERM")[1] == ""
         assert served.process.returncode == 0
 
 
@@ -218,15 +192,6 @@ def test_the_help_names_the_variable_of_each_option(capsys):
     assert set(re.findall(r"\[KAFKA_RACK_(\w+)\]", shown)) == {name.upper().replace("-", "_") for name in options}
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-async def test_it_serves_on_either_event_loop(loop):
-    async with serving("--port", "0", "--loop", loop) as (process, lines), WireClient(bootstrap(lines)[2]) as client:
-        assert len((await client.ask(METADATA, 12)).brokers) == 3
-        process.send_signal(signal.SIGTERM)
-        async with while_it_works("serve ends"):
-            assert await process.wait() == 0
-
-
 def test_uvloop_is_the_default_where_it_is_installed_and_asyncio_elsewhere(monkeypatch):
     uvloop = pytest.importorskip("uvloop")
     assert loop_factory_of(None) is uvloop.new_event_loop
@@ -236,56 +201,58 @@ def test_uvloop_is_the_default_where_it_is_installed_and_asyncio_elsewhere(monke
         loop_factory_of("uvloop")
 
 
-async def test_clients_are_told_the_advertised_host():
-    async with serving("--port", "0", "--brokers", "2", "--advertised-host", "localhost") as (_, lines):
-        assert {address.partition(":")[0] for address in bootstrap(lines)} == {"localhost"}
-        port = bootstrap(lines)[0].partition(":")[2]
-        async with WireClient(f"127.0.0.1:{port}") as client:
+def test_clients_are_told_the_advertised_host():
+    async def use(ready):
+        assert {one["host"] for one in ready["brokers"]} == {"localhost"}
+        async with WireClient(f"127.0.0.1:{ready['brokers'][0]['port']}") as client:
             assert {one.host for one in (await client.ask(METADATA, 12)).brokers} == {"localhost"}
 
-
-async def test_a_rack_without_a_name_is_none():
-    async with serving("--port", "0", "--racks", "a,,c") as (_, lines), WireClient(bootstrap(lines)[0]) as client:
-        assert [one.rack for one in (await client.ask(METADATA, 12)).brokers] == ["a", None, "c"]
+    assert serve_here(running(use), "--brokers", "2", "--advertised-host", "localhost") == 0
 
 
-async def test_settings_of_kafka_that_change_nothing_here_are_told():
-    options = ("--set", "num.network.threads=3", "--set", "background.threads=9", "--set", "num.partitions=2")
-    async with serving("--port", "0", *options) as (process, _):
-        process.send_signal(signal.SIGTERM)
-        async with while_it_works("serve ends"):
-            assert await process.wait() == 0
-        said = (await process.stderr.read()).decode()
-        assert said == "kafka-rack serve: without effect here: background.threads, num.network.threads\n"
+def test_a_rack_without_a_name_is_none():
+    racks = []
+    assert serve_here(lambda ready: racks.extend(one["rack"] for one in ready["brokers"]), "--racks", "a,,c") == 0
+    assert racks == ["a", None, "c"]
 
 
-async def test_brokers_come_out_of_properties_files(tmp_path):
+def test_settings_of_kafka_that_change_nothing_here_are_told(capsys):
+    settings = ("--set", "num.network.threads=3", "--set", "background.threads=9", "--set", "num.partitions=2")
+    assert serve_here(lambda _: None, *settings) == 0
+    assert capsys.readouterr().err == "kafka-rack serve: without effect here: background.threads, num.network.threads\n"
+
+
+def test_brokers_come_out_of_properties_files(tmp_path):
     for node, rack in ((5, "a"), (8, "b")):
         (tmp_path / f"{node}.properties").write_text(
             f"node.id={node}\nbroker.rack={rack}\nlisteners=PLAINTEXT://127.0.0.1:0\nnum.partitions=2\n"
         )
-    configs = [word for node in (8, 5) for word in ("--server-properties", str(tmp_path / f"{node}.properties"))]
-    async with serving(*configs) as (_, lines), WireClient(bootstrap(lines)[0]) as client:
-        wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
-        await client.ask(wanted, 12)  # creates it; the next answer shows it
-        response = await client.ask(wanted, 12)
+
+    async def use(ready):
+        async with WireClient(ready["bootstrap_servers"].split(",")[0]) as client:
+            wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
+            await client.ask(wanted, 12)  # creates it; the next answer shows it
+            response = await client.ask(wanted, 12)
         assert [(one.node_id, one.rack) for one in response.brokers] == [(5, "a"), (8, "b")]
         assert len(response.topics[0].partitions) == 2
         async with WireClient(f"{response.brokers[1].host}:{response.brokers[1].port}") as other:
             assert (await other.ask(METADATA, 12)).cluster_id == response.cluster_id
 
+    configs = [word for node in (8, 5) for word in ("--server-properties", str(tmp_path / f"{node}.properties"))]
+    assert serve_here(running(use), *configs, port=None) == 0
 
-@pytest.mark.parametrize("suffix", ["json", "yaml"])
-async def test_faults_of_a_file_act_from_the_start(tmp_path, suffix):
-    path = tmp_path / f"faults.{suffix}"
+
+def test_faults_of_a_file_act_from_the_start(tmp_path):
+    path = tmp_path / "faults.yaml"
     fault = {"match": {"api": "Metadata", "topic": "orders"}, "effect": {"error": "LEADER_NOT_AVAILABLE"}}
     path.write_text(json.dumps([fault]))
-    async with (
-        serving("--port", "0", "--topic", "orders", "--faults", str(path)) as (_, lines),
-        WireClient(bootstrap(lines)[0]) as client,
-    ):
-        (topic,) = (await client.ask(METADATA, 12)).topics
+
+    async def use(ready):
+        async with WireClient(ready["bootstrap_servers"].split(",")[0]) as client:
+            (topic,) = (await client.ask(METADATA, 12)).topics
         assert (topic.name, topic.error_code) == ("orders", 5)
+
+    assert serve_here(running(use), "--topic", "orders", "--faults", str(path)) == 0
 
 
 def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
@@ -355,18 +322,11 @@ def test_wrong_usage_is_one_line_and_exit_code_2(capsys, options, words):
     assert error.count("\n") == 1
 
 
-async def test_an_address_that_is_taken_is_one_line_and_exit_code_1():
-    async with serving("--port", "0", "--brokers", "1") as (_, lines):
-        port = bootstrap(lines)[0].rsplit(":", 1)[1]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "kafka_rack.cli", "serve", "--brokers", "1", "--port", port),
-            cwd=ROOT,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        _, error = await process.communicate()
-        assert process.returncode == 1
-        assert error.decode().strip() == f"kafka-rack serve: cannot listen on 127.0.0.1:{port}: Address already in use"
+def test_an_address_that_is_taken_is_one_line_and_exit_code_1(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert serve_here(pytest.fail, "--brokers", "1", port=port) == 1
+    assert capsys.readouterr().err == f"kafka-rack serve: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
 def test_no_command_shows_the_help_and_an_unknown_one_is_wrong_usage(capsys):
@@ -379,36 +339,31 @@ def test_no_command_shows_the_help_and_an_unknown_one_is_wrong_usage(capsys):
 # the token of the control API
 
 
-async def test_where_others_reach_the_control_api_a_token_is_printed_once_and_opens_it():
-    options = ("--port", "0", "--control-port", "0", "--control-host", "0.0.0.0")
-    async with serving(*options) as (process, lines):
-        assert process.stdout is not None
-        line = (await process.stdout.readline()).decode().strip()
-        url, token = line.removeprefix("dashboard: ").split("/?token=")
-        assert lines[-1] == f"control API: {url}/cluster"
-        async with httpx.AsyncClient(trust_env=False, timeout=None) as http:
-            assert (await http.get(f"{url}/cluster")).status_code == 401
-            shown = {"authorization": f"Bearer {token}"}
-            assert (await http.get(f"{url}/cluster", headers=shown)).status_code == 200
-            assert (await http.get(f"{url}/healthz")).status_code == 200
+def test_where_others_reach_the_control_api_a_token_is_printed_once_and_opens_it(capsys):
+    def use(ready):
+        control, token = ready["control"], ready["control_token"]
+        assert get(f"{control}/cluster").status_code == 401
+        assert get(f"{control}/cluster", token).status_code == 200
+        assert get(f"{control}/healthz").status_code == 200
+        line = capsys.readouterr().out.splitlines()[-1]
+        assert line == f"dashboard: {control}/?token={token}"
+
+    assert serve_here(use, "--control-port", "0", "--control-host", "0.0.0.0") == 0
 
 
-async def test_a_token_file_is_made_for_its_owner_alone_and_used_again_without_being_printed(tmp_path):
+def test_a_token_file_is_made_for_its_owner_alone_and_used_again_without_being_printed(tmp_path, capsys):
     file = tmp_path / "new" / "token"
-    options = ("--port", "0", "--control-port", "0", "--control-token-file", str(file))
     tokens = []
+
+    def use(ready):
+        tokens.append(file.read_text().strip())
+        assert file.stat().st_mode & 0o077 == 0
+        assert get(f"{ready['control']}/cluster").status_code == 401
+        assert get(f"{ready['control']}/cluster", tokens[-1]).status_code == 200
+
     for is_first in (True, False):
-        async with serving(*options) as (process, lines):
-            tokens.append(file.read_text().strip())
-            assert file.stat().st_mode & 0o077 == 0
-            url = lines[-1].removeprefix("control API: ")
-            async with httpx.AsyncClient(trust_env=False, timeout=None) as http:
-                assert (await http.get(url)).status_code == 401
-                assert (await http.get(url, headers={"authorization": f"Bearer {tokens[-1]}"})).status_code == 200
-            process.send_signal(signal.SIGTERM)
-            async with while_it_works("serve ends"):
-                rest = (await process.stdout.read()).decode()
-            assert (tokens[-1] in rest) is is_first
+        assert serve_here(use, "--control-port", "0", "--control-token-file", str(file)) == 0
+        assert (tokens[-1] in capsys.readouterr().out) is is_first
     assert tokens[0] == tokens[1]
 
 
@@ -433,14 +388,15 @@ def test_a_token_that_will_not_do_is_refused_before_anything_runs(
     assert error.count("\n") == 1
 
 
-async def test_a_token_in_the_environment_is_asked_for_and_goes_before_a_file():
+def test_a_token_in_the_environment_is_asked_for_and_goes_before_a_file(monkeypatch):
     token = "a-token-of-some-length"
-    options = ("--port", "0", "--control-port", "0", "--control-token-file", "/nowhere/it-is-not-looked-at")
-    async with serving(*options, KAFKA_RACK_CONTROL_TOKEN=token) as (_, lines):
-        url = lines[-1].removeprefix("control API: ")
-        async with httpx.AsyncClient(trust_env=False, timeout=None) as http:
-            assert (await http.get(url)).status_code == 401
-            assert (await http.get(url, headers={"authorization": f"Bearer {token}"})).status_code == 200
+    monkeypatch.setenv("KAFKA_RACK_CONTROL_TOKEN", token)
+
+    def use(ready):
+        assert get(f"{ready['control']}/cluster").status_code == 401
+        assert get(f"{ready['control']}/cluster", token).status_code == 200
+
+    assert serve_here(use, "--control-port", "0", "--control-token-file", "/nowhere/it-is-not-looked-at") == 0
 
 
 # what is left running
@@ -457,8 +413,7 @@ def send_garbage(address: str, number: int) -> None:
 
 
 def brokers_shown(served) -> int:
-    response = httpx.get(f"{served.ready['control']}/cluster", trust_env=False, timeout=None)
-    return len(response.json()["brokers"])
+    return len(get(f"{served.ready['control']}/cluster").json()["brokers"])
 
 
 def test_bad_connections_do_not_stop_a_cluster_whose_standard_error_nobody_reads():
@@ -537,6 +492,7 @@ def test_a_standard_output_that_is_closed_ends_nothing(closing, tmp_path):
 def test_a_cluster_leaves_the_bootstrap_file_of_another_alone(tmp_path):
     file = tmp_path / "bootstrap"
     with serve_process("--quiet", "--bootstrap-file", str(file)) as first:
+        assert first.ready["control"] is None  # without a control port
         with serve_process("--quiet", "--bootstrap-file", str(file)) as second:
             first.process.send_signal(signal.SIGTERM)
             assert end_of(first.process, "the end of serve") == ("", "")
