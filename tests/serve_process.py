@@ -77,15 +77,19 @@ def serve_here(use: Callable[[dict[str, Any]], object], *options: str, port: str
             finally:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    with ThreadPoolExecutor(1) as pool:
-        used = pool.submit(use_it)
-        try:
-            code = main(["serve", "--ready-fd", str(writing), *options, *(("--port", port) if port else ())])
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            gc.freeze()  # as the root's conftest.py has it; the server thaws what it finds
-            with suppress(OSError):
-                os.close(writing)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            used = pool.submit(use_it)
+            try:
+                code = main(["serve", "--ready-fd", str(writing), *options, *(("--port", port) if port else ())])
+            finally:
+                for number in before:
+                    signal.signal(number, lambda *_: None)  # one may come after the server has ended
+                with suppress(OSError):
+                    os.close(writing)
         used.result()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        gc.freeze()  # as the root's conftest.py has it; the server thaws what it finds
     return code

@@ -17,8 +17,7 @@ import pytest
 
 from kafka_rack.cli import main
 from protocol.apis.metadata import MetadataRequest
-from tests.progress import end_of
-from tests.serve_process import ROOT, ServeProcess, serve_process
+from tests.serve_process import ROOT, ServeProcess, serve_here, serve_process
 from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -144,13 +143,15 @@ def test_a_reset_takes_everything_back(ctl):
     assert "orders" in ctl("topics").out
 
 
-def test_shutdown_ends_the_process_with_code_0(ctl):
-    with serve_process(*OPTIONS) as other:
-        where = ("--url", other.ready["control"])
-        assert ctl("shutdown", *where).out == "the cluster ends\n"
-        assert end_of(other.process, "the end after ctl shutdown") == ("", "")
-        assert other.process.returncode == 0
-        gone = ctl("status", *where)
+def test_shutdown_ends_the_server_with_code_0(ctl):
+    where = []
+
+    def shut_down(ready):
+        where.extend(["--url", ready["control"]])
+        assert ctl("shutdown", *where).out.endswith("the cluster ends\n")
+
+    assert serve_here(shut_down, *OPTIONS) == 0
+    gone = ctl("status", *where)
     assert (gone.code, gone.err.count("\n")) == (1, 1)
     assert "no control API at http://127.0.0.1:" in gone.err
 
@@ -267,8 +268,9 @@ def test_what_comes_is_followed_line_by_line(served, ctl, words):
 
 def test_the_token_is_found_in_a_file_a_variable_or_the_address_that_serve_printed(tmp_path, capsys, monkeypatch):
     file = tmp_path / "token"
-    with serve_process("--control-port", "0", "--quiet", "--control-token-file", str(file)) as served:
-        token, url = served.ready["control_token"], served.ready["control"]
+
+    def show(ready):
+        token, url = ready["control_token"], ready["control"]
         assert file.read_text().strip() == token
         monkeypatch.setenv("KAFKA_RACK_CONTROL", url)
         assert main(["ctl", "status"]) == 1
@@ -286,6 +288,8 @@ def test_the_token_is_found_in_a_file_a_variable_or_the_address_that_serve_print
         monkeypatch.setenv("KAFKA_RACK_CONTROL_TOKEN", "another-token-than-that")
         assert main(["ctl", "status"]) == 1
         assert "asks for another token" in capsys.readouterr().err
+
+    assert serve_here(show, "--control-port", "0", "--quiet", "--control-token-file", str(file)) == 0
 
 
 def test_a_token_file_that_is_not_there_is_one_line(tmp_path, capsys):

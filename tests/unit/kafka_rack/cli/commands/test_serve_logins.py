@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from kafka_rack.cli import main
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode
-from tests.serve_process import serve_process
+from tests.serve_process import serve_here
 from tests.unit.mockbroker.wire_client import WireClient
 
 
@@ -31,34 +33,23 @@ def test_users_and_listeners_that_cannot_be_are_refused_without_their_passwords(
     assert "hunter" not in said
 
 
-async def test_a_user_of_the_command_line_gets_in():
-    with serve_process("--brokers", "1", "--user", "alice:hunter2") as served:
-        async with WireClient(served.ready["bootstrap_servers"]) as client:
-            await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
-            answer = await client.ask(SaslAuthenticateRequest(auth_bytes=b"\0alice\0hunter2"), 1)
-            assert answer.error_code == 0
-            assert (await client.ask(MetadataRequest(topics=[]), 9)).brokers
-        assert "hunter2" not in repr(served.ready)
+async def log_in(client: WireClient, token: bytes) -> int:
+    await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    return (await client.ask(SaslAuthenticateRequest(auth_bytes=token), 1)).error_code
 
 
-async def test_with_access_control_the_first_user_may_do_everything_and_others_what_they_are_allowed_to():
-    options = (
-        "--brokers",
-        "1",
-        "--topic",
-        "orders:1",
-        "--authorize",
-        "--user",
-        "alice:hunter2",
-        "--user",
-        "bob:hunter3",
-    )
+def test_with_access_control_the_first_user_may_do_everything_and_others_what_they_are_allowed_to():
     wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="orders")])
     seen = []
-    with serve_process(*options) as served:
+
+    async def look(ready):
+        assert "hunter" not in repr(ready)
         for token in (b"\0alice\0hunter2", b"\0bob\0hunter3"):
-            async with WireClient(served.ready["bootstrap_servers"]) as client:
-                await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
-                assert (await client.ask(SaslAuthenticateRequest(auth_bytes=token), 1)).error_code == 0
+            async with WireClient(ready["bootstrap_servers"]) as client:
+                assert await log_in(client, token) == 0
                 seen.append((await client.ask(wanted, 9)).topics[0].error_code)
+
+    users = ("--user", "alice:hunter2", "--user", "bob:hunter3")
+    options = ("--brokers", "1", "--topic", "orders:1", "--authorize")
+    assert serve_here(lambda ready: asyncio.run(look(ready)), *options, *users) == 0
     assert seen == [0, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
