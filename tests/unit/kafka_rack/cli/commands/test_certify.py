@@ -16,9 +16,10 @@ import pytest
 from kafka_rack.cli import main
 from mockbroker import MockCluster
 from mockbroker.testing.certify.checks import CHECKS, OTHER_CHECKS
+from mockbroker.testing.certify.facts import ClientFacts, WireFacts
 from mockbroker.testing.certify.plan import STEPS
 from mockbroker.testing.museum.bugs import BUGS
-from tests.progress import SignsOfWork, run
+from tests.progress import SignsOfWork
 
 ROOT = Path(__file__).resolve().parents[5]
 WORKER = [sys.executable, "-m", "tests.interop.clients.worker_ignoring_redirects", "--brokers", "{bootstrap}"]
@@ -35,10 +36,6 @@ same = os.environ["KAFKA_COMMAND_CONFIG"] == sys.argv[1]
 open({seen!r}, "w").write(json.dumps([topics, same, settings.client_id]))
 sys.exit("that is all")
 """
-
-
-def certify(*arguments: str) -> subprocess.CompletedProcess:
-    return run([sys.executable, "-m", "kafka_rack.cli", "certify", *arguments], cwd=ROOT)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +139,16 @@ def test_tokens_are_no_login_at_certifys_own_brokers(tmp_path, capsys):
     assert "expected a user and a password for PLAIN or SCRAM, got a token" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_a_grade_below_what_is_asked_ends_with_3_and_leaves_screen_and_junit(tmp_path):
+def test_a_grade_below_what_is_asked_ends_with_3_and_leaves_screen_and_junit(tmp_path, capsys, monkeypatch):
+    facts = WireFacts(racks=["a"], clients={("a", "worker"): ClientFacts("a", "worker")})
+    facts.clients["a", "worker"].fetch_versions[12] = 1
+    facts.clients["a", "worker"].fetch_racks[""] = 1
+    monkeypatch.setattr("kafka_rack.cli.commands.certify.facts_of", lambda plan, *, quiet: facts)
     junit = tmp_path / "certify.xml"
-    ran = certify("--for", "20", "--at-least", "A", "--junit", str(junit), "--", *READING)
-    assert ran.returncode == 3, ran.stderr
-    assert "does it follow the preferred replica?" in ran.stdout
-    assert re.search("expected grade A or better, got [D-F] ", ran.stderr)
+    assert main(["certify", "--at-least", "A", "--junit", str(junit), "--", "worker"]) == 3
+    said = capsys.readouterr()
+    assert "does it follow the preferred replica?" in said.out
+    assert re.search("expected grade A or better, got [D-F] ", said.err)
     suite = ET.parse(junit).getroot()[0]
     assert {case.get("name") for case in suite.iter("testcase")} == {name for name, *_ in CHECKS}
     assert int(suite.get("failures")) > 0
