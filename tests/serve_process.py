@@ -56,8 +56,10 @@ def serve_process(*options: str, name: str = "serve") -> Iterator[ServeProcess]:
         served.kill()
 
 
-def serve_here(use: Callable[[dict[str, Any]], object], *options: str, port: str | None = "0") -> int:
-    """Runs ``kafka-rack serve`` in this process, which must be its main thread, and returns the exit code.
+def serve_here(
+    use: Callable[[dict[str, Any]], object], *options: str, port: str | None = "0", name: str = "serve"
+) -> int:
+    """Runs a server's command in this process, whose main thread must call it, and returns the exit code.
 
     Args:
         port: of the first broker; None where the options say it in another way.
@@ -81,7 +83,7 @@ def serve_here(use: Callable[[dict[str, Any]], object], *options: str, port: str
         with ThreadPoolExecutor(1) as pool:
             used = pool.submit(use_it)
             try:
-                code = main(["serve", "--ready-fd", str(writing), *options, *(("--port", port) if port else ())])
+                code = main([name, "--ready-fd", str(writing), *options, *(("--port", port) if port else ())])
             finally:
                 for number in before:
                     signal.signal(number, lambda *_: None)  # one may come after the server has ended

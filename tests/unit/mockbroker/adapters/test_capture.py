@@ -244,7 +244,7 @@ def test_checkpoints_repeat_what_the_file_has_told_so_that_it_can_be_read_in_par
     clock = count(1_700_000_000_000_000)
     capture = Capture(path, now_us=lambda: next(clock), describe=lambda: PREAMBLE, file_bytes=60_000)
     taps = [capture.connection(number, 1, "PLAINTEXT", f"127.0.0.1:{number}") for number in range(5)]
-    for number in range(400):
+    for number in range(120):
         tap = taps[number * 7 % 5]
         tap.request(frame(number, 20 + number * 37 % 9_000))
         if number % 3:

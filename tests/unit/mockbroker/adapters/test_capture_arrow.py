@@ -75,13 +75,13 @@ def often(monkeypatch):
 
 def test_it_tells_what_the_same_capture_as_lines_tells(tmp_path, often):
     for name in ("arrow/trace.arrow", "lines/trace.jsonl"):
-        note(capture_at(tmp_path / name, file_bytes=1 << 30))
+        note(capture_at(tmp_path / name, file_bytes=1 << 30), requests=120)
     whole = tables(decode_paths([str(tmp_path / "arrow")]))
     assert whole == tables(decode_paths([str(tmp_path / "lines")]))
-    assert len(whole["frames"]) > 600
+    assert len(whole["frames"]) == 200
     (file,), _ = find_files([str(tmp_path / "arrow")])
     rows = Rows()
-    blocks = list(cut_by_checkpoints(file, 0, 20_000))
+    blocks = list(cut_by_checkpoints(file, 0, 10_000))
     assert len(blocks) > 20
     for block in blocks:
         for _ in decode_into(rows, block.file, block.opened(), Options(), end=block.end):

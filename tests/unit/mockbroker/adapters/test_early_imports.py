@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 
+from mockbroker.adapters import early_imports
 from mockbroker.adapters.early_imports import EarlyImports
+from mockbroker.handlers import MODULE_OF_API
 
 LATER_S = 3600.0
 
@@ -37,14 +37,9 @@ async def test_a_server_that_ends_soon_imports_nothing():
     assert imported == []
 
 
-def test_no_request_imports_a_handler_afterwards():
-    code = """
-from mockbroker.adapters.early_imports import EarlyImports
-from mockbroker.handlers import MODULE_OF_API
-from mockbroker.call import registered_handler
-assert registered_handler(69) is None
-EarlyImports().run()
-print(all(registered_handler(api_key) for api_key in MODULE_OF_API))
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "True\n"
+def test_all_handlers_that_there_are_and_their_messages_are_imported(monkeypatch):
+    imported = []
+    monkeypatch.setattr(early_imports, "handler_of", imported.append)
+    monkeypatch.setattr(early_imports, "message_class", lambda api_key, kind: imported.append((api_key, kind)))
+    EarlyImports().run()
+    assert imported == [one for key in MODULE_OF_API for one in (key, (key, "request"), (key, "response"))]

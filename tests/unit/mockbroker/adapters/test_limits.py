@@ -12,7 +12,7 @@ from mockbroker.adapters.freed_memory import GROWN_BYTES, MAX_PASSED_OVER, Freed
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from protocol.apis.api_versions import ApiVersionsRequest
 from tests.progress import until
-from tests.serve_process import serve_process
+from tests.serve_process import serve_here
 from tests.torture.target import Client, request_bytes
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
@@ -182,8 +182,8 @@ async def test_an_address_that_sends_too_many_connections_a_second_is_hung_up_on
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_what_a_connection_sends_while_it_waits_is_answered_once_it_is_taken(loop):
-    with serve_process("--brokers", "1", "--loop", loop, "--set", "max.connections=1") as served:
-        address = served.ready["bootstrap_servers"]
+    def use(ready):
+        address = ready["bootstrap_servers"]
         with Client(address) as first:
             assert first.ask(ApiVersionsRequest(), 0).error_code == 0
             second = Client(address)
@@ -191,6 +191,8 @@ def test_what_a_connection_sends_while_it_waits_is_answered_once_it_is_taken(loo
             assert first.ask(ApiVersionsRequest(), 0).error_code == 0
         with second:
             assert len(second.receive()) > 0
+
+    assert serve_here(use, "--brokers", "1", "--loop", loop, "--set", "max.connections=1") == 0
 
 
 def test_memory_is_given_back_once_the_process_has_grown_and_then_from_time_to_time(monkeypatch):

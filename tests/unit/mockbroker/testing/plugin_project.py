@@ -44,10 +44,9 @@ def project_of(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
     pytester.makepyprojecttoml(SETTINGS)
     pytester.makepyfile(clients=CLIENTS)
 
-    def make(source: str, *args: str, name: str = "test_it", in_process: bool = True) -> pytest.RunResult:
+    def make(source: str, *args: str, name: str = "test_it") -> pytest.RunResult:
         pytester.makepyfile(**{name: "from clients import *\n" + inspect.cleandoc(source)})
-        run = pytester.runpytest_inprocess if in_process else pytester.runpytest_subprocess
-        return run(*args)
+        return pytester.runpytest_inprocess(*args)
 
     return make
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from tests.unit.mockbroker.testing.plugin_project import text_of
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[4]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Without the plugins of others, which import much."""
 
 
 def test_a_test_has_a_cluster_and_a_topic(project):
@@ -492,11 +495,11 @@ def test_coroutines_are_tested_as_well(project, mode):
     result.assert_outcomes(passed=1, failed=1)
 
 
-@pytest.mark.slow
-def test_processes_have_clusters_of_their_own(project):
+def test_processes_have_clusters_of_their_own(project, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # Hypothesis and others take each process a second
     result = project(
         """
-        @pytest.mark.parametrize("number", range(6))
+        @pytest.mark.parametrize("number", range(3))
         def test_it(kafka_bootstrap_servers, kafka_topic, number):
             write(kafka_bootstrap_servers, kafka_topic, b"one")
             assert read(kafka_bootstrap_servers, kafka_topic, 1) == [b"one"]
@@ -504,10 +507,9 @@ def test_processes_have_clusters_of_their_own(project):
         def test_that_fails(kafka_cluster):
             assert kafka_cluster is None
         """,
-        "-n2",
-        in_process=False,
+        *("-p", "xdist.plugin", "-p", "mockbroker.testing.pytest_plugin", "-n2"),
     )
-    result.assert_outcomes(passed=6, failed=1)
+    result.assert_outcomes(passed=3, failed=1)
     assert text_of(result).count("kafka-rack: the cluster's story") == 1
 
 
@@ -548,22 +550,19 @@ def test_the_marker_takes_what_a_cluster_does():
     assert set(CLUSTER_ARGUMENTS) <= set(MARKER_ARGUMENTS)
 
 
-def test_a_suite_without_clusters_loads_nothing_of_them(project):
+def test_a_suite_without_clusters_loads_nothing_of_them(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it(): pass")
     program = """
 import sys
 import mockbroker.testing.pytest_plugin
 packages = ("mockbroker", "kafka_rack", "protocol", "asyncio", "msgspec")
 print(sorted(name for name in sys.modules if name.split(".")[0] in packages))
+import pytest
+assert pytest.main(["-q", "-p", "no:cacheprovider", "-p", "mockbroker.testing.pytest_plugin", sys.argv[1]]) == 0
+print(sorted(name for name in sys.modules if name.split(".")[0] in packages))
 """
-    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert ran.stdout.strip() == "['mockbroker', 'mockbroker.testing', 'mockbroker.testing.pytest_plugin']"
-    result = project(
-        """
-        def test_it():
-            import sys
-            assert "mockbroker.adapters.server" not in sys.modules
-            assert "mockbroker.testing.cluster_pool" not in sys.modules
-        """,
-        in_process=False,
-    )
-    result.assert_outcomes(passed=1)
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    ran = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    plugin = "['mockbroker', 'mockbroker.testing', 'mockbroker.testing.pytest_plugin']"
+    first, *_, last = ran.stdout.splitlines()
+    assert (first, last) == (plugin, plugin)

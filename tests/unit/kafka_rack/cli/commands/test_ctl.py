@@ -17,6 +17,7 @@ import pytest
 
 from kafka_rack.cli import main
 from protocol.apis.metadata import MetadataRequest
+from tests.plain_http import PLAIN_HTTP
 from tests.serve_process import ROOT, ServeProcess, serve_here, serve_process
 from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
@@ -45,7 +46,7 @@ def served() -> Iterator[ServeProcess]:
 def ctl(served, capsys, monkeypatch) -> Ctl:
     """Runs a command; the cluster is as it was started."""
     monkeypatch.setenv("KAFKA_RACK_CONTROL", served.ready["control"])
-    httpx.post(f"{served.ready['control']}/reset", trust_env=False, timeout=None).raise_for_status()
+    httpx.post(f"{served.ready['control']}/reset", timeout=None, **PLAIN_HTTP).raise_for_status()
 
     def ctl(*words: str) -> Said:
         try:

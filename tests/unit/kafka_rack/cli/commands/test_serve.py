@@ -22,6 +22,7 @@ import pytest
 from kafka_rack.cli import UsageError, main
 from kafka_rack.cli.commands.serve import loop_factory_of
 from protocol.apis.metadata import MetadataRequest
+from tests.plain_http import PLAIN_HTTP
 from tests.progress import end_of, wait_until, while_it_works
 from tests.serve_process import serve_here, serve_process
 from tests.unit.mockbroker.wire_client import WireClient
@@ -64,7 +65,7 @@ async def serving(*options: str) -> AsyncIterator[tuple[asyncio.subprocess.Proce
 
 def get(url: str, token: str | None = None) -> httpx.Response:
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    return httpx.get(url, headers=headers, trust_env=False, timeout=None)
+    return httpx.get(url, headers=headers, timeout=None, **PLAIN_HTTP)
 
 
 def running(use: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]) -> Callable[[dict[str, Any]], None]:
@@ -92,7 +93,7 @@ async def test_it_serves_what_its_banner_and_its_files_say_and_ends_cleanly_on_a
         assert files["capture.jsonl"].exists()
         async with WireClient(bootstrap(lines)[3], client_id="diskless_az=y") as client:
             response = await client.ask(METADATA, 12)
-            async with httpx.AsyncClient(trust_env=False, timeout=None) as http:
+            async with httpx.AsyncClient(timeout=None, **PLAIN_HTTP) as http:
                 assert (await http.post(url.replace("/cluster", "/racks/x/stop"))).json() == {"brokers": [0, 2]}
             assert [one.node_id for one in (await client.ask(METADATA, 12)).brokers] == [1, 3]
         assert [(one.node_id, one.rack) for one in response.brokers] == [(0, "x"), (1, "y"), (2, "x"), (3, "y")]
@@ -137,7 +138,7 @@ def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
         addresses = [f"{one['host']}:{one['port']}" for one in ready["brokers"]]
         assert ready["bootstrap_servers"] == ",".join(addresses)
         assert get(f"{ready['control']}/healthz").json() == {"status": "ok"}
-        answer = httpx.post(f"{ready['control']}/shutdown", trust_env=False, timeout=None)
+        answer = httpx.post(f"{ready['control']}/shutdown", timeout=None, **PLAIN_HTTP)
         assert answer.status_code == 202
         assert end_of(served.process, "the end after POST /shutdown") == ("", "")
         assert served.process.returncode == 0

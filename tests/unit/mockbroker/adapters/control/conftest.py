@@ -7,6 +7,7 @@ import pytest
 
 from mockbroker import MockCluster
 from mockbroker.adapters.control import ControlServer
+from tests.plain_http import PLAIN_HTTP
 
 
 @pytest.fixture
@@ -26,5 +27,5 @@ async def control(cluster: MockCluster) -> AsyncIterator[ControlServer]:
 
 @pytest.fixture
 async def http(control: ControlServer) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", timeout=None, **PLAIN_HTTP) as client:
         yield client

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from mockbroker.adapters.control import ControlServer
+from tests.plain_http import PLAIN_HTTP
 
 TOKEN = "a-token-of-some-length"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -18,7 +19,7 @@ async def guarded(cluster) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a control API that asks for a token; it keeps no cookies by itself."""
     async with (
         ControlServer(cluster, token=TOKEN) as control,
-        httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http,
+        httpx.AsyncClient(base_url=control.url, timeout=None, **PLAIN_HTTP) as http,
     ):
         yield http
 
@@ -53,7 +54,7 @@ async def test_with_a_token_so_are_names_that_no_public_dns_has(guarded, host):
 async def test_a_name_that_was_allowed_is_served(cluster):
     async with (
         ControlServer(cluster, names=["lab.example.com"]) as control,
-        httpx.AsyncClient(base_url=control.url, trust_env=False, timeout=None) as http,
+        httpx.AsyncClient(base_url=control.url, timeout=None, **PLAIN_HTTP) as http,
     ):
         assert (await http.get("/healthz", headers={"host": "lab.example.com:80"})).status_code == 200
 
@@ -175,7 +176,7 @@ async def test_where_others_reach_it_there_is_a_token_also_if_none_was_given(clu
     for _ in range(2):
         async with (
             ControlServer(cluster, host="0.0.0.0") as control,
-            httpx.AsyncClient(trust_env=False, timeout=None) as http,
+            httpx.AsyncClient(timeout=None, **PLAIN_HTTP) as http,
         ):
             assert control.access.token is not None
             tokens.add(control.access.token)

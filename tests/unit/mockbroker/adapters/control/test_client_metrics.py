@@ -8,6 +8,7 @@ from mockbroker import MockCluster
 from mockbroker.adapters.control import ControlServer
 from mockbroker.state.configs.effective import CLIENT_METRICS
 from protocol import ZERO_UUID
+from tests.plain_http import PLAIN_HTTP
 from tests.unit.mockbroker.handlers.test_telemetry import METRICS, NAME
 
 OF_THE_SHOP = {"client_id": "shop", "client_software_name": "java", "client_software_version": "4.4.0"}
@@ -17,7 +18,7 @@ async def shown(cluster: MockCluster) -> dict[str, object]:
     """What GET /client-metrics answers."""
     async with (
         ControlServer(cluster) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as http,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", timeout=None, **PLAIN_HTTP) as http,
     ):
         answer = await http.get("/client-metrics")
         assert answer.status_code == 200

@@ -95,21 +95,23 @@ async def test_what_is_answered_is_what_is_described(http, cluster, description)
 
 
 @pytest.mark.parametrize("method", ["get", "post", "delete"])
-@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"{", b"\xff", b'{"a": 1}', b"1e999", b'{"records": 1e400}'])
-async def test_no_body_makes_an_operation_fail(http, description, method, body):
-    for found, path, one in operations(description):
-        if found == method and path not in {"/events", "/shutdown"}:
-            response = await http.request(method, path.format(**NAMES), content=body)
-            assert str(response.status_code) in one["responses"], (path, response.status_code, response.text)
+async def test_no_body_makes_an_operation_fail(http, description, method):
+    for body in (b"null", b"[]", b'"x"', b"{", b"\xff", b'{"a": 1}', b"1e999", b'{"records": 1e400}'):
+        for found, path, one in operations(description):
+            if found == method and path not in {"/events", "/shutdown"}:
+                response = await http.request(method, path.format(**NAMES), content=body)
+                answers = one["responses"]
+                assert str(response.status_code) in answers, (path, body, response.status_code, response.text)
 
 
-@pytest.mark.parametrize("name", ["%00", "%2e%2e", "a%2Fb", "%F0%9F%98%80", "%ff", "9" * 400, "-1", "+1", "%20"])
-async def test_no_name_makes_an_operation_fail(http, description, name):
-    for method, path, one in operations(description):
-        if "{" in path:
-            filled = re.sub(r"{\w+}", name, path)
-            response = await http.request(method, filled, json=BODIES.get(one["operationId"]))
-            assert str(response.status_code) in one["responses"], (path, response.status_code, response.text)
+async def test_no_name_makes_an_operation_fail(http, description):
+    for name in ("%00", "%2e%2e", "a%2Fb", "%F0%9F%98%80", "%ff", "9" * 400, "-1", "+1", "%20"):
+        for method, path, one in operations(description):
+            if "{" in path:
+                filled = re.sub(r"{\w+}", name, path)
+                response = await http.request(method, filled, json=BODIES.get(one["operationId"]))
+                answers = one["responses"]
+                assert str(response.status_code) in answers, (filled, response.status_code, response.text)
 
 
 def anything(rng: Random, depth: int = 3) -> Any:
@@ -140,11 +142,11 @@ async def test_no_json_makes_an_operation_fail(http, description):
     rng = Random(0)
     with_body = [one for one in operations(description) if "requestBody" in one[2]]
     refused = 0
-    for _ in range(30):
+    for _ in range(12):
         for method, path, one in with_body:
             response = await http.request(method, path.format(**NAMES), json=anything(rng))
             assert str(response.status_code) in one["responses"], (path, response.request.content, response.text)
             refused += response.status_code == 400
             if response.status_code >= 400:
                 assert "\n" not in response.json()["detail"]
-    assert refused > 100
+    assert refused > 40

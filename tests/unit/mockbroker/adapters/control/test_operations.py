@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker import MockCluster
 from mockbroker.adapters.control import ControlServer
+from tests.plain_http import PLAIN_HTTP
 from tests.unit.mockbroker.wire_client import WireClient
 
 
@@ -189,7 +190,7 @@ async def test_the_zookeeper_era_is_shown_and_upgraded():
     async with (
         MockCluster(settings={protocol: "0.9.0"}) as cluster,
         ControlServer(cluster) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as http,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", timeout=None, **PLAIN_HTTP) as http,
     ):
         shown = (await http.get("/cluster")).json()
         assert shown["mode"] == "zookeeper"

@@ -16,6 +16,7 @@ from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.apis.scram import AlterUserScramCredentialsRequest
+from tests.plain_http import PLAIN_HTTP
 from tests.progress import while_it_works
 from tests.scram_client import final_token, first_token
 from tests.unit.mockbroker.wire_client import WireClient
@@ -103,7 +104,7 @@ async def test_no_answer_to_a_get_holds_a_secret(filled):
     async with (
         MockCluster(1, ("a",), topics={"orders": 1}, settings=SETTINGS, users={"alice": ALICE}) as cluster,
         ControlServer(cluster) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as http,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", timeout=None, **PLAIN_HTTP) as http,
     ):
         cluster.faults.add({"id": "fault-1", "effect": {"delay_ms": 1}, "match": {"api": "Fetch"}})
         secrets = await use_secrets(cluster)
@@ -124,7 +125,7 @@ async def test_no_answer_of_a_proxy_to_a_get_holds_a_secret():
         for proxy in (inside, outside):
             async with (
                 ControlServer(proxy) as control,
-                httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as http,
+                httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", timeout=None, **PLAIN_HTTP) as http,
             ):
                 said = await said_to_gets(http, FILLED)
                 assert (b"User:alice" in said["/requests"]) is (proxy is outside)

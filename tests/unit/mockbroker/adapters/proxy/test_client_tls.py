@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from protocol.apis.metadata import MetadataRequest
 from tests.certificates import LOCAL, client_context, inline
-from tests.serve_process import serve_process
+from tests.serve_process import serve_here
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request, values
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -128,13 +127,16 @@ def test_the_command_leaves_what_clients_need_for_as_long_as_it_runs(tmp_path):
         )
         folder = tmp_path / "security"
         options = ("--command-config", str(config), "--tls", "--security-dir", str(folder))
-        with serve_process("--bootstrap-server", real.bootstrap_servers, *options, name="proxy") as served:
-            assert served.ready["security_dir"] == str(folder)
-            assert {"ca.pem", "java.properties"} <= {path.name for path in Path(folder).iterdir()}
+
+        def look(ready):
+            assert ready["security_dir"] == str(folder)
+            assert {"ca.pem", "java.properties"} <= {path.name for path in folder.iterdir()}
             said = (folder / "java.properties").read_text()
             assert "security.protocol=SASL_SSL" in said
             assert "keystore" not in said
             assert "hunter2" not in said
+
+        assert serve_here(look, "--bootstrap-server", real.bootstrap_servers, *options, name="proxy") == 0
 
 
 @pytest.mark.parametrize(

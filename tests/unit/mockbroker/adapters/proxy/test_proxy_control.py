@@ -12,6 +12,7 @@ from kafka_rack.cli.commands.ctl import views
 from mockbroker import KafkaProxy, MockCluster
 from mockbroker.adapters.control import ControlServer, app
 from mockbroker.adapters.control.operations import operation
+from tests.plain_http import PLAIN_HTTP
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
@@ -76,7 +77,7 @@ async def proxy(real: MockCluster) -> AsyncIterator[KafkaProxy]:
 async def http(proxy: KafkaProxy) -> AsyncIterator[httpx.AsyncClient]:
     async with (
         ControlServer(proxy) as control,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", trust_env=False, timeout=None) as client,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{control.port}", timeout=None, **PLAIN_HTTP) as client,
     ):
         yield client
 
