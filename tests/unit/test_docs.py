@@ -2,14 +2,14 @@
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
 from kafka_rack.cli import main
 from mockbroker.adapters.fault_files import faults_from_file
-from tests.progress import run
+
+pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n```\n(.*?)```", re.DOTALL)
@@ -42,17 +42,18 @@ WITH_EXAMPLES = (
 
 
 @pytest.mark.parametrize(("code", "shown"), [example for page in WITH_EXAMPLES for example in examples_of(page)])
-def test_each_python_example_prints_what_the_page_shows(code, shown):
-    ran = run([sys.executable, "-c", code], cwd=ROOT)
-    assert (ran.stdout, ran.returncode) == (shown, 0), ran.stderr
+def test_each_python_example_prints_what_the_page_shows(monkeypatch, capsys, code, shown):
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "example", "exec", dont_inherit=True), {"__name__": "__main__"})
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_the_test_on_the_page_passes(tmp_path, page):
+def test_the_test_on_the_page_passes(pytester, page):
     (code,) = (code for code in re.findall(r"```python\n(.*?)```", text_of(page), re.DOTALL) if "\ndef test_" in code)
-    (tmp_path / "test_billing.py").write_text(code)
-    ran = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)], cwd=tmp_path)
-    assert "1 passed" in ran.stdout, ran.stdout
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.makepyfile(test_billing=code)
+    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize("page", ["docs/assignment.md", "docs/consistency.md", "docs/what-if.md"])
