@@ -19,6 +19,13 @@ class Kept:
         self.itself = self
 
 
+@pytest.fixture(autouse=True)
+def frozen_as_before() -> Iterator[None]:
+    """As the root's conftest.py has it; else all later walks are over what was collected too."""
+    yield
+    gc.freeze()
+
+
 @pytest.fixture
 async def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShortCollections]:
     monkeypatch.setattr(garbage, "LONG_S", -1.0)  # each walk is a long one

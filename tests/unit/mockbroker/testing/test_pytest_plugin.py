@@ -113,35 +113,35 @@ def test_a_cluster_that_cannot_be_set_up_is_told_of_without_its_secrets(project)
     result.stdout.no_fnmatch_line("*tell-nobody*")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ("borkers=3", "expected one of brokers, racks, .*, got 'borkers'; did you mean brokers?"),
-        ("topcis={'orders': 6}", "got 'topcis'; did you mean topics?"),
-        ("3", "takes its arguments by name, as brokers=3; got 3 without one"),
-        ("brokers=0", "brokers: expected a whole number from 1 on, got 0"),
-        ("brokers='3'", "brokers: expected a whole number from 1 on, got '3'"),
-        ("users={'alice': 7}", "users: expected {'alice': 'secret'}, names and passwords as texts"),
-        ("authorize='yes'", "authorize: expected True or False, got 'yes'"),
-        ("scope='class'", "scope: expected 'function' or 'module' or 'session', got 'class'"),
-        ("unfired_faults='ok'", "unfired_faults: expected 'fail' or 'allow', got 'ok'"),
-        ("topics={'orders': 'six'}", r"topics\['orders'\]: expected a number of partitions, .* got 'six'"),
-        ("topics={'orders': {'partition': 6}}", "got 'partition'; did you mean partitions?"),
-        ("topics='orders'", r"topics: expected {'orders': 6} or \['orders'\], got 'orders'"),
-        ("racks=3", r"racks: expected names as 'a,b,c' or \['a', 'b', 'c'\], got 3"),
-        ("settings={'num.partitons': 3}", "settings: .*num.partitions"),
-        ("topic={'partitons': 3}", "topic: .* got 'partitons'; did you mean partitions?"),
-        ("topics=['x'], diskless_topics=['x']", "diskless_topics: expected names that topics does not have, got 'x'"),
-    ],
-)
-def test_a_marker_that_is_wrong_is_a_usage_error(project, arguments, sentence):
-    result = project(f"""
-        @pytest.mark.kafka({arguments})
-        def test_it(kafka_cluster):
-            pass
-    """)
+WRONG_MARKERS = [
+    ("borkers=3", "expected one of brokers, racks, .*, got 'borkers'; did you mean brokers?"),
+    ("topcis={'orders': 6}", "got 'topcis'; did you mean topics?"),
+    ("3", "takes its arguments by name, as brokers=3; got 3 without one"),
+    ("brokers=0", "brokers: expected a whole number from 1 on, got 0"),
+    ("brokers='3'", "brokers: expected a whole number from 1 on, got '3'"),
+    ("users={'alice': 7}", "users: expected {'alice': 'secret'}, names and passwords as texts"),
+    ("authorize='yes'", "authorize: expected True or False, got 'yes'"),
+    ("scope='class'", "scope: expected 'function' or 'module' or 'session', got 'class'"),
+    ("unfired_faults='ok'", "unfired_faults: expected 'fail' or 'allow', got 'ok'"),
+    ("topics={'orders': 'six'}", r"topics\['orders'\]: expected a number of partitions, .* got 'six'"),
+    ("topics={'orders': {'partition': 6}}", "got 'partition'; did you mean partitions?"),
+    ("topics='orders'", r"topics: expected {'orders': 6} or \['orders'\], got 'orders'"),
+    ("racks=3", r"racks: expected names as 'a,b,c' or \['a', 'b', 'c'\], got 3"),
+    ("settings={'num.partitons': 3}", "settings: .*num.partitions"),
+    ("topic={'partitons': 3}", "topic: .* got 'partitons'; did you mean partitions?"),
+    ("topics=['x'], diskless_topics=['x']", "diskless_topics: expected names that topics does not have, got 'x'"),
+]
+
+
+def test_markers_that_are_wrong_are_usage_errors_that_name_their_tests(project):
+    tests = (
+        f"@pytest.mark.kafka({text})\ndef test_{at}(kafka_cluster): pass" for at, (text, _) in enumerate(WRONG_MARKERS)
+    )
+    result = project("\n".join(tests))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert re.search(f"test_it.py::test_it: .*{sentence}", "\n".join(result.errlines + result.outlines))
+    told = "\n".join(result.errlines + result.outlines)
+    for number, (_, sentence) in enumerate(WRONG_MARKERS):
+        assert re.search(f"test_it.py::test_{number}: .*{sentence}", told), sentence
 
 
 def test_a_marker_of_the_same_name_on_a_test_without_a_cluster_is_left_alone(project):

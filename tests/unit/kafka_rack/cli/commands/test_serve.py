@@ -21,6 +21,7 @@ import pytest
 
 from kafka_rack.cli import UsageError, main
 from kafka_rack.cli.commands.serve import loop_factory_of
+from kafka_rack.cli.serving.running import unlink_own
 from protocol.apis.metadata import MetadataRequest
 from tests.plain_http import PLAIN_HTTP
 from tests.progress import end_of, wait_until, while_it_works
@@ -142,6 +143,12 @@ def test_one_line_says_where_everything_is_and_then_its_descriptor_is_closed():
         assert answer.status_code == 202
         assert end_of(served.process, "the end after POST /shutdown") == ("", "")
         assert served.process.returncode == 0
+
+
+def test_without_a_control_port_there_is_none_to_be_told():
+    told = []
+    assert serve_here(lambda ready: told.append(ready["control"])) == 0
+    assert told == [None]
 
 
 PARENT = """
@@ -490,17 +497,13 @@ def test_a_standard_output_that_is_closed_ends_nothing(closing, tmp_path):
     assert "Traceback" not in errors
 
 
-def test_a_cluster_leaves_the_bootstrap_file_of_another_alone(tmp_path):
-    file = tmp_path / "bootstrap"
-    with serve_process("--quiet", "--bootstrap-file", str(file)) as first:
-        assert first.ready["control"] is None  # without a control port
-        with serve_process("--quiet", "--bootstrap-file", str(file)) as second:
-            first.process.send_signal(signal.SIGTERM)
-            assert end_of(first.process, "the end of serve") == ("", "")
-            assert file.read_text().strip() == second.ready["bootstrap_servers"]
-            second.process.send_signal(signal.SIGTERM)
-            assert end_of(second.process, "the end of serve") == ("", "")
-        assert not file.exists()
+def test_a_cluster_takes_its_own_files_away_and_leaves_those_of_another_alone(tmp_path):
+    own, another, binary = (tmp_path / name for name in ("own", "another", "binary"))
+    for file in (own, another):
+        file.write_text(f"127.0.0.1:{file.name}\n")
+    binary.write_bytes(b"\xff")
+    unlink_own(dict.fromkeys((own, another, binary, tmp_path / "gone"), "127.0.0.1:own\n"))
+    assert sorted(tmp_path.iterdir()) == [another, binary]
 
 
 @pytest.mark.parametrize("number", ["\N{SUPERSCRIPT TWO}", "9" * 5000, "-1", ""])
