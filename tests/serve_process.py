@@ -68,6 +68,7 @@ def serve_here(
     is tested of processes themselves (standard streams, signals, exit statuses) takes ``serve_process``.
     """
     reading, writing = os.pipe()
+    pipe = os.fstat(writing)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def use_it() -> None:
@@ -88,7 +89,8 @@ def serve_here(
                 for number in before:
                     signal.signal(number, lambda *_: None)  # one may come after the server has ended
                 with suppress(OSError):
-                    os.close(writing)
+                    if os.path.samestat(os.fstat(writing), pipe):
+                        os.close(writing)  # it was not ready; else it is closed, and its number may be another file's
         used.result()
     finally:
         for number, handler in before.items():
