@@ -29,6 +29,7 @@ def test_tls_in_one_word_leaves_what_clients_need_for_as_long_as_it_runs():
             async with WireClient(ready["bootstrap_servers"], tls=tls) as client:
                 (topic,) = (await client.ask(METADATA, 9)).topics
                 seen.append(topic.error_code)
+                client.writer.transport.abort()  # this loop ends before a TLS connection has been closed politely
         seen.append(folder)
 
     options = ("--brokers", "1", "--topic", "orders:1", "--tls", "--authorize")
@@ -46,6 +47,7 @@ def test_logins_go_over_tls_and_a_folder_that_was_named_stays(tmp_path):
             await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
             answer = await client.ask(SaslAuthenticateRequest(auth_bytes=b"\0alice\0hunter2"), 1)
             assert answer.error_code == 0
+            client.writer.transport.abort()
 
     options = ("--brokers", "1", "--tls", "--security-dir", str(tmp_path), "--user", "alice:hunter2")
     assert serve_here(lambda ready: asyncio.run(look(ready)), *options) == 0
