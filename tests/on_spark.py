@@ -33,12 +33,10 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
 def mark(items: list[pytest.Item], folder: Path) -> None:
-    """The tests of a folder need Spark, which leaves sockets to the garbage collector, and that would warn."""
+    """Ignore warnings of sockets that Spark leaves to the garbage collector, in the tests of a folder."""
     start = f"{folder}{os.sep}"
     for item in items:
         if str(item.path).startswith(start):
-            item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser.chromium import Page
 from tests.browser.clients import produce, reading
 from tests.progress import wait_until
-
-pytestmark = pytest.mark.browser
 
 TOPIC = "orders"
 NEAR = ("--set", "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector")

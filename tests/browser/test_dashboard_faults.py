@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
-import pytest
-
 from tests.browser.clients import produce, reading
 from tests.browser.cluster_process import ROOT
 from tests.progress import run, wait_until
-
-pytestmark = pytest.mark.browser
 
 TOPIC = "orders"
 CLIENT_ID = 'quotes " and \\ and \u00fc'

@@ -11,8 +11,6 @@ from tests.browser.clients import produce, reading
 from tests.browser.cluster_process import serving
 from tests.progress import wait_until
 
-pytestmark = pytest.mark.browser
-
 TOPIC = "orders"
 NEAR = ("--set", "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector")
 EVIL = "<img src=x onerror=\"document.title='taken'\">"

@@ -13,8 +13,6 @@ from tests.browser.cluster_process import serving
 from tests.interop.fetched import fetched, needs_programs, skipped_without_tools
 from tests.progress import wait_until
 
-pytestmark = pytest.mark.browser
-
 AXE = "4.14.1"
 TOPIC = "orders"
 NEAR = ("--set", "replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 TOPICS, PARTITIONS = 20, 500
 LONG_TASKS = """
     globalThis.longTasks = [];

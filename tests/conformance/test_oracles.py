@@ -74,7 +74,6 @@ def test_an_oracle_knows_as_many_message_versions_as_ever(name):
 
 
 # Which of them an oracle knows is found by loading all of it, so not while tests are collected.
-@pytest.mark.slow
 @of_each_message(max(2, settings().max_examples // 30))  # an example has a message for each version
 def test_each_oracle_writes_the_bytes_that_it_read_from_ours(message_class, data):
     for name in KNOWN:

@@ -11,8 +11,6 @@ from tests.interop.client_process import LIBRARIES, ClientProcess, consume, prod
 OLD_TOPIC, NEW_TOPIC, GROUP = "orders", "customers", "billing"
 PARTITIONS, COUNT = 3, 30
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("library", LIBRARIES)
 async def test_an_administrator_creates_grows_describes_and_deletes(library):

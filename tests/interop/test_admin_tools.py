@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mockbroker.adapters.blocking import BlockingMockCluster
 from mockbroker.adapters.server import MockCluster
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_tool, tool_jars
-
-pytestmark = pytest.mark.interop
 
 
 def test_kafkas_tools_administer_a_cluster():

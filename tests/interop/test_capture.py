@@ -14,7 +14,6 @@ from mockbroker import MockCluster
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 
-pytestmark = pytest.mark.interop
 RECORDS = 300
 
 

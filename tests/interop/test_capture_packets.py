@@ -17,7 +17,6 @@ from tests.progress import run
 
 pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 
-pytestmark = pytest.mark.interop
 HIDDEN = ("offset", "capture", "file")
 """Where a row is in its file, and what the file is called."""
 

@@ -10,8 +10,6 @@ from tests.interop.capture_evidence import Evidence, evidence_in
 from tests.interop.certified_clients import certified_clients
 from tests.interop.certify_run import RACKS, CertifyRun, built, certify
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 CLIENTS = certified_clients()
 RACK_IN_SUBSCRIPTION = ("java", "java-3.9", "confluent-kafka", "franz-go")
 FOLLOWS = tuple(name for name in CLIENTS if name != "kafka-go")

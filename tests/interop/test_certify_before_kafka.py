@@ -13,8 +13,6 @@ from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers, kafka_tool
 from tests.interop.matrix.target import SETTINGS
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 CLIENTS = certified_clients()
 
 

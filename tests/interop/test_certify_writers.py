@@ -7,8 +7,6 @@ import pytest
 from tests.interop.certified_clients import certified_clients
 from tests.interop.certify_run import built, certify
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 CLIENTS = certified_clients()
 
 

@@ -15,8 +15,6 @@ from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
 from tests.progress import wait_until
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 LISTENERS = {"SECURE": "SSL", "MUTUAL": "SSL", "LOGIN": "SASL_PLAINTEXT", "BOTH": "SASL_SSL"}
 MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM-SHA-256": "scram.ScramLoginModule"}
 

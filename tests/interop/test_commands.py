@@ -12,8 +12,6 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer
 from mockbroker import BlockingMockCluster, MockCluster
 from tests.progress import wait_until
 
-pytestmark = pytest.mark.interop
-
 TOPIC = "orders"
 DAY_MS = 24 * 60 * 60 * 1000
 

@@ -18,8 +18,6 @@ SETTINGS = {
     "log.cleaner.dedupe.buffer.size": "2097152",
 }
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 def told_by(servers: str) -> dict[str, str]:
     """What the admin client is told, by step."""

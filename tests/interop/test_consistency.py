@@ -19,8 +19,6 @@ from tests.progress import until
 TOPIC, PARTITIONS = "orders", 6
 SOON_MS = 500
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 async def until_more(client: ClientProcess, number: int) -> None:
     wanted = len(records_in(client.lines)) + number

@@ -15,8 +15,6 @@ from tests.interop.fetched import java_program, maven_jars, skipped_without_tool
 from tests.interop.transactor import Transactor
 from tests.progress import until, while_it_works
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 HERE = Path(__file__).parent
 VERSION = "4.4.0"
 CONSUMER = "group.protocol=consumer"

@@ -7,8 +7,6 @@ import socket
 import struct
 from typing import Any
 
-import pytest
-
 from mockbroker.adapters.blocking import BlockingMockCluster
 from mockbroker.adapters.server import MockCluster
 from protocol.apis.metadata import MetadataRequest
@@ -17,7 +15,6 @@ from protocol.headers import read_response, request_frame
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_tool, tool_jars
 
-pytestmark = pytest.mark.interop
 FORMATTER = "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter"
 SIZE = struct.Struct(">i")
 START = 7

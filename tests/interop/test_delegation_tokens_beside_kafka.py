@@ -29,8 +29,6 @@ from tests.interop.sasl_line import Line
 from tests.progress import wait_until
 from tests.scram_client import final_token, first_token
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 LISTENERS = {"USERS": "SASL_PLAINTEXT"}
 USERS = ("alice", "bob", "carol", "dora", "root")
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required " + " ".join(

@@ -7,13 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:

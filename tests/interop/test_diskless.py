@@ -36,7 +36,6 @@ BY_LISTENER = [(library, "listener") for library in (*LIBRARIES, OLD)]
 BY_RACK_ID = [("own codec", "Metadata v14"), ("own codec", "DescribeTopicPartitions v1")]
 EVERY_WAY = BY_CLIENT_ID + BY_LISTENER + BY_RACK_ID
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 every_way = pytest.mark.parametrize(("library", "way"), EVERY_WAY)
 
 

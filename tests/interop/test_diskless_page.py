@@ -23,8 +23,6 @@ BUILD_QUIET_S = 180.0  # the first build of a Go program takes its time
 KAFKAJS, FRANZ_GO = "2.2.4", "v1.22.2"
 JAVA = "4.4.0"
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 def blocks(language: str, heading: str) -> list[str]:
     """The fenced blocks in one language under one heading."""

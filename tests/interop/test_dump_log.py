@@ -17,7 +17,6 @@ from tests.storage import history
 from tests.storage.questions import Asker
 from tests.torture.killing.server import KilledServer
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 TOPICS: dict[str, Any] = {
     "orders": (3, {"segment.ms": "10", "retention.ms": "604800000"}),  # their timestamps are a millisecond apart
     "codecs": (1, {}),

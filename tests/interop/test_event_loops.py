@@ -13,8 +13,6 @@ from tests.interop.serving import serving
 TOPICS = ("orders", "events")  # classic, diskless
 PARTITIONS, COUNT = 3, 60
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("loop", LOOPS)
 async def test_every_library_reads_what_every_library_wrote(tmp_path, loop):

@@ -25,8 +25,6 @@ BUILD_QUIET_S = 240.0
 JAVA_TEST_OF_NOTHING = "class NothingTest { @org.junit.jupiter.api.Test void nothing() {} }"
 """With a test to run, Maven fetches what runs tests."""
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.fixture(scope="module")
 def kafka_rack(tmp_path_factory) -> str:

@@ -18,8 +18,6 @@ from tests.interop.client_process import (
 )
 from tests.progress import until
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 TOPIC, COUNT = "orders", 60
 RACK_AWARE = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 REDIRECTED = ("confluent-kafka", "aiokafka")

@@ -11,8 +11,6 @@ from tests.progress import until
 TOPIC, COUNT = "orders", 300
 VALUES = [f"v{i}" for i in range(COUNT)]
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.fixture(params=["4.4.0", "2.4.1"])
 def version(request) -> str:

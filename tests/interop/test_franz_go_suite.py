@@ -25,8 +25,6 @@ CLIENT = {
     f'username="{USER}" password="{PASSWORD}";',
 }
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("is_proxied", [False, True], ids=["beside ours", "through the proxy"])
 async def test_the_clients_own_tests_pass(is_proxied):

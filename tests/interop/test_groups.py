@@ -27,8 +27,6 @@ TOPIC, GROUP, PARTITIONS = "orders", "billing", 6
 JOIN_GROUP = 11
 HEARTBEAT_MS, SESSION_MS = 300, 6_000
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.fixture
 async def cluster():

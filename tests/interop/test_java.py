@@ -15,8 +15,6 @@ PRODUCE, FETCH = 0, 1
 RECORDS = 300
 VALUES = [f"v{i}" for i in range(RECORDS)]
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.fixture(params=["4.4.0", "2.4.1"])
 def version(request) -> str:

@@ -13,8 +13,6 @@ from tests.interop.fetched import skipped_without_tools
 from tests.interop.group_cases import GroupMaker
 from tests.interop.java_assignors import java_assignments
 
-pytestmark = pytest.mark.interop
-
 SIZES = [(12, 200), (60, 60), (240, 12)]  # the most partitions of a topic, groups
 KAFKA_FAILS = {"NullPointerException", "IllegalStateException", "NoSuchElementException", "Endless"}
 

@@ -37,8 +37,6 @@ FEW = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 def jars(release: str) -> Path:
     """The folder with a release's message classes, fetched once into build/; skips where it cannot be had."""

@@ -23,8 +23,6 @@ CLASSES = {
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 async def java_group(cluster: MockCluster, assignor: str, racks: list[str]) -> dict[str, tuple[str, list]]:
     """Member id -> (rack, its partitions as [topic, [partitions]]) once the group is quiet."""

@@ -11,8 +11,6 @@ from kafka_rack.placement import UsableBroker, place
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_placement import DRAWN, PlacementQuestion, java_placements
 
-pytestmark = pytest.mark.interop
-
 CASES = 400
 ERRORS = {
     InvalidReplicationFactorError: "InvalidReplicationFactorException",

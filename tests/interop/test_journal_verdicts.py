@@ -23,7 +23,6 @@ from mockbroker.adapters.served_cluster import ServedCluster
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is missing: pip install it")
 
-pytestmark = pytest.mark.interop
 WINDOW_US = 1 << 60
 RECORDS = 60
 RACKS_FILE = "az-b@127.0.0.0/8\naz-c@client:reader-2\naz-a@client:reader-1"

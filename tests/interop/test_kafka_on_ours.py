@@ -16,7 +16,6 @@ from tests.storage.questions import Asker, comparable, everything
 from tests.storage.recorder import PATIENCE_S, SETTINGS, leads_all
 from tests.torture.killing.server import KilledServer
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 TOPICS: dict[str, Any] = {
     "orders": (3, {"segment.ms": "10", "retention.ms": "604800000"}),
     "codecs": (1, {}),

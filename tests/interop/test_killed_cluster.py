@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.interop.fetched import skipped_without_tools
 from tests.torture.killing.run import run
 from tests.torture.killing.transactors import client_jars
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
 def test_kills_torn_ends_and_flipped_bits_lose_nothing_double_nothing_and_halve_no_transaction():

@@ -22,8 +22,6 @@ NOT_ENOUGH_REPLICAS = {
     "kafka-python": "NotEnoughReplicasError",
 }
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 async def orders_of(served: Served) -> dict[str, Any]:
     """Partition 0 of the topic, as the control API shows it."""

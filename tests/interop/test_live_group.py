@@ -14,7 +14,6 @@ from tests.progress import until
 
 TOPIC, PARTITIONS = "orders", 12
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 
 

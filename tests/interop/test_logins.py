@@ -14,8 +14,6 @@ from tests.interop.fetched import java_program, needs_programs, skipped_without_
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
 
-pytestmark = pytest.mark.interop
-
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 USERS = {"alice": "secret"}
 
@@ -45,7 +43,6 @@ async def test_aiokafka_gets_in_with_the_right_password_alone(mechanism):
         await kept_out.stop()
 
 
-@pytest.mark.slow
 def test_java_gets_in_with_the_right_password_alone():
     with skipped_without_tools():
         program = java_program(Path(__file__).parent / "java" / "Logins.java", broker_jars())
@@ -72,7 +69,6 @@ AUTHORIZED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "said"),
     [
@@ -90,7 +86,6 @@ def test_a_library_gets_in_with_the_right_password_and_writes_where_it_may(libra
     assert heard == said * len(MECHANISMS)
 
 
-@pytest.mark.slow
 def test_kcat_gets_in_with_the_right_password_and_writes_where_it_may():
     """By PLAIN; that of Debian 12 has a librdkafka whose SCRAM no Kafka since CVE-2024-56128 takes."""
     with skipped_without_tools():

@@ -9,8 +9,6 @@ from tests.interop.matrix.clients import CLIENTS
 from tests.interop.matrix.running import outcomes
 from tests.interop.matrix.target import our_cluster
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_a_client_can_do_here_what_it_can_do_at_all(name):

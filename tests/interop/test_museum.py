@@ -13,8 +13,6 @@ from tests.interop import fetched
 from tests.interop.client_process import ROOT
 from tests.progress import run
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
 def test_a_bug_is_as_recorded(bug):

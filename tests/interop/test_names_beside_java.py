@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from mockbroker.state.security.distinguished_names import name_of
 from mockbroker.state.security.principal_mapping import NoMatchingRuleError, parse_rules
 from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 KINDS = {
     "550403": "CN",

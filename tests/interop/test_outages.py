@@ -23,8 +23,6 @@ HEARTBEAT, OFFSET_FOR_LEADER_EPOCH = 12, 23
 CHECKS_EPOCHS = ("confluent-kafka", "kafka-python")  # whether its place still holds, once leaders changed (KIP-320)
 SOON_MS, HEARTBEAT_MS = 500, 300
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 async def until_more(client: ClientProcess, count: int) -> None:
     """Wait until a consumer has read so many records more."""

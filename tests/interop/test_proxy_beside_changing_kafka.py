@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import pytest
-
 from mockbroker.adapters.proxy.server import KafkaProxy
 from protocol.apis.leadership import ElectLeadersRequest
 from protocol.apis.metadata import MetadataRequest
@@ -29,8 +27,6 @@ WORKING = ("Java 4.4", "confluent-kafka", "franz-go")
 A_TURN, TURNS = 12, 1
 NOT_RESTARTED = 1
 """A broker that is there whenever racks are asked for."""
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 
 class Worker:

@@ -38,11 +38,7 @@ PER_MOVE = 4
 GROUPS_AND_TRANSACTIONS = ("rebalance", "transactions", "consumer protocol", "share group", "follower")
 NUMBERS = count(1)
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.slow,
-    pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="whose a connection is, is read in /proc"),
-]
+pytestmark = pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="whose a connection is, is read in /proc")
 
 
 class Hints:

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiokafka import AIOKafkaProducer
 
 from mockbroker.adapters.client_properties.settings import client_settings_of
@@ -22,8 +21,6 @@ from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, SOURCES, broker_jars, kafka_brokers
 from tests.interop.sasl_line import Line
 from tests.progress import run
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 LISTENERS = {**sasl.LISTENERS, "TLS": "SSL", "SAFE": "SASL_SSL"}
 LARGE = ("too large a token", "too large a first frame")

@@ -19,8 +19,6 @@ RACKS = ("a", "b", "c")
 PARTITIONS = 12
 JOIN_GROUP, HEARTBEAT = 11, 12
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.fixture
 async def cluster():

@@ -22,8 +22,6 @@ from tests.interop.java_brokers import kafka_cluster
 from tests.interop.rack_member import client_id
 from tests.interop.rack_members import CLIENTS_AND_KINDS, AioMember, ProcessMember, expect_soon, group
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 RACKS = ("a", "b", "c")
 ROUND = [[0], [1], [2]] * 4
 """Twelve partitions of one replica each: plain range, dealing runs of four, would read eight outside their racks."""

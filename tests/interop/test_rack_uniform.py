@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 
-import pytest
 from confluent_kafka import Consumer, Producer
 
 from mockbroker import MockCluster
 from tests.progress import wait_until
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 RACKS = ("a", "b", "c")
 PARTITIONS = 12

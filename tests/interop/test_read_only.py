@@ -14,7 +14,6 @@ from tests.serve_process import serve_process
 from tests.storage import history
 from tests.storage.data_directories import KINDS, unpack
 
-pytestmark = pytest.mark.interop
 ORDERS = {(one, place): value for one in range(3) for place, (_, value, _) in enumerate(history.orders(one, 0))}
 COMMITTED = {b"payment %d of transaction %d" % (one, number) for number in (0, 2, 4) for one in range(6)}
 

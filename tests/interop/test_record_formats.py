@@ -35,8 +35,6 @@ TOPIC = "orders"
 ALPHABET = "abcdefghijklmnopqrstuvwxyz "
 LARGE_BYTES = 5_000_000
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.fixture
 async def cluster():

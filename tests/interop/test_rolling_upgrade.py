@@ -16,8 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "kafka_rack.cli", "rolling-upgrade"]
 INTERRUPTED = 130
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 def test_clients_of_0_9_and_0_10_lose_nothing_through_the_upgrade():
     pytest.importorskip("kafka", reason="kafka-python is not installed (pip install '.[clients]')")

@@ -8,8 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mockbroker.adapters.server import MockCluster
 from mockbroker.state.security.mechanisms import salted_password
 from protocol.apis.api_versions import ApiVersionsRequest
@@ -20,8 +18,6 @@ from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
 from tests.interop.sasl_line import CLOSED, SIZE, Line
 from tests.scram_client import final_token, first_token
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret" user_bob="builder";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"

@@ -31,8 +31,6 @@ TOPIC, PARTITIONS = "events", 6
 SOON_MS = 500
 LIMIT = 104857600  # socket.request.max.bytes
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("library", LIBRARIES)
 async def test_a_producer_survives_what_the_control_api_does_to_its_rack(tmp_path, library):

@@ -7,15 +7,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-import pytest
-
 from mockbroker import MockCluster
 from mockbroker.state.image.share_states import SharePartitionKey
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import PATIENTLY, kafka_tool
 from tests.interop.sharer import Sharer, sharer
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 EXPLICIT = "share.acknowledgement.mode=explicit"
 SETTINGS = {"group.share.min.record.lock.duration.ms": "1000", "group.share.record.lock.duration.ms": "1000"}

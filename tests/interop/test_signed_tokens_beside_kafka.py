@@ -17,8 +17,6 @@ from tests.interop.java_brokers import kafka_brokers
 from tests.interop.sasl_line import Line
 from tests.tokens import YEAR_2100, bearer, jwk, part, signed
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 LISTENERS = {"SIGNED": "SASL_PLAINTEXT", "OPEN": "SASL_PLAINTEXT"}
 SECRET = b"0123456789abcdef0123456789abcdef"

@@ -13,8 +13,6 @@ from tests.interop.java_brokers import kafka_tool
 from tests.interop.word_count import COUNTS, FROM, PARTITIONS, SETTINGS, TO, application, closed, counts, send_lines
 from tests.progress import until
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 OUT_OF_TIME = ("Failed to find brokers to send ListGroups", "TimeoutException")
 """What Kafka's tool for streams groups says where a Java that has just begun on a busy machine was too slow for it."""
 

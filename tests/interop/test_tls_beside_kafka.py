@@ -9,7 +9,6 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -23,8 +22,6 @@ from tests.certificates import LOCAL, PASSWORD, broker_stores, client_context, k
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
 from tests.progress import wait_until
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 LISTENERS = {"TLS": "SSL", "MAPPED": "SSL"}
 QUIET_S = 60

@@ -17,8 +17,6 @@ from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
 
-pytestmark = pytest.mark.interop
-
 REQUIRED = {"ssl.client.auth": "required"}
 KEPT_OUT = ("_SSL", "_TRANSPORT")  # librdkafka tells the end of the connection before the reason, now and then
 OWN_KEY = ("ssl.certificate.pem", "ssl.key.pem")
@@ -72,7 +70,6 @@ def test_kafka_python_comes_in_by_tls():
         producer.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 def test_java_comes_in_by_each_kind_of_store_and_not_without(tmp_path, version):
     with skipped_without_tools():
@@ -100,7 +97,6 @@ def test_java_comes_in_by_each_kind_of_store_and_not_without(tmp_path, version):
         assert cluster.journal.count(api="Metadata", principal="User:CN=client") >= 3
 
 
-@pytest.mark.slow
 def test_java_logs_in_over_tls_by_the_file_that_serve_leaves(tmp_path):
     with skipped_without_tools():
         program = java_program(Path(__file__).parent / "java" / "TlsClients.java", broker_jars())
@@ -111,7 +107,6 @@ def test_java_logs_in_over_tls_by_the_file_that_serve_leaves(tmp_path):
         assert cluster.journal.count(principal="User:alice") > 0
 
 
-@pytest.mark.slow
 def test_franz_go_needs_the_right_authority_and_a_certificate(tmp_path):
     with skipped_without_tools():
         command = login_programs.program("franz_go_tls")

@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from kafka import KafkaProducer
@@ -24,8 +23,6 @@ from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.interop.sasl_line import Line
 from tests.progress import run
 from tests.tokens import jwk, signed, unsecured
-
-pytestmark = pytest.mark.interop
 
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 LOGIN_MODULE = f"{PACKAGE}.OAuthBearerLoginModule required"
@@ -118,7 +115,6 @@ async def test_aiokafka_gets_in_with_a_token_of_its_provider():
         assert await aiokafka_login(cluster.bootstrap_servers, unsecured(scope=["read"])) == "orders"
 
 
-@pytest.mark.slow
 def test_java_gets_in_with_a_good_token_alone():
     with skipped_without_tools():
         program = java_program(Path(__file__).parent / "java" / "Login.java", broker_jars())
@@ -149,7 +145,6 @@ def test_kafka_python_gets_in_with_a_token_of_its_provider():
         producer.close()
 
 
-@pytest.mark.slow
 def test_franz_go_gets_in_with_good_tokens_alone():
     with skipped_without_tools():
         command = login_programs.program("franz_go")
@@ -172,7 +167,6 @@ def test_franz_go_gets_in_with_good_tokens_alone():
 DELEGATION = {"delegation.token.secret.key": "a key that all brokers have"}
 
 
-@pytest.mark.slow
 def test_java_makes_a_delegation_token_and_logs_in_by_it():
     with skipped_without_tools():
         program = java_program(Path(__file__).parent / "java" / "Tokens.java", broker_jars())

@@ -7,16 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mockbroker.adapters.server import MockCluster
 from protocol.apis.metadata import MetadataRequest
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
 from tests.interop.sasl_line import CLOSED, Line
 from tests.tokens import NONE, YEAR_2100, bearer, part, raw, unsecured
-
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 BROKERS_OWN = 'unsecuredLoginStringClaim_sub="broker"'  # a broker of Kafka makes itself a token where there are options

@@ -17,8 +17,6 @@ from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster, kafka_tool
 from tests.progress import wait_until
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 RACKS = ("a", "a", "b", "c")
 
 

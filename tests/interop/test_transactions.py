@@ -10,7 +10,7 @@ from mockbroker import MockCluster
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from tests.interop.transactor import LIBRARIES, RefusedError, transactor
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.parametrize("library", LIBRARIES)]
+pytestmark = [pytest.mark.parametrize("library", LIBRARIES)]
 
 FENCED = {
     "java 4.4": {"ProducerFencedException", "InvalidProducerEpochException"},

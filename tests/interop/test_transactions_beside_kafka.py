@@ -41,8 +41,6 @@ from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster, kafka_tool
 from tests.progress import wait_until
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
-
 TOPIC, GROUP = "orders", "readers"
 LOADING = (14, 15, 16)  # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 SIZE = struct.Struct(">i")

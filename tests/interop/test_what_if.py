@@ -15,7 +15,6 @@ from mockbroker import MockCluster
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install 'kafka-rack[clients]'")
 reading = pytest.importorskip("kafka_rack.what_if.reading", reason="pyarrow is missing: pip install pyarrow")
 
-pytestmark = pytest.mark.interop
 RECORDS, PARTITIONS, VALUE = 300, 6, b"v" * 2000
 WHERE = RackRules.read("\n".join(f"{rack}@client:*-{rack}" for rack in "abc"), "racks")
 TOPICS = {"orders": (PARTITIONS, 3)}

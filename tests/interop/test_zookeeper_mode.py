@@ -9,7 +9,6 @@ import pytest
 from mockbroker import MockCluster
 from tests.interop.client_process import ClientProcess, Seen, acknowledged_in, consume, produce, values
 
-pytestmark = pytest.mark.interop
 UPDATE_METADATA, METADATA, API_VERSIONS = 6, 3, 18
 
 

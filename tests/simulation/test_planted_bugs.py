@@ -20,7 +20,6 @@ def test_each_bug_is_looked_for():
     assert max(FOUND_BY.values()) < MAX_SEEDS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_planted_bug_is_found_by_the_first_seeds_and_nothing_without_it(name):
     seeds = sorted(range(MAX_SEEDS), key=lambda seed: (seed != FOUND_BY[name], seed))

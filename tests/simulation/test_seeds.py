@@ -30,7 +30,6 @@ def test_a_seed_shows_nothing_that_kafka_does_not_permit(seed):
     assert result.polls > 50
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("release", ["2.4", "2.8", "3.9", "4.1", "diskless"])
 @pytest.mark.parametrize("seed", [4, 10] if asks_all() else [4])
 def test_clients_get_there_whatever_release_is_emulated(release, seed):
@@ -44,7 +43,6 @@ def test_releases_whose_brokers_the_clients_cannot_speak_to_are_refused():
         PlanOptions(release="2.3")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 7] if asks_all() else [3])
 def test_a_seed_gives_the_same_journal_in_processes_that_hash_differently(seed):
     digests = {digest_in_a_process(seed, hash_seed) for hash_seed in ("1", "77")}

@@ -31,10 +31,8 @@ COMMANDS = [
         for found in COMMAND.finditer(block)
     )
 ]
-SLOW = ("client-assignors",)
-"""Pages whose programs wait for groups of real clients."""
 PROGRAMS = [
-    pytest.param(page, code, shown, id=f"{page}-{number}", marks=[pytest.mark.slow] if page in SLOW else [])
+    pytest.param(page, code, shown, id=f"{page}-{number}")
     for page in PAGES
     for number, (code, shown) in enumerate(PYTHON.findall((DOCS / f"{page}.md").read_text(encoding="utf-8")))
 ]

@@ -39,7 +39,6 @@ def test_a_cluster_that_is_not_started_gives_no_addresses():
         cluster.bootstrap_servers_for("a")
 
 
-@pytest.mark.slow
 def test_a_type_checker_sees_the_classes_behind_the_lazy_names(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("""

@@ -78,7 +78,6 @@ def test_reading_megabytes_takes_at_most_eight_times_as_much(made):
     assert allocated(lambda: prepared.decode(data)) <= MAX_TIMES * len(data)
 
 
-@pytest.mark.slow
 @EACH_FAMILY
 def test_a_hostile_message_of_100_bytes_takes_at_most_64_kb(family):
     for message in chosen(family):

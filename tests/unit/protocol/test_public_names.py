@@ -33,7 +33,6 @@ def test_what_is_not_there_is_an_attribute_error():
         protocol.decoed  # noqa: B018 - the looking up is what is tested
 
 
-@pytest.mark.slow
 def test_mypy_sees_the_types_of_what_is_loaded_lazily(tmp_path):
     program = tmp_path / "user.py"
     program.write_text(

@@ -80,7 +80,6 @@ def test_a_capture_gives_the_same_rows(name):
     check(CAPTURES / f"{name}.jsonl.gz")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", capture_names())
 def test_a_capture_gives_the_same_rows_a_few_frames_at_a_time(name, few):
     check(CAPTURES / f"{name}.jsonl.gz")
@@ -116,7 +115,6 @@ def test_damaged_frames_give_the_same_rows_and_reasons(name, share, few, tmp_pat
     check(damaged(name, Random(share), share, tmp_path / "damaged.jsonl"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", capture_names())
 def test_every_capture_when_damaged_gives_the_same_rows_and_reasons(name, few, tmp_path):
     for seed, share in enumerate((0.02, 0.3, 1.0)):
@@ -154,7 +152,6 @@ def test_lines_without_order_give_the_same_rows(name, share, tmp_path, monkeypat
         check(disordered(name, Random(seed + share), share, tmp_path / "disordered.jsonl"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", capture_names())
 def test_every_capture_without_order_gives_the_same_rows(name, tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "MIN_RUN_BYTES", 1000)

@@ -153,7 +153,6 @@ def test_a_grade_below_what_is_asked_ends_with_3_and_leaves_screen_and_junit(tmp
     assert int(suite.get("failures")) > 0
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_certify_and_every_process_that_it_started(tmp_path):
     pids = tmp_path / "pids"
     code = f"import os, sys\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\nos.execv(sys.argv[1], sys.argv[1:])"
