@@ -23,17 +23,19 @@ SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(
 
 NEEDING_SPARK = ["kafka_rack/pipeline", "kafka_rack/wire_tables/arrow.py"]
 
-WITH_SPARK_OF_THEIR_OWN = (
+WITH_ANOTHER_SPARK = (
     "tests/pipeline/test_cluster.py",
     "tests/pipeline/test_failed_starts.py",
     "tests/pipeline/test_filters_handed_over.py",
+    "tests/pipeline/test_kafka_connector.py",
+    "tests/pipeline/test_locality_command.py",
     "tests/pipeline/test_spark_connect.py",
     "tests/pipeline/test_spark_submit.py",
     "tests/pipeline/test_stream.py",
 )
 OF_OTHER_SUITES = (
     *(f"tests/{folder}/test_*.py" for folder in ("browser", "cluster", "formats", "interop", "object_store")),
-    *WITH_SPARK_OF_THEIR_OWN,
+    *WITH_ANOTHER_SPARK,
 )
 """What a bare pytest leaves out: suites of `make nightly` name these."""
 
@@ -50,6 +52,7 @@ LONG_TEST_BY_TEST = (
     "tests/interop/test_matrix.py",
     "tests/interop/test_museum.py",
     "tests/pipeline/test_cluster.py",
+    "tests/pipeline/test_locality_command.py",
     "tests/pipeline/test_stream.py",
 )
 """Each test of these runs programs of its own, from ten seconds on, and shares nothing with the next."""
@@ -155,7 +158,7 @@ def portion_of(nodeid: str) -> str:
         return nodeid
     if file.startswith(IN_A_BROWSER):
         return "browser"
-    return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_SPARK_OF_THEIR_OWN else file
+    return "spark" if file.startswith(ON_SPARKS_SESSION) and file not in WITH_ANOTHER_SPARK else file
 
 
 @pytest.hookimpl(optionalhook=True)

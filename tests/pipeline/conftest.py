@@ -15,7 +15,6 @@ from tests import on_spark
 from tests.fixture_data import CAPTURES
 
 HERE = Path(__file__).parent
-CONSTRAINTS = HERE.parents[1] / "constraints.txt"
 
 collected = on_spark.collected
 
@@ -25,21 +24,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A session on two cores, with Spark's Kafka connector; without it where it cannot be fetched.
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A session on two cores; with Spark's Kafka connector where a test of it runs and it can be fetched."""
+    from kafka_rack.pipeline.spark.session import KAFKA_CONNECTOR, SparkMissing, spark_session
 
-    It is tried with the Spark of constraints.txt alone, which mirrors of Maven Central have.
-    """
-    from kafka_rack.pipeline.spark.session import KAFKA_CONNECTOR, SparkMissing, spark_session, spark_version
-
-    if f"pyspark=={spark_version()}" not in CONSTRAINTS.read_text(encoding="utf-8").splitlines():
-        session = spark_session("local[2]", driver_memory="1g")
-    else:
+    missing = ""
+    session = None
+    if any(item.path.name == "test_kafka_connector.py" for item in request.session.items):
         try:
             session = on_spark.session_with([KAFKA_CONNECTOR])
-        except SparkMissing as missing:
-            session = spark_session("local[2]", driver_memory="1g")
-            session.without_connector = str(missing)
+        except SparkMissing as error:
+            missing = str(error)
+    session = session or spark_session("local[2]", driver_memory="1g")
+    session.without_connector = missing
     yield session
     session.stop()
 

@@ -70,18 +70,6 @@ def test_all_judges_agree_about_messages_that_all_know(spark):
     assert never_exercised(coverage_rows(found, protocol.named_class)) == []
 
 
-def test_kafkas_classes_in_sparks_jvm_write_the_same_bytes(spark):
-    if getattr(spark, "without_connector", None):
-        pytest.fail(f"Spark's Kafka connector, which brings Kafka's classes, is missing: {spark.without_connector}")
-    plan = FuzzPlan(chosen(["MetadataResponse", "DescribeQuorumRequest"], "0-1"), 40, 2)
-    run = fuzz(spark, plan, ["java"], tasks=2)
-    assert run.kafka is not None
-    assert run.kafka.startswith("3.9.")
-    assert run.results.failures == {}
-    assert run.results.tallies["java"].agreed == 40 * plan.message_versions
-    assert fuzz(spark, plan, ["java"], tasks=1) == run  # a session that has the classes already
-
-
 @pytest.mark.usefixtures("shared_session")
 def test_a_planted_bug_is_found_and_its_file_replays_it_until_it_is_mended(tmp_path, monkeypatch, capsys):
     codec, out = tmp_path / "mine.py", tmp_path / "out"

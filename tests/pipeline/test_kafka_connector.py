@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from kafka_rack.pipeline.fuzz.job import fuzz
+from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
 from kafka_rack.pipeline.spark.kafka_messages import as_messages, from_messages
 from kafka_rack.wire_tables.reading import decode_paths
 from tests.fixture_data import CAPTURES, capture_summary
@@ -19,7 +21,7 @@ TOPICS = ("plain", "zstd", "versions", "source", "copy", "twice", "once", "live"
 @pytest.fixture(scope="module")
 def kafka(spark, tmp_path_factory):
     """A cluster that writes a capture, for the whole module."""
-    assert not hasattr(spark, "without_connector"), spark.without_connector
+    assert spark.without_connector == ""
     folder = tmp_path_factory.mktemp("trace")
     topics = [word for topic in TOPICS for word in ("--topic", f"{topic}:6:3")]
     with kafka_rack_serve(*topics, "--capture", str(folder / "trace.jsonl")) as served:
@@ -162,3 +164,15 @@ def test_rows_of_the_tables_pass_through_kafka_unchanged(spark, kafka, tmp_path,
     there = spark.read.format("kafka-wire").option("table", table).load(capture)
     assert sorted(spark.table(table).collect(), key=repr) == sorted(there.collect(), key=repr)
     assert spark.table(table).count() == len(decode_paths([capture]).as_dicts(table))
+
+
+def test_kafkas_classes_in_sparks_jvm_write_the_same_bytes(spark):
+    """The connector brings Kafka's classes."""
+    assert spark.without_connector == ""
+    plan = FuzzPlan(chosen(["MetadataResponse", "DescribeQuorumRequest"], "0-1"), 40, 2)
+    run = fuzz(spark, plan, ["java"], tasks=2)
+    assert run.kafka is not None
+    assert run.kafka.startswith("3.9.")
+    assert run.results.failures == {}
+    assert run.results.tallies["java"].agreed == 40 * plan.message_versions
+    assert fuzz(spark, plan, ["java"], tasks=1) == run  # a session that has the classes already

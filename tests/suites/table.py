@@ -149,8 +149,7 @@ NIGHTLY = [
     interop("faults", "faults", "faults_java", concerns=("mockbroker/core/faults/*",)),
     pytest_suite(
         "spark",
-        "tests/pipeline/test_cluster.py",
-        "tests/pipeline/test_stream.py",
+        *(f"tests/pipeline/test_{name}.py" for name in ("cluster", "stream", "locality_command", "kafka_connector")),
         concerns=JOBS,
         workers=2,
         needs=("java",),
