@@ -78,16 +78,26 @@ links = st.one_of(
 
 
 class Client:
-    """One connection, with what it has asked and what it was answered."""
+    """One connection, with its requests and the answers read.
+
+    It reads as a socket does: as soon as there is output, and then the connection takes the frames of its next turn.
+    """
 
     def __init__(self, sim: Simulation, broker: int, rack: str | None) -> None:
+        self.sim = sim
         session = sim.engine.session(sim.cluster.brokers[broker], address="127.0.0.1", listener_rack=rack)
-        self.connection = Connection(sim.engine.path, session)
+        self.connection = Connection(sim.engine.path, session, on_output=self.read)
         self.reader = protocol.FrameReader()
         self.asked: list[tuple[int, int]] = []  # API key and version, by correlation id from 1
         self.answered: list[int] = []
 
     def read(self) -> None:
+        self.take()
+        while self.connection.is_held:
+            self.connection.go_on(self.sim.now_ms)
+            self.take()
+
+    def take(self) -> None:
         for frame in self.reader.feed(b"".join(self.connection.take_output())):
             number = int.from_bytes(frame[:4], "big")
             protocol.read_response(frame, *self.asked[number - 1])
@@ -201,3 +211,22 @@ class FaultLife(RuleBasedStateMachine):
 
 
 TestFaultLife = FaultLife.TestCase
+
+
+class Newest:
+    """Data of which each draw is the client that came last."""
+
+    def draw(self, clients: Any) -> Any:
+        return clients.elements[-1]
+
+
+def test_more_requests_than_a_turn_takes_are_answered_after_a_fetch_that_waits():
+    """Found by this machine, whose client once took no turn after the first."""
+    life = FaultLife()
+    life.begin(seed=0)
+    life.connect(broker=1, rack="c")
+    life.ask(data=Newest(), several=[(fetch(0, 300), 12)])
+    for _ in range(3):
+        life.ask(data=Newest(), several=[(MetadataRequest(topics=None), 12)] * 4)
+    life.advance(ms=1000)
+    life.teardown()
