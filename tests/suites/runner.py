@@ -188,7 +188,7 @@ def print_end(result: Result) -> None:
     if not result.is_good:
         print(*text.splitlines()[-200:], sep="\n")
     else:
-        print(*re.findall(r"^SKIPPED .*$", text, re.MULTILINE), sep="\n", end="")
+        print("".join(f"{line}\n" for line in re.findall(r"^SKIPPED .*$", text, re.MULTILINE)), end="")
     print(f"== {result.suite}: {result.outcome}, {result.wall_s:.0f} s; {result.closing}", flush=True)
 
 
