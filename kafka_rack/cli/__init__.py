@@ -35,7 +35,6 @@ COMMANDS = {
     "locality": "bytes and money across racks in captures, and what was avoidable",
     "convert": "a capture from lines of JSON to Arrow, smaller and read faster, and back",
     "simulate": "the whole cluster with clients under virtual time, things going wrong by seed: does all hold?",
-    "replay": "known rack bugs of released clients, each failing with one version and mended in the next",
     "place": "place replicas over racks",
     "reassign": "propose where replicas should move, and start it",
     "assign": "assign partitions to consumers",

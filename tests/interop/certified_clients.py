@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-from mockbroker.testing.museum import builders
-from tests.interop.fetched import FOLDER
+from tests.interop.fetched import FOLDER, ToolMissingError
+from tests.interop.museum import builders
 
 CLIENTS = Path(__file__).with_name("clients")
 FRANZ_GO, SARAMA, KAFKA_GO, KAFKAJS = "v1.22.2", "v1.61.1", "v0.4.51", "2.2.4"
@@ -35,7 +35,7 @@ def python_client(name: str, module: str, package: str) -> CertifiedClient:
 
     def command(work: str, rack: str) -> list[str]:
         if not version:
-            raise builders.ToolMissingError(f"{package} is not installed (pip install '.[clients]')")
+            raise ToolMissingError(f"{package} is not installed (pip install '.[clients]')")
         program = [sys.executable, "-m", f"tests.interop.clients.{module}"]
         return [*program, *OPTIONS, "--rack", rack, "--work", work]
 

@@ -12,13 +12,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mockbroker.testing.museum.builders import ToolMissingError
 from tests.interop.certified_clients import CertifiedClient, certified_clients
 from tests.interop.certify_run import CertifyRun, certify
 from tests.interop.client_process import ROOT
+from tests.interop.fetched import ToolMissingError
 
 PAGE = ROOT / "docs" / "clients.md"
-BEGIN, END = "<!-- certified -->", "<!-- certified ends -->"
 READING = {
     "fetch_rack": "rack in Fetch",
     "preferred_replica": "follows",
@@ -40,9 +39,6 @@ Runs = Mapping[str, tuple[CertifiedClient, CertifyRun]]
 
 
 def main() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
     reading, writing = runs_of("consume"), runs_of("produce")
     made = [
         "### Readers",
@@ -52,8 +48,15 @@ def main() -> None:
         "### What was not right, in words",
         failures(reading, READING),
     ]
-    text = "\n\n".join(made)
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    write_part("certified", "\n\n".join(made))
+
+
+def write_part(name: str, text: str) -> None:
+    """Replace the part of the page between the comments ``name`` and ``name ends``."""
+    begin, end = f"<!-- {name} -->", f"<!-- {name} ends -->"
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def runs_of(work: str) -> Runs:

@@ -17,17 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.testing.museum import builders
 from tests.progress import run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "interop"
 FETCH_QUIET_S = 240.0
 PAUSES_S = (3.0, 15.0, 45.0)
 """Before each further try of what could not be fetched: a registry fails for a moment, now and then."""
-MAVENS_REPOSITORY = builders.MAVENS_REPOSITORY
+MAVENS_REPOSITORY = Path.home() / ".m2" / "kafka-rack"
+"""The lock of Maven's folder in the home directory, which two fetches at once damage."""
 NEEDED_IN_CI = ("java", "go", "node")
 PACKAGES = {
     "java": "Debian, Ubuntu: apt-get install default-jdk-headless",
+    "javac": "Debian, Ubuntu: apt-get install default-jdk-headless",
     "mvn": "Debian, Ubuntu: apt-get install maven",
     "node": "Debian, Ubuntu: apt-get install nodejs",
     "npm": "Debian, Ubuntu: apt-get install npm",

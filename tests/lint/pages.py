@@ -218,7 +218,6 @@ def the_page_on_testing_has_each_name(project: Project) -> Iterator[str]:
 def the_page_on_certify_has_each_check(project: Project) -> Iterator[str]:
     from mockbroker.testing.certify.certificate import GRADES
     from mockbroker.testing.certify.checks import CHECKS as RULES
-    from mockbroker.testing.museum.bugs import BUGS
 
     page = "docs/certify.md"
     text = project.text(page)
@@ -228,23 +227,26 @@ def the_page_on_certify_has_each_check(project: Project) -> Iterator[str]:
     shown = re.findall(r"\b[A-E] from \d+", text)
     grades = [f"{grade} from {least}" for grade, least in GRADES if least]
     yield from line_differences(page, shown, grades, "GRADES")
-    shown = re.findall(r"^\| `[\w-]+` \| \S+ \| \S+ \| \S+ \| .* \|$", text, re.MULTILINE)
-    bugs = [f"| `{bug.id}` | {bug.client} | {bug.bad} | {bug.good} | {bug.title} |" for bug in BUGS]
-    yield from line_differences(page, shown, bugs, "mockbroker/testing/museum/bugs.py")
 
 
 def the_page_on_clients_has_the_versions_that_are_run(project: Project) -> Iterator[str]:
     from tests.interop.certified_clients import certified_clients
     from tests.interop.certify_clients import READING, WRITING
+    from tests.interop.museum.__main__ import table
 
-    rows = re.findall(r"^\| (.*?) \| [A-F] \| (.*) \|$", project.text("docs/clients.md"), re.MULTILINE)
+    page = "docs/clients.md"
+    text = project.text(page)
+    rows = re.findall(r"^\| (.*?) \| [A-F] \| (.*) \|$", text, re.MULTILINE)
     shown = [f"{name}: {cells.count(' | ') + 1} columns" for name, cells in rows]
     right = [
         f"{client.name} {client.version}: {len(columns)} columns"
         for columns in (READING, WRITING)
         for client in certified_clients().values()
     ]
-    yield from line_differences("docs/clients.md", shown, right, "`python -m tests.interop.certify_clients`")
+    yield from line_differences(page, shown, right, "`python -m tests.interop.certify_clients`")
+    shown = re.findall(r"^\| (?:bug|`[\w-]+`) \| \S+ \| .* \|$", text, re.MULTILINE)
+    header, _, *bugs = table()
+    yield from line_differences(page, shown, [header, *bugs], "`python -m tests.interop.museum`")
 
 
 def the_page_on_simulation_has_the_names(project: Project) -> Iterator[str]:

@@ -61,18 +61,6 @@ def zone_keys() -> Iterable[str]:
     return [key.key for key in ZONE_KEYS]
 
 
-def bugs() -> Iterable[str]:
-    from mockbroker.testing.museum.bugs import BUGS
-
-    return [bug.id for bug in BUGS]
-
-
-def clients_with_bugs() -> Iterable[str]:
-    from mockbroker.testing.museum.bugs import BUGS
-
-    return sorted({bug.client for bug in BUGS})
-
-
 def grades() -> Iterable[str]:
     from mockbroker.testing.certify.certificate import GRADES
 
@@ -139,8 +127,6 @@ OFFERED: dict[str, Callable[[], Iterable[str]]] = {
     "rolling-upgrade --to": zookeeper_releases,
     "software --release": zookeeper_releases,
     "--mend-client-ids": zone_keys,
-    "replay bug": bugs,
-    "replay --client": clients_with_bugs,
     "--at-least": grades,
     "assert claim": claims,
     "--libraries": libraries,

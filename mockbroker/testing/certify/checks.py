@@ -206,15 +206,6 @@ def goes_on(facts: WireFacts) -> Judgement:
     return PASS, f"every partition went on while rack {facts.outage_rack} was down, and once it was back"
 
 
-def reads_once(facts: WireFacts) -> Judgement:
-    """While nothing happens no record is fetched again. No check of a certificate: a rebalance may bring some again."""
-    if not facts.delivered:
-        return NOT_SEEN, "nothing was fetched"
-    again = facts.delivered_again.total()
-    text = f"of {facts.fed:,} records fed {again:,} were fetched again"
-    return (FAIL if again else PASS), text
-
-
 def no_duplicates(facts: WireFacts) -> Judgement:
     """Idempotent producers write nothing twice."""
     produced = facts.produced
@@ -262,16 +253,8 @@ CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
     ("no_duplicates", "does it write nothing twice", 2, no_duplicates),
     ("near_reads", "does it read near", 2, near_reads),
 )
-OTHER_CHECKS = (("reads_once", "does it read each record once", 1, reads_once),)
-"""What a scenario of the museum may ask."""
 ESSENTIAL = ("fetch_rack", "preferred_replica")
 """Without these a program is not rack-aware, whatever else it does well."""
-
-
-def check_of(facts: WireFacts, wanted: str) -> CertifyCheck:
-    """One check by its id, of the certificate's or another."""
-    name, question, weight, judge = next(one for one in (*CHECKS, *OTHER_CHECKS) if one[0] == wanted)
-    return CertifyCheck(name, question, weight, *judge(facts))
 
 
 def judged(facts: WireFacts, check: str, judge: Callable[[WireFacts], Judgement]) -> Judgement:

@@ -1,4 +1,4 @@
-"""``kafka-rack certify`` and ``replay``: what they refuse, what they say of programs that do nothing, how they end."""
+"""``kafka-rack certify``: what it refuses, what it says of programs that do nothing, how it ends."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ import pytest
 
 from kafka_rack.cli import main
 from mockbroker import MockCluster
-from mockbroker.testing.certify.checks import CHECKS, OTHER_CHECKS
+from mockbroker.testing.certify.checks import CHECKS
 from mockbroker.testing.certify.facts import ClientFacts, WireFacts
-from mockbroker.testing.certify.plan import STEPS
-from mockbroker.testing.museum.bugs import BUGS
 from tests.progress import SignsOfWork
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -176,37 +174,3 @@ def test_ctrl_c_ends_certify_and_every_process_that_it_started(tmp_path):
     while any(Path(f"/proc/{pid}").exists() for pid in started):
         signs.check()
         os.sched_yield()
-
-
-def test_the_museums_bugs_are_listed_with_their_links(capsys):
-    assert main(["replay", "--list"]) == 0
-    said = capsys.readouterr().out
-    for bug in BUGS:
-        assert bug.id in said
-        assert all(link in said for link in bug.links)
-    assert main(["replay", "--list", "--client", "sarama", "--format", "json"]) == 0
-    assert {bug["client"] for bug in json.loads(capsys.readouterr().out)} == {"sarama"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "expected a bug, --client or --list"),
-        (["no-such-bug"], "got 'no-such-bug'"),
-        (["--client", "cobol"], "got 'cobol'"),
-        (["sarama-2071", "--client", "java"], "sarama-2071 is a bug of sarama, not of java"),
-    ],
-)
-def test_replay_refuses_what_there_is_not_and_says_what_there_is(arguments, words, capsys):
-    assert main(["replay", *arguments]) == 2
-    assert words in capsys.readouterr().err
-
-
-def test_each_bug_asks_a_check_and_takes_steps_that_there_are():
-    checks = {name for name, *_ in (*CHECKS, *OTHER_CHECKS)}
-    for bug in BUGS:
-        assert bug.check in checks
-        assert set(bug.steps) <= {*STEPS, "reading"}
-        assert bug.bad != bug.good
-    assert len({bug.id for bug in BUGS}) == len(BUGS) >= 3
-    assert len({bug.client for bug in BUGS}) >= 2

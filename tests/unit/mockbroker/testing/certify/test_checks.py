@@ -10,7 +10,7 @@ import pytest
 
 from kafka_rack.locality import Prices
 from mockbroker.testing.certify.certificate import certificate_of, crossings, grade_of, to_json, to_junit
-from mockbroker.testing.certify.checks import CHECKS, CertifyCheck, check_of, checks_of
+from mockbroker.testing.certify.checks import CHECKS, CertifyCheck, checks_of
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
     CallTrafficKey,
@@ -32,6 +32,10 @@ def consumer(rack: str, *told: str, version: int = 12, subscription: MemberSubsc
 
 def facts_of(*clients: ClientFacts) -> WireFacts:
     return WireFacts(racks=RACKS, clients={(client.rack, client.client_id): client for client in clients})
+
+
+def check_of(facts: WireFacts, wanted: str) -> CertifyCheck:
+    return next(check for check in checks_of(facts) if check.id == wanted)
 
 
 def verdict(facts: WireFacts, check: str) -> str:

@@ -1,7 +1,6 @@
-"""The bugs on show: what each is, where it is told of, which version has it and which is mended.
+"""Rack bugs of released clients: what each is, the reports of it, the version that has it and the one that fixes it.
 
-Each was run against this cluster: it fails as recorded with the one version and passes with the other. What is to be
-seen is a check of certify, and which of its steps brings it about.
+Each names the check of certify that fails with the one version and passes with the other, and the steps that show it.
 """
 
 from __future__ import annotations
@@ -10,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mockbroker.testing.museum import builders
+from tests.interop.fetched import FOLDER
+from tests.interop.museum import builders
 
 OPTIONS = ("--brokers", "{bootstrap}", "--topic", "{topic}", "--group", "{group}", "--rack", "{rack}")
+READS_ONCE = "reads_once"
+"""The check that is none of certify's: see ``replaying``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Bug:
     worker: Callable[[str, Path], list[str]]
 
     def command(self, version: str) -> list[str]:
-        """The program with one version of the client, built in the cache. Raises ToolMissingError."""
-        return self.worker(version, builders.cache_folder() / f"{self.client}-{version}")
+        """The program with one version of the client, built once. Raises ToolMissingError."""
+        return self.worker(version, FOLDER / f"museum-{self.client}-{version}")
 
 
 def sarama(version: str, folder: Path) -> list[str]:
@@ -130,7 +132,7 @@ BUGS = (
         ),
         bad="v1.20.2",
         good="v1.20.3",
-        check="reads_once",
+        check=READS_ONCE,
         steps=("reading",),
         story="Every RecheckPreferredReplicaInterval, here two seconds in place of 30 minutes, the client asks the "
         "leader anew where to read. 1.20.2 does so from the offset before the fetch that it has just handed on, so "
@@ -138,8 +140,3 @@ BUGS = (
         worker=franz_go,
     ),
 )
-
-
-def find(name: str) -> Bug | None:
-    """The bug of this id, in any case of letters."""
-    return next((bug for bug in BUGS if bug.id.lower() == name.lower()), None)
