@@ -92,6 +92,7 @@ NIGHTLY = [
     interop(
         "clients",
         *("matrix", "java", "event_loops", "record_formats", "serve", "capture", "capture_packets", "fetched"),
+        "virtual_time",
         concerns=(*WIRE, *CLUSTER, *SOCKETS, "mockbroker/adapters/tls/*"),
     ),
     interop(
