@@ -73,7 +73,6 @@ NAVIGATION: dict[str, list[tuple[str, str]]] = {
         ("Before a real cluster", "docs/proxy"),
         ("Certify a program", "docs/certify"),
         ("Verdicts on ten clients", "docs/clients"),
-        ("Simulation", "docs/simulation"),
     ],
     "Rack rules": [
         ("Tools: audit, reassign, topics, inspect", "docs/tools"),

@@ -34,7 +34,6 @@ COMMANDS = {
     "what-if": "a capture under other settings: bytes, money, rebalances, load before and after",
     "locality": "bytes and money across racks in captures, and what was avoidable",
     "convert": "a capture from lines of JSON to Arrow, smaller and read faster, and back",
-    "simulate": "the whole cluster with clients under virtual time, things going wrong by seed: does all hold?",
     "place": "place replicas over racks",
     "reassign": "propose where replicas should move, and start it",
     "assign": "assign partitions to consumers",

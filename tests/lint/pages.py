@@ -249,18 +249,6 @@ def the_page_on_clients_has_the_versions_that_are_run(project: Project) -> Itera
     yield from line_differences(page, shown, [header, *bugs], "`python -m tests.interop.museum`")
 
 
-def the_page_on_simulation_has_the_names(project: Project) -> Iterator[str]:
-    from mockbroker.testing.simulation.workloads import WORKLOADS
-    from tests.simulation.planted_bugs import FOUND_BY
-
-    page = "docs/simulation.md"
-    text = project.text(page)
-    yield from missing_names(page, text, WORKLOADS, "WORKLOADS")
-    shown = re.findall(r"^\| `[a-z-]+` \| \d+ \|", text, re.MULTILINE)
-    seeds = [f"| `{name}` | {seed} |" for name, seed in FOUND_BY.items()]
-    yield from line_differences(f"{page}, planted bugs", sorted(shown), sorted(seeds), "FOUND_BY")
-
-
 CHECKS: tuple[Check, ...] = (
     command_lines_have_existing_options,
     variables_are_options,
@@ -276,5 +264,4 @@ CHECKS: tuple[Check, ...] = (
     the_page_on_testing_has_each_name,
     the_page_on_certify_has_each_check,
     the_page_on_clients_has_the_versions_that_are_run,
-    the_page_on_simulation_has_the_names,
 )

@@ -79,18 +79,6 @@ def libraries() -> Iterable[str]:
     return LIBRARIES
 
 
-def workloads() -> Iterable[str]:
-    from mockbroker.testing.simulation.plan import DEFAULTS
-
-    return DEFAULTS.workloads
-
-
-def storm_faults() -> Iterable[str]:
-    from mockbroker.testing.simulation.plan import DEFAULTS
-
-    return DEFAULTS.faults
-
-
 def fuzz_checks() -> Iterable[str]:
     from kafka_rack.pipeline.fuzz.checks import CHECKS
 
@@ -130,8 +118,6 @@ OFFERED: dict[str, Callable[[], Iterable[str]]] = {
     "--at-least": grades,
     "assert claim": claims,
     "--libraries": libraries,
-    "--workloads": workloads,
-    "simulate --faults": storm_faults,
     "--checks": fuzz_checks,
     "--spark-log": log_levels,
     "--message": message_names,

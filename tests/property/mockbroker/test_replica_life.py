@@ -80,6 +80,7 @@ class ReplicaLife(RuleBasedStateMachine):
         self.committed: dict[Key, dict[int, bytes]] = {}  # by offset: acknowledged with acks=all, or read
         self.high_watermarks: dict[Key, int] = {}
         self.epochs: dict[Key, tuple[int, int]] = {}
+        self.leader_of_epoch: dict[tuple[Key, int], int] = {}
         self.in_sync: dict[Key, tuple[int, ...]] = {}
         self.held_up_since: dict[tuple[Key, int], tuple[int, int]] = {}
         self.leaders: dict[Key, list[int]] = {}  # the present one last
@@ -492,6 +493,9 @@ class ReplicaLife(RuleBasedStateMachine):
         assert partition.leader_epoch >= leader_epoch
         assert partition.partition_epoch >= partition_epoch
         self.epochs[key] = (partition.leader_epoch, partition.partition_epoch)
+        if partition.leader != NO_LEADER:
+            first = self.leader_of_epoch.setdefault((key, partition.leader_epoch), partition.leader)
+            assert first == partition.leader, f"brokers {first} and {partition.leader} led in one epoch"
         leaders = self.leaders.setdefault(key, [])
         if partition.leader != NO_LEADER and partition.leader not in leaders[-1:]:
             leaders.append(partition.leader)
@@ -555,6 +559,32 @@ class ReplicaLife(RuleBasedStateMachine):
             assert partition.leader == partition.replicas[0]
             assert partition.high_watermark == partition.log.end_offset
             assert partition.replica_states is None
+        for key, partition in self.partitions():
+            self.each_acknowledged_record_is_read_once_and_in_order(key, partition)
+
+    def each_acknowledged_record_is_read_once_and_in_order(self, key: Key, partition: Partition) -> None:
+        """Read a whole partition as a consumer does, from the leader."""
+        position, found = partition.log.start_offset, []
+        while position < partition.high_watermark:
+            request = fetch_request(position, topic=partition.topic.name, index=partition.index)
+            response = self.sim.ask(request, version=12, broker=partition.leader)
+            entry = response.responses[0].partitions[0]
+            assert entry.error_code == ErrorCode.NONE
+            records = [record for record in iter_records(entry.records) if record.offset >= position]
+            assert records, f"nothing can be read at {position}"
+            found += [(record.offset, record.value) for record in records]
+            position = records[-1].offset + 1
+        assert [offset for offset, _ in found] == sorted({offset for offset, _ in found})
+        acknowledged = {
+            offset: value
+            for offset, value in self.committed.get(key, {}).items()
+            if offset >= partition.log.start_offset
+        }
+        assert acknowledged.items() <= dict(found).items()
+        read = Counter(value for _, value in found)
+        assert {value: read[value] for value in acknowledged.values() if read[value] != 1} == {}
+        sequences = [int(value.partition(b"-")[2]) for _, value in found if b"-" in value]
+        assert sequences == sorted(sequences), "an idempotent producer's records were reordered"
 
 
 TestReplicaLife = ReplicaLife.TestCase

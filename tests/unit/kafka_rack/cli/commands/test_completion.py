@@ -46,7 +46,6 @@ CASES = [
     (["what-if", "--assignor", "r"], {"range", "roundrobin", "rack-uniform"}),
     (["what-if", "--protocol", ""], {"classic", "consumer"}),
     (["serve", "--emulate", "0.8"], {"0.8.2"}),
-    (["simulate", "--faults", "crash-l"], {"crash-leader"}),
     (["decode", "--message", "ApiV"], {"ApiVersionsRequest", "ApiVersionsResponse"}),
     (["messages", "ApiV"], {"ApiVersionsRequest", "ApiVersionsResponse"}),
     (["ctl", "requests", "--api", "ApiV"], {"ApiVersions"}),

@@ -104,7 +104,7 @@ def test_a_transaction_is_complete_once_followers_have_its_markers(sim):
 
 
 def test_a_marker_that_is_lost_with_its_leader_is_written_again_by_the_next(sim):
-    """Found by the simulation (seed 0 on its day): records of a committed transaction were open for ever."""
+    """Found by simulated clients and faults: records of a committed transaction were open for ever."""
     producer = begun(sim)
     partition = sim.cluster.find_partition(TOPIC, 0)
     leader = partition.leader
@@ -122,7 +122,7 @@ def test_a_marker_that_is_lost_with_its_leader_is_written_again_by_the_next(sim)
 
 
 def test_a_leader_that_was_deposed_unawares_shows_no_record_of_a_transaction_that_is_open(sim):
-    """Found by the simulation (seed 44 on its day)."""
+    """Found by simulated clients and faults."""
     producer = begun(sim)
     partition = sim.cluster.find_partition(TOPIC, 0)
     leader = partition.leader
