@@ -330,18 +330,20 @@ class ReplicaLife(RuleBasedStateMachine):
         indexes=st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True),
         place=places,
         acks=st.sampled_from([-1, -1, 0, 1]),
+        requests=st.integers(1, 4),
     )
-    def produce(self, topic: str, indexes: list[int], place: str | int, acks: int) -> None:
-        """One record to each of these partitions in one request."""
+    def produce(self, topic: str, indexes: list[int], place: str | int, acks: int, requests: int) -> None:
+        """Requests in a row, each with one record to each of these partitions."""
         broker = self.broker_at(place, self.key(topic, indexes[0]))
         if broker is None:
             return
-        sent = []
-        for index in indexes:
-            self.numbers += 1
-            sent.append(SentRecord(self.key(topic, index) or (b"", index), b"%d" % self.numbers))
-        entries = [ProduceRequest.Topic.Partition(index=one.key[1], records=batch(one.value)) for one in sent]
-        self.send_records(topic, entries, broker, acks, sent)
+        for _ in range(requests):
+            sent = []
+            for index in indexes:
+                self.numbers += 1
+                sent.append(SentRecord(self.key(topic, index) or (b"", index), b"%d" % self.numbers))
+            entries = [ProduceRequest.Topic.Partition(index=one.key[1], records=batch(one.value)) for one in sent]
+            self.send_records(topic, entries, broker, acks, sent)
 
     @rule(topic=topics, index=indexes, place=places, times=st.integers(1, 3))
     def produce_idempotently(self, topic: str, index: int, place: str | int, times: int) -> None:
