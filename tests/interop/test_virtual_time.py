@@ -15,8 +15,6 @@ from tests.interop.virtual_time import VirtualNetwork, run
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is missing: pip install '.[clients]'")
 
-pytestmark = pytest.mark.interop
-
 RECORDS, PARTITIONS = 600, 3
 BOOTSTRAP = "127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094"
 METADATA_MAX_AGE_MS = 2000

@@ -172,7 +172,7 @@ NIGHTLY = [
     target("wheel", "kafka_rack/__init__.py", "README.md", needs=("release-ready",)),
     pytest_suite(
         "properties",
-        *("tests/property", "tests/simulation", "tests/unit/protocol"),
+        *("tests/property", "tests/unit/protocol"),
         *("tests/conformance/test_golden.py", "tests/conformance/test_oracles.py"),
         options=("--hypothesis-profile=nightly",),
         workers=2,
