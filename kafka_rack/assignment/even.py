@@ -1,8 +1,7 @@
 """Our own sticky assignment: balance before locality before stickiness, whatever the members subscribe to.
 
-Kafka's code for unequal subscriptions has faults (see sticky_unequal), and its coordinator has no rack awareness at
-all. This is what stands in: for the drop-in client assignors, for the coordinator's assignors with racks switched on,
-and where Kafka's own code would end in an exception. Its promises:
+Kafka's code for unequal subscriptions has faults (see sticky_unequal). This replaces it in the drop-in client
+assignors, and where Kafka's own code would end in an exception. Its promises:
 
 - every partition of a subscribed topic has one owner, which subscribes to it;
 - no chain of moves between subscribers could even out two members whose loads differ by two or more;

@@ -1,9 +1,6 @@
-"""Kafka's rules without Kafka's faults, and rack awareness where Kafka has none. Ours: no answer here is promised to
-be Kafka's.
+"""The assignors of the drop-in clients: Kafka's rules without the faults of its sticky assignors.
 
-``assign_faultless`` stands behind the drop-in client assignors. ``assign_uniform_with_racks`` and
-``assign_range_with_racks`` are what the group coordinator's assignors (KIP-848) could be if they looked at racks:
-the proposal spoke of it, Apache Kafka shipped without.
+Where a sticky group's members subscribe to different topics, answers differ from Kafka's.
 """
 
 from __future__ import annotations
@@ -13,13 +10,13 @@ from dataclasses import replace
 
 from kafka_rack.assignment.claims import Claims, MemberData, StickyGroup
 from kafka_rack.assignment.even import EvenShares
-from kafka_rack.assignment.members import Assignment, Member, subscribed_topics
+from kafka_rack.assignment.members import Assignment, Member
 from kafka_rack.assignment.range import assign_range
 from kafka_rack.assignment.round_robin import assign_round_robin
 from kafka_rack.assignment.sticky import Shares, changing_hands, cooperative_data, sticky_data
 from kafka_rack.assignment.sticky_equal import EqualShares
 from kafka_rack.assignment.topology import Topology
-from kafka_rack.errors import InputError, PartitionAssignorError
+from kafka_rack.errors import InputError
 
 
 def assign_faultless(assignor: str, topology: Topology, members: Sequence[Member]) -> Assignment:
@@ -44,25 +41,6 @@ def assign_faultless(assignor: str, topology: Topology, members: Sequence[Member
             shares.owned[member].remove(partition)
         return group.to_assignment(shares.owned)
     raise InputError(f"assignor: expected one of range, roundrobin, sticky, cooperative-sticky, got {assignor!r}")
-
-
-def assign_uniform_with_racks(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """Even shares, then racks, then few moves; ``owned`` of each member is its present target.
-
-    Raises: PartitionAssignorError: a subscribed topic does not exist.
-    """
-    _check_topics(topology, members)
-    group, shares = solve_faultless(topology, members, lambda member: (member.owned_partitions(), 0))
-    return group.to_assignment(shares.owned)
-
-
-def assign_range_with_racks(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """The consumer's range, with its racks, in the coordinator.
-
-    Raises: PartitionAssignorError: a subscribed topic does not exist.
-    """
-    _check_topics(topology, members)
-    return assign_range(topology, members)
 
 
 def solve_faultless(
@@ -105,9 +83,3 @@ def _honest(topology: Topology, member: Member, member_data: MemberData) -> Memb
         generation=generation,
         user_data=None,
     )
-
-
-def _check_topics(topology: Topology, members: Sequence[Member]) -> None:
-    for topic in subscribed_topics(members):
-        if topic not in topology.replicas:
-            raise PartitionAssignorError(f"members subscribe to topic {topic}, which does not exist")

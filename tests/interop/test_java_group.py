@@ -1,4 +1,4 @@
-"""A live group of Java consumers gets exactly what `kafka-rack assign` forecasts for it."""
+"""A live group of Java consumers gets exactly what `kafka-rack assign` prints for it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def java_group(cluster: MockCluster, assignor: str, racks: list[str]) -> d
         ("cooperative-sticky", "b,b,c,-"),
     ],
 )
-async def test_java_consumers_get_what_assign_forecasts(assignor, racks, tmp_path, capsys):
+async def test_java_consumers_get_what_assign_prints(assignor, racks, tmp_path, capsys):
     async with MockCluster(6, ("a", "b", "c"), topics=TOPICS, settings=JOIN_TOGETHER) as cluster:
         found = await java_group(cluster, assignor, racks.split(","))
         layout = {
@@ -85,5 +85,5 @@ async def test_java_consumers_get_what_assign_forecasts(assignor, racks, tmp_pat
     path = tmp_path / "group.json"
     path.write_text(json.dumps({"assignor": assignor, "cluster": layout, "members": members}))
     assert main(["assign", str(path), "--format", "json"]) == 0
-    forecast = json.loads(capsys.readouterr().out)["assignment"]
-    assert {member: owned for member, (_, owned) in found.items()} == forecast
+    printed = json.loads(capsys.readouterr().out)["assignment"]
+    assert {member: owned for member, (_, owned) in found.items()} == printed

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.assignment import assign, in_hash_order
-from kafka_rack.assignment.faultless import assign_faultless, assign_uniform_with_racks
+from kafka_rack.assignment.faultless import assign_faultless, solve_faultless
 from kafka_rack.assignment.members import members_from_plain
+from kafka_rack.assignment.sticky import cooperative_data
 from kafka_rack.assignment.topology import Topology
 
 RACKS = st.sampled_from(["a", "b", "c"])
@@ -109,19 +110,19 @@ def test_a_sticky_group_that_owns_its_assignment_keeps_it(cluster, members):
     assert not set(moved) - {(topic, number) for _, topic, number in lost}
 
 
-@given(clusters(), groups(), st.sampled_from(["uniform", "sticky", "cooperative-sticky"]))
+@given(clusters(), groups(), st.sampled_from(["sticky", "cooperative-sticky"]))
 def test_ours_hands_every_partition_to_one_subscriber(cluster, members, kind):
-    answer = ours(cluster, members, kind)
-    whole = handed_out(answer)
-    assert not whole - every_partition(cluster, members)
+    answer = assign_faultless(kind, Topology.from_plain(cluster), members_from_plain(members))
+    owned = handed_out(answer)
+    assert not owned - every_partition(cluster, members)
     if kind != "cooperative-sticky":
-        assert whole == every_partition(cluster, members)
+        assert owned == every_partition(cluster, members)
     assert all(topic in members[member]["topics"] for member, pairs in answer.items() for topic, _ in pairs)
 
 
 @given(clusters(), groups())
 def test_ours_leaves_no_member_two_partitions_behind_one_that_could_give_it_some(cluster, members):
-    answer = ours(cluster, members, "uniform")
+    answer = whole(cluster, members)
     sizes = loads(answer)
     for giver, pairs in answer.items():
         reachable = chain(giver, answer, members)
@@ -130,7 +131,7 @@ def test_ours_leaves_no_member_two_partitions_behind_one_that_could_give_it_some
 
 @given(clusters(), groups(racks=RACKS))
 def test_ours_leaves_no_swap_that_would_bring_more_partitions_into_their_racks(cluster, members):
-    answer = ours(cluster, members, "uniform")
+    answer = whole(cluster, members)
     if len({frozenset(member["topics"]) for member in members.values()}) == 1:
         return  # Kafka's own algorithm does these
     before = len(out_of_rack(cluster, members, answer))
@@ -145,11 +146,10 @@ def test_ours_leaves_no_swap_that_would_bring_more_partitions_into_their_racks(c
                     assert len(out_of_rack(cluster, members, swapped)) >= before
 
 
-def ours(cluster, members, kind):
-    topology, typed = Topology.from_plain(cluster), members_from_plain(members)
-    if kind == "uniform":
-        return assign_uniform_with_racks(topology, typed)
-    return assign_faultless(kind, topology, typed)
+def whole(cluster, members):
+    """The assignment in which a cooperative group ends, once its members have given up what others are to get."""
+    group, shares = solve_faultless(Topology.from_plain(cluster), members_from_plain(members), cooperative_data)
+    return group.to_assignment(shares.owned)
 
 
 def chain(start, answer, members):

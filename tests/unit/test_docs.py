@@ -56,7 +56,7 @@ def test_the_test_on_the_page_passes(pytester, page):
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize("page", ["docs/assignment.md", "docs/consistency.md", "docs/what-if.md"])
+@pytest.mark.parametrize("page", ["docs/consistency.md", "docs/what-if.md"])
 def test_the_command_on_a_page_prints_what_it_shows(monkeypatch, capsys, page):
     monkeypatch.chdir(ROOT)
     ((command, shown),) = re.findall(r"```console\n\$ kafka-rack ([^\n]*)\n(.*?)```", text_of(page), re.DOTALL)

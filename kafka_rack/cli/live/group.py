@@ -142,7 +142,6 @@ def cluster_with(cluster: LiveCluster, topics: Iterable[str]) -> dict[str, Any]:
     return {
         "nodes": [[broker.id, broker.rack] for broker in snapshot.brokers.values() if not broker.fenced],
         "topics": {name: [list(part.replicas) for part in topic.partitions] for name, topic in there.items()},
-        "leaders": {name: [part.leading for part in topic.partitions] for name, topic in there.items()},
         "topic_ids": topic_ids(cluster, list(there)),
     }
 

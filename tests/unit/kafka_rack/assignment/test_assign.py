@@ -27,13 +27,10 @@ def test_a_consumers_assignor_passes_over_topics_that_do_not_exist(assignor):
     assert answer == {"consumer0": [("t1", 0), ("t1", 1), ("t1", 2), ("t1", 3)]}
 
 
-@pytest.mark.parametrize(
-    ("assignor", "ours"),
-    [("uniform", False), ("uniform", True), ("server-range", False), ("server-range", True), ("rack-uniform", False)],
-)
-def test_a_coordinators_assignor_refuses_topics_that_do_not_exist(assignor, ours):
+@pytest.mark.parametrize("assignor", ["uniform", "server-range", "rack-uniform"])
+def test_a_coordinators_assignor_refuses_topics_that_do_not_exist(assignor):
     with pytest.raises(PartitionAssignorError, match="subscribe to topic gone, which does not exist"):
-        assign(assignor, LAYOUT, consumers([["gone"]], ["a"]), our_rack_awareness=ours)
+        assign(assignor, LAYOUT, consumers([["gone"]], ["a"]))
 
 
 def test_static_members_come_first_in_the_order_of_their_instances():
@@ -51,11 +48,6 @@ def test_round_robin_passes_over_members_that_do_not_subscribe():
         "consumer0": [("t1", 0), ("t1", 2)],
         "consumer1": [("t1", 1), ("t2", 0), ("t2", 1), ("t2", 2)],
     }
-
-
-def test_rack_awareness_of_ours_is_for_the_coordinators_assignors_only():
-    with pytest.raises(InputError, match="rack awareness of ours for range, but only uniform, server-range have it"):
-        assign("range", LAYOUT, consumers([["t1"]], ["a"]), our_rack_awareness=True)
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,10 @@ def test_a_classic_group_tells_topics_racks_and_what_members_have():
     }
 
 
-def test_the_cluster_has_leaders_topic_ids_and_only_brokers_that_are_up():
+def test_the_cluster_has_topic_ids_and_only_brokers_that_are_up():
     assert live_group(FakeCluster([classic(topics=("t", "gone"))]), "g")["cluster"] == {
         "nodes": [[0, "a"]],
         "topics": {"t": [[0, 1], [1, 0]]},
-        "leaders": {"t": [1, 1]},
         "topic_ids": {"t": "AAECAwQFBgcICQoLDA0ODw"},
     }
 

@@ -1,19 +1,17 @@
-"""Assign partitions to the consumers of a group as Kafka's assignors do, and say who reads inside its rack.
+"""Assign partitions to the consumers of a group as Kafka's assignors do.
 
 The group and the cluster are live, or come from a JSON file, or are made up from a few words. A file says:
   {"assignor": "range",
    "cluster": {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1], [1, 0]]}},
    "members": {"one": {"topics": ["orders"], "rack": "a"}}}
-Optional: topic_ids, offline and leaders in the cluster; instance_id, owned, generation and user_data in a member.
+Optional: topic_ids in the cluster; instance_id, owned, generation and user_data in a member.
 A cluster with "brokers", as the other tools have it, is taken too.
 
 Examples:
   kafka-rack assign group.json
-  kafka-rack assign group.json --assignor cooperative-sticky --explain
-  kafka-rack assign --bootstrap-server localhost:9092 --group readers --rack-of 10.0.1.=az1 --explain
-  kafka-rack assign --brokers 3 --racks a,b,c --topic orders:12:1 --consumers 3 --consumer-racks a,b,c --explain
-  kafka-rack assign group.json --assignor uniform --our-rack-awareness --explain --format json
-  kafka-rack assign group.json --to-consumer-protocol --prices prices.toml --reads 40MiB/s
+  kafka-rack assign group.json --assignor cooperative-sticky --format json
+  kafka-rack assign --bootstrap-server localhost:9092 --group readers --rack-of 10.0.1.=az1
+  kafka-rack assign --brokers 3 --racks a,b,c --topic orders:12:1 --consumers 3 --consumer-racks a,b,c
 """
 
 from __future__ import annotations
@@ -23,16 +21,7 @@ import json
 from itertools import groupby
 from typing import Any
 
-from kafka_rack.assignment import (
-    ASSIGNORS,
-    CONSUMER_SIDE,
-    Assignment,
-    assign,
-    explain,
-    forecast_protocol_change,
-)
-from kafka_rack.assignment.explanation import AssignmentExplanation, View
-from kafka_rack.charts.members import reads_by_member
+from kafka_rack.assignment import ASSIGNORS, Assignment, assign
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.live.cluster import add_cluster_arguments, cluster_of
 from kafka_rack.cli.live.group import live_group
@@ -40,7 +29,6 @@ from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, rac
 from kafka_rack.cli.options.layout import json_given
 from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_CONSUMERS, MAX_ID, number_in, shown
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import InputError, KafkaRackError, PartitionAssignorError
 from kafka_rack.placement import MAX_REPLICAS
@@ -54,25 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of {', '.join(ASSIGNORS)}; default: the file's, else range",
     )
-    parser.add_argument("--explain", action="store_true", help="forecast reads inside racks, now and with racks on")
-    parser.add_argument(
-        "--our-rack-awareness",
-        action="store_true",
-        help="let uniform and server-range look at racks, which Kafka's do not",
-    )
-    parser.add_argument(
-        "--to-consumer-protocol",
-        action="store_true",
-        help="forecast how much is read inside racks when the group moves from the classic to the consumer protocol",
-    )
-    parser.add_argument("--prices", metavar="FILE", help="with it: what crossing costs (docs/locality.md)")
-    parser.add_argument(
-        "--reads", metavar="SIZE/s", help="with prices: what the group reads, as 40MiB/s; else for a TB"
-    )
     parser.add_argument(
         "--format", choices=["table", "json"], default="table", help="for people or for programs; default: table"
     )
-    parser.add_argument("--plot", metavar="FILE", help="write a picture of reads by member, as SVG")
     parser.add_argument(
         "--rack-of",
         action="append",
@@ -100,61 +72,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.plot and not arguments.plot.lower().endswith(".svg"):
-        raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
-    check_options(arguments)
     group = group_of(arguments)
     place_members(group["members"], arguments.rack_of)
     assignor = arguments.assignor or group.get("assignor") or "range"
     cluster, members = group["cluster"], group["members"]
-    ours = arguments.our_rack_awareness
     try:
-        if arguments.to_consumer_protocol:
-            print(protocol_change(arguments, assignor, cluster, members))
-            return 0
-        if not arguments.explain and not arguments.plot:
-            answer = assign(assignor, cluster, members, our_rack_awareness=ours)
-            print(
-                assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer)
-            )
-            return 0
-        explanation = explain(assignor, cluster, members, our_rack_awareness=ours)
+        answer = assign(assignor, cluster, members)
     except PartitionAssignorError as error:
         raise CommandError(str(error)) from error
     except KafkaRackError as error:
         raise UsageError(f"{arguments.file or arguments.group or 'arguments'}: {error}") from error
-    if arguments.plot:
-        write_whole(arguments.plot, reads_by_member(explanation))
-    if arguments.explain:
-        print(explanation_json(explanation) if arguments.format == "json" else explanation_tables(explanation))
-    else:
-        answer = explanation.with_racks.assignment
-        print(assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer))
+    print(assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer))
     return 0
-
-
-def check_options(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
-    if arguments.to_consumer_protocol:
-        for option in ("explain", "plot", "our_rack_awareness"):
-            if getattr(arguments, option):
-                raise UsageError(f"--to-consumer-protocol does not go with --{option.replace('_', '-')}")
-        if arguments.reads and not arguments.prices:
-            raise UsageError("--reads goes with --prices")
-    elif arguments.prices or arguments.reads:
-        raise UsageError("--prices and --reads go with --to-consumer-protocol")
-
-
-def protocol_change(
-    arguments: argparse.Namespace, assignor: str, cluster: dict[str, Any], members: dict[str, Any]
-) -> str:
-    """The forecast of the change of protocol; a group that has changed already is compared with range."""
-    from kafka_rack.cli.commands.assign.protocols import change_json, change_table, prices_from, rate_from
-
-    prices, rate = prices_from(arguments.prices), rate_from(arguments.reads)
-    classic = assignor if assignor in CONSUMER_SIDE else "range"
-    shown = change_json if arguments.format == "json" else change_table
-    return shown(forecast_protocol_change(classic, cluster, members), prices, rate)
 
 
 def group_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -203,14 +132,13 @@ def group_in_file(path: str) -> dict[str, Any]:
 
 
 def cluster_of_layout(said: dict[str, Any], path: str) -> dict[str, Any]:
-    """A cluster as the other tools write it, with brokers and leaders, in the form that assign takes."""
+    """A cluster as the other tools write it, in the form that assign takes."""
     try:
         layout = layout_of_json(said)
     except InputError as error:
         raise UsageError(f"{path}: cluster: {error}") from error
-    leaders = {name: [part.leading for part in topic.partitions] for name, topic in layout.topics.items()}
     nodes = [[broker.id, broker.rack] for broker in layout.brokers if not broker.fenced]
-    return {"nodes": nodes, "topics": layout.replicas_by_topic(), "leaders": leaders}
+    return {"nodes": nodes, "topics": layout.replicas_by_topic()}
 
 
 def group_of_words(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -293,100 +221,3 @@ def runs(numbers: list[int]) -> str:
         else:
             found.append([number])
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in found)
-
-
-def view_json(view: View) -> dict[str, Any]:
-    forecast = view.forecast
-    return {
-        "name": view.name,
-        "partitions": forecast.partitions,
-        "in_rack": forecast.in_rack,
-        "share": forecast.share,
-        "share_from_leader": forecast.share_from_leader,
-        "members": [
-            {
-                "member": one.member,
-                "rack": one.rack,
-                "partitions": one.partitions,
-                "in_rack": one.in_rack,
-                "share": one.share,
-                "in_rack_from_leader": one.in_rack_from_leader,
-            }
-            for one in forecast.members
-        ],
-        "brokers": [
-            {"broker": one.broker, "rack": one.rack, "reads": one.reads, "reads_as_leader": one.reads_as_leader}
-            for one in forecast.brokers
-        ],
-        "out_of_rack": [list(entry) for entry in forecast.out_of_rack],
-        "unread": [list(pair) for pair in forecast.unread],
-        "assignment": {member: grouped(pairs) for member, pairs in sorted(view.assignment.items())},
-    }
-
-
-def explanation_json(explanation: AssignmentExplanation) -> str:
-    findings = [
-        {
-            "kind": finding.kind,
-            "whose": finding.whose,
-            "text": finding.text,
-            "partitions": [list(pair) for pair in finding.partitions],
-            "members": list(finding.members),
-        }
-        for finding in explanation.findings
-    ]
-    last = explanation.with_racks
-    said = {
-        "assignor": explanation.assignor,
-        "assignment": {member: grouped(pairs) for member, pairs in sorted(last.assignment.items())},
-        "now": explanation.now.name,
-        "views": [view_json(view) for view in explanation.views],
-        "findings": findings,
-    }
-    return json.dumps(said, indent=2)
-
-
-def percent(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:.1f} %"
-
-
-def explanation_tables(explanation: AssignmentExplanation) -> str:
-    now, after = explanation.now, explanation.with_racks
-    views = [now] if now is after else [now, after]
-    summary = table(
-        ["assignment", "partitions", "in rack", "share", "share from leaders"],
-        [
-            [
-                view.name,
-                forecast.partitions,
-                forecast.in_rack,
-                percent(forecast.share),
-                percent(forecast.share_from_leader),
-            ]
-            for view in explanation.views
-            for forecast in [view.forecast]
-        ],
-    )
-    heads = [name for view in views for name in (f"{view.name}: partitions", "in rack", "share")]
-    member_rows = [
-        [
-            rows[0].member,
-            rows[0].rack,
-            *(cell for one in rows for cell in (one.partitions, one.in_rack, percent(one.share))),
-        ]
-        for rows in zip(*(view.forecast.members for view in views), strict=True)
-    ]
-    broker_rows = [
-        [rows[0].broker, rows[0].rack, *(one.reads for one in rows)]
-        for rows in zip(*(view.forecast.brokers for view in views), strict=True)
-    ]
-    parts = [
-        f"{explanation.assignor}: partitions read inside their rack\n\n{summary}",
-        table(["member", "rack", *heads], member_rows),
-        "Partitions that each broker serves, from the closest replica\n\n"
-        + table(["broker", "rack", *(view.name for view in views)], broker_rows),
-    ]
-    if explanation.findings:
-        lines = [f"- {finding.text} ({finding.whose})" for finding in explanation.findings]
-        parts.append("To know\n" + "\n".join(lines))
-    return "\n\n".join(parts)
