@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
 from kafka_rack.locality.amounts import bytes_text, duration_text
-from kafka_rack.locality.markup import LOCALITIES, PageTable, Terms, name, share
+from kafka_rack.locality.markup import LOCALITIES, Html, PageTable, Terms, html, joined, name, share
 from kafka_rack.locality.svg import bar, heat_map, over_time, swatch
-from kafka_rack.page_templates import render, seen
+from kafka_rack.plurals import counted
 
 MAX_FLOWS, MAX_EXAMPLES = 50, 6
 """Rows of the table of who sends to whom; lines of the racks file that is proposed."""
@@ -61,43 +60,162 @@ LISTS = {
 }
 
 
+CSS = files(__package__) / "page.css"
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Traffic across racks</title><style>
+{}
+</style></head>
+<body>
+<header><h1>Traffic across racks</h1>
+<p class="soft">{}, {} to {} UTC, {} covered. {}.</p>
+<div class="cards">{}</div>
+{}
+<p class="legend">{}</p>
+{}
+</header>
+<nav>{}</nav>
+{}
+</body></html>
+"""
+
+
 def report(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
         result: what ``kafka_rack.pipeline.locality.job.measure`` returns and ``locality.json`` holds.
     """
-    terms = Terms(result["prices"]["currency"], result["span"]["covered_us"])
-    return render(
-        "locality.html",
-        result=result,
-        terms=terms,
-        sections=SECTIONS,
-        racks_file=f"Racks file: {result['racks_file']}" if result["racks_file"] else "No racks file",
-        first=at(result["span"]["first"]),
-        last=at(result["span"]["last"]),
-        covered=duration_text(result["span"]["covered_us"]),
-        cards=cards(result, terms),
-        legend=[picture(swatch(way)) for way in LOCALITIES],
-        categories=categories(result, terms),
-        rack_map=picture(heat_map(result["rack_pairs"], terms)) if result["rack_pairs"] else None,
-        pairs_left_out=left_out(result, "rack_pairs"),
-        directions=directions(result["flows"], terms),
-        over_time=picture(over_time(result["windows"], result["span"]["window_us"])) if result["windows"] else None,
-        windows_left_out=left_out(result, "windows"),
-        avoidable=avoidable(result, terms),
-        lists={key: top_list(result[key], columns, key, terms) for key, columns in LISTS.items()},
-        unknown=unknown(result, terms),
-        unknown_size=bytes_text(result["total"]["unknown_bytes"]),
-        example=example(result["unknown_clients"]),
-        brokers_unknown=any(row["reason"] == "broker_rack_unknown" for row in result["avoidable"]),
-        prices=prices_of_pairs(result["prices"]),
+    terms, span = Terms(result["prices"]["currency"], result["span"]["covered_us"]), result["span"]
+    bodies = sections(result, terms)
+    return html(
+        PAGE,
+        Html(CSS.read_text(encoding="utf-8")),
+        counted(span["captures"], "capture"),
+        at(span["first"]),
+        at(span["last"]),
+        duration_text(span["covered_us"]),
+        f"Racks file: {result['racks_file']}" if result["racks_file"] else "No racks file",
+        joined(
+            html('<div class="card"><span>{}</span><b>{}</b><span>{}</span></div>', *card)
+            for card in cards(result, terms)
+        ),
+        joined(html('<p class="note">{}</p>\n', note) for note in result["notes"]),
+        joined(html("<span>{}</span>", picture(swatch(way))) for way in LOCALITIES),
+        shown(categories(result, terms), "No traffic."),
+        joined(html('<a href="#{}">{}</a>', key, title) for key, title in SECTIONS.items()),
+        joined(
+            html('<section id="{}"><h2>{}</h2>\n{}\n</section>\n', key, title, bodies[key])
+            for key, title in SECTIONS.items()
+        ),
     )
 
 
-def picture(svg: str) -> Markup:
+def shown(found: PageTable | None, otherwise: str) -> Html:
+    """A table, or a sentence where it has no rows."""
+    return html("<p>{}</p>", otherwise) if found is None else found.as_html()
+
+
+def sections(result: Mapping[str, Any], terms: Terms) -> dict[str, Html]:
+    """The content below each heading of ``SECTIONS``."""
+    lists = {key: shown(top_list(result[key], columns, key, terms), "None.") for key, columns in LISTS.items()}
+    return {
+        "racks": between_racks(result, terms),
+        "time": through_time(result),
+        "avoidable": what_could_be_avoided(result, terms),
+        **lists,
+        "unknown": what_is_not_known(result, terms),
+        "assumptions": what_this_rests_on(result),
+    }
+
+
+def between_racks(result: Mapping[str, Any], terms: Terms) -> Html:
+    """The map of racks, and each direction in a table."""
+    if not result["rack_pairs"]:
+        return Html("<p>No traffic.</p>")
+    missing = left_out(result, "rack_pairs")
+    form = "<p>The map leaves out {} of the smallest pairs; the tables have them.</p>"
+    return html(
+        '<p class="soft">Requests and responses together, and what they cost {}; of unknown bytes, what they cost at '
+        'most.</p>\n<div class="wide figure">{}</div>\n{}<details><summary>Each direction</summary>{}</details>',
+        terms.period,
+        picture(heat_map(result["rack_pairs"], terms)),
+        html(form, missing) if missing else "",
+        directions(result["flows"], terms).as_html(),
+    )
+
+
+def through_time(result: Mapping[str, Any]) -> Html:
+    """Bytes over time."""
+    if not result["windows"]:
+        return Html("<p>No traffic.</p>")
+    missing = left_out(result, "windows")
+    return html(
+        '<div class="wide figure">{}</div>\n{}',
+        picture(over_time(result["windows"], result["span"]["window_us"])),
+        html("<p>And {} later, in the tables.</p>", missing) if missing else "",
+    )
+
+
+def what_could_be_avoided(result: Mapping[str, Any], terms: Terms) -> Html:
+    """Reasons with fixes, then those without."""
+    can_be, cannot_be = avoidable(result, terms)
+    nothing = "Nothing: no bytes crossed racks, or may have, that a known fix keeps in."
+    return joined((shown(can_be, nothing), "" if cannot_be is None else cannot_be.as_html()))
+
+
+def what_is_not_known(result: Mapping[str, Any], terms: Terms) -> Html:
+    """Bytes of which an end's rack is not known, and lines for a file that would name it."""
+    total = result["total"]
+    if not total["unknown_bytes"]:
+        return Html("<p>Nothing: of all bytes both ends' racks are known.</p>")
+    found, lines = unknown(result, terms), example(result["unknown_clients"])
+    parts = [
+        html(
+            "<p>{} of all bytes ({}) went between ends of which one's rack is not known. They count neither as local "
+            "nor as crossing.</p>\n",
+            share(total["unknown_bytes"], total["bytes"]),
+            bytes_text(total["unknown_bytes"]),
+        ),
+        "" if found is None else found.as_html(),
+    ]
+    if lines:
+        parts.append(html("{}<pre>{}</pre>\n", RACKS_FILE, joined(html("{}\n", line) for line in lines)))
+    if any(row["reason"] == "broker_rack_unknown" for row in result["avoidable"]):
+        parts.append(BROKERS_UNKNOWN)
+    return joined(parts)
+
+
+RACKS_FILE = Html(
+    "<p>To know more, say where they are in a file and give it with <code>--client-racks FILE</code>. A line is "
+    "<code>RACK@RANGE</code>, <code>RACK@client:PATTERN</code> or <code>RACK@broker:ID</code>. To begin with, with the "
+    "rack's name in the place of RACK:</p>\n"
+)
+BROKERS_UNKNOWN = Html(
+    "<p>Of some brokers no rack is known either: set <code>broker.rack</code>, or name them in the file, as "
+    "<code>az-a@broker:4</code>.</p>"
+)
+
+
+def what_this_rests_on(result: Mapping[str, Any]) -> Html:
+    """Assumptions and prices."""
+    lines = [
+        *result["assumptions"],
+        "Sizes on this page are in KiB, MiB and GiB: 1,024 bytes, 1,024 KiB, 1,024 MiB.",
+        "An unknown rack is never guessed, and unknown bytes are in no sum of what crossed.",
+    ]
+    prices = prices_of_pairs(result["prices"])
+    return html(
+        "<ul>\n{}</ul>\n{}",
+        joined(html("<li>{}</li>\n", line) for line in lines),
+        "" if prices is None else prices.as_html(),
+    )
+
+
+def picture(svg: str) -> Html:
     """A picture of ``svg``, in which names are escaped already."""
-    return Markup(svg)  # noqa: S704 - made by this package alone
+    return Html(svg)
 
 
 def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str]]:
@@ -116,14 +234,16 @@ def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str]]
         (
             f"what crossing costs {terms.period}",
             terms.money(total["cost"]),
-            Markup("for {}, plus at most {} if all unknown bytes cross").format(
-                terms.size(total["cross_bytes"]), terms.money(total["possible_cost"])
+            html(
+                "for {}, plus at most {} if all unknown bytes cross",
+                terms.size(total["cross_bytes"]),
+                terms.money(total["possible_cost"]),
             ),
         ),
         (
             f"could be saved {terms.period}, for certain",
             terms.money(total["saves_cost"]),
-            Markup("and at most {}, if all that is not known turns out so").format(terms.money(total["at_most_cost"])),
+            html("and at most {}, if all that is not known turns out so", terms.money(total["at_most_cost"])),
         ),
         (
             "unknown",
@@ -138,9 +258,8 @@ def categories(result: Mapping[str, Any], terms: Terms) -> PageTable | None:
     found = result["categories"]
     if not found:
         return None
-    what = Markup('<span class="soft">{}</span>')
     rows = [
-        [row["category"], what.format(KINDS.get(row["category"], "")), *figures]
+        [row["category"], html('<span class="soft">{}</span>', KINDS.get(row["category"], "")), *figures]
         for row, figures in zip(found, all_figures(found, terms), strict=True)
     ]
     return PageTable("By kind of traffic", ["kind", "", *figure_heads(terms)], rows, classes(terms))
@@ -202,11 +321,10 @@ def avoidable(result: Mapping[str, Any], terms: Terms) -> tuple[PageTable | None
     return can_be, cannot_be
 
 
-def reason(row: Mapping[str, Any]) -> Markup:
+def reason(row: Mapping[str, Any]) -> Html:
     """A reason's name, what it means, and the details that it came with."""
-    details = Markup("").join(Markup("<li>{}</li>").format(seen(detail)) for detail in row["details"])
-    found = Markup("<b>{}</b><br>{}").format(row["reason"], row["what"])
-    return found + Markup("<ul>{}</ul>").format(details) if details else found
+    details = joined(html("<li>{}</li>", detail) for detail in row["details"])
+    return html("<b>{}</b><br>{}{}", row["reason"], row["what"], html("<ul>{}</ul>", details) if details else "")
 
 
 def top_list(found: Mapping[str, Any], columns: Sequence[TopListColumn], what: str, terms: Terms) -> PageTable | None:
@@ -217,7 +335,7 @@ def top_list(found: Mapping[str, Any], columns: Sequence[TopListColumn], what: s
     others = found["others"]
     shown: list[list[str]] = [[name(row[column.key], column.absent) for column in columns] for row in rows]
     if others:
-        shown.append([Markup("<i>{} more</i>").format(others["rows"]), *[""] * (len(columns) - 1)])
+        shown.append([html("<i>{} more</i>", others["rows"]), *[""] * (len(columns) - 1)])
     figures = all_figures([*rows, others] if others else rows, terms)
     head = [*(column.heading for column in columns), *figure_heads(terms)]
     lines = [[*names, *own] for names, own in zip(shown, figures, strict=True)]

@@ -144,7 +144,6 @@ def test_what_cannot_be_is_skipped_with_the_reason_and_running_again_replaces(av
     rows = pq.read_table(tmp_path / "availability").to_pylist()
     assert [(row["brokers"], row["placer"]) for row in rows] == [(12, "copyset")]
     assert pq.read_table(tmp_path / "skipped").to_pylist() == []
-    assert not (tmp_path / "plots").exists()
 
 
 def test_a_run_told_to_end_while_spark_works_leaves_the_old_result(availability, monkeypatch, tmp_path, capsys):

@@ -6,7 +6,7 @@ unwritable or takes altogether, uneven racks and skew, missing racks, and rack n
 Examples:
   kafka-rack audit --bootstrap-server localhost:9092
   kafka-rack audit --layout cluster.json --format json
-  kafka-rack audit --layout plan.json --brokers 0:a,1:a,2:b --min-insync-replicas 2 --plot layout.svg
+  kafka-rack audit --layout plan.json --brokers 0:a,1:a,2:b --min-insync-replicas 2
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from kafka_rack.cli import DONE, FINDINGS, UsageError
 from kafka_rack.cli.options.layout import (
     add_layout_arguments,
     add_output_arguments,
-    check_outputs,
     layout_given,
     plan_in_file,
-    plot,
     told,
     wanted_topics,
 )
@@ -64,7 +62,6 @@ def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_outputs(arguments)
     if arguments.min_insync_replicas is not None and arguments.min_insync_replicas < 1:
         raise UsageError(f"--min-insync-replicas: expected 1 or more, got {arguments.min_insync_replicas}")
     if not arguments.skew >= 1:
@@ -77,9 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
     layout = wanted_topics(arguments, layout)
     found = audit(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
-    if arguments.plot:
-        title = f"{counted(found.partitions, 'partition')} by rack"
-        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, title, findings)
     print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
     return FINDINGS if findings else DONE
 

@@ -17,12 +17,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka_rack.audit import audit
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.commands.topics import DISKLESS, topics_json
 from kafka_rack.cli.live.cluster import LiveBroker, LiveCluster, Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.live.wire_client import address_text
-from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, plot, say_hints, say_notes
+from kafka_rack.cli.options.layout import add_output_arguments, say_hints, say_notes
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 from kafka_rack.printable import printable
@@ -63,15 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_outputs(arguments)
     with cluster_of(arguments) as cluster:
         snapshot = cluster.snapshot(arguments.topic)
         told = {broker.id: told_by(cluster, broker) for broker in snapshot.brokers.values()}
     layout = layout_of(snapshot)
     say_notes(arguments, snapshot.notes)
     say_hints(arguments, layout)
-    if arguments.plot:
-        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack", audit(layout).findings)
     if arguments.format == "table":
         print(as_tables(snapshot, layout, told))
     else:

@@ -14,14 +14,11 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from kafka_rack.charts.partitions import partitions_by_rack
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of
-from kafka_rack.cli.options.layout import found_in, kinds_of
 from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, MAX_SEED, check_size, whole_number
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.errors import KafkaRackError, MissingRackError, PlacerSettingsError
 from kafka_rack.placement import (
     CLASS_SETTING,
@@ -96,7 +93,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="table for people, json for programs, or what Kafka's reassignment tool reads; default: table",
     )
-    parser.add_argument("--plot", metavar="FILE", help="write a picture of partitions by rack, as SVG")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,8 +100,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--start-partition: expected 0 or more, got {arguments.start_partition}")
     if arguments.seed is not None and (arguments.start_index, arguments.next_replica_shift) != (None, None):
         raise UsageError("--seed draws the start index and the shift: give one or the other")
-    if arguments.plot and not arguments.plot.lower().endswith(".svg"):
-        raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
     check_size(arguments.partitions, arguments.replication_factor)
     if arguments.start_partition + arguments.partitions - 1 > MAX_ID:
         raise UsageError(f"--start-partition {arguments.start_partition}: partitions are numbered up to {MAX_ID}")
@@ -131,18 +125,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     for hint in rack_hints(broker.rack for broker in brokers):
         sys.stderr.write(f"kafka-rack place: hint: {hint}\n")
-    if arguments.plot:
-        title = (
-            f"{arguments.topic}: {arguments.partitions} partitions x {arguments.replication_factor}, {arguments.placer}"
-        )
-        racks = {broker.id: broker.rack for broker in brokers}
-        found = found_in(brokers, {arguments.topic: rows})
-        faults = {number: kinds for (_, number), kinds in kinds_of(found).items()}
-        faulty = {broker for finding in found for broker in finding.brokers}
-        picture = partitions_by_rack(
-            rows, racks, title, arguments.start_partition, faults=faults, faulty_brokers=faulty
-        )
-        write_whole(arguments.plot, picture)
     print(answer(arguments, brokers, rows))
     return 0
 

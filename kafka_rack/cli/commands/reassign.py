@@ -10,7 +10,7 @@ all is done, the throttles are gone.
 
 Examples:
   kafka-rack reassign --generate --bootstrap-server localhost:9092 --topic orders --broker-list 0,1,2,3
-  kafka-rack reassign --repair --layout cluster.json --output plan.json --rollback back.json --plot plan.svg
+  kafka-rack reassign --repair --layout cluster.json --output plan.json --rollback back.json
   kafka-rack reassign --execute --bootstrap-server localhost:9092 --reassignment-json-file plan.json
   kafka-rack reassign --execute --throttle 50000000 --bootstrap-server localhost:9092 --reassignment-json-file plan.json
   kafka-rack reassign --verify --wait 3600 --bootstrap-server localhost:9092 --reassignment-json-file plan.json
@@ -32,11 +32,8 @@ from kafka_rack.cli.options.brokers import id_list
 from kafka_rack.cli.options.layout import (
     add_layout_arguments,
     add_output_arguments,
-    check_outputs,
-    found_in,
     json_given,
     layout_given,
-    plot,
     say_hints,
     told,
     wanted_topics,
@@ -124,7 +121,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> None:
     """Refuse options that the chosen work does not know, before anything is done."""
-    check_outputs(arguments)
     chosen = next(name for name in ("generate", "repair", *ON_LIVE_CLUSTERS) if getattr(arguments, name))
     belongs = {
         "broker_list": ("generate",),
@@ -133,7 +129,6 @@ def check(arguments: argparse.Namespace) -> None:
         "topics_to_move_json_file": ("generate", "repair"),
         "topic": ("generate", "repair"),
         "output": ("generate", "repair"),
-        "plot": ("generate", "repair"),
         "rollback": ("generate", "repair", "execute"),
         "reassignment_json_file": ("execute", "verify", "cancel"),
         "throttle": ("execute",),
@@ -166,9 +161,6 @@ def generate(arguments: argparse.Namespace, layout: ClusterLayout) -> int:
     proposed = propose(current, brokers, seed=seed, rack_mode=rack_mode)
     now, then = entries_of(current), entries_of(proposed)
     write_plans(arguments, now, then)
-    if arguments.plot:
-        found = found_in(layout.brokers, proposed)
-        plot(arguments.plot, proposed, layout.rack_of, f"proposed, seed {seed}", found)
     if arguments.format == "json":
         print(json.dumps({"seed": seed, **plans_json(now, then)}, indent=2))
     else:
@@ -223,13 +215,6 @@ def mend(arguments: argparse.Namespace, layout: ClusterLayout) -> int:
     mended = repair(layout, topics_to_move(arguments, layout).topics)
     now = current_plan_of(layout, mended.entries)
     write_plans(arguments, now, mended.entries)
-    if arguments.plot:
-        rows = layout.replicas_by_topic()
-        for entry in mended.entries:
-            rows[entry.topic][entry.partition] = list(entry.replicas)
-        changed = {name: rows[name] for name in {entry.topic for entry in mended.entries} or set(rows)}
-        found = found_in(layout.brokers, changed)
-        plot(arguments.plot, changed, layout.rack_of, "after the repair", found)
     print(repair_json(mended, now) if arguments.format == "json" else repair_tables(mended, now, layout))
     return 0
 

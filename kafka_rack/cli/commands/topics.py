@@ -23,7 +23,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_rack.audit import audit
 from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.live.cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
 from kafka_rack.cli.live.partition_filters import FILTERS, add_partition_filters, chosen_partitions
@@ -37,13 +36,12 @@ from kafka_rack.cli.live.placing import (
     warn_of_shared_racks,
 )
 from kafka_rack.cli.live.topic_changes import alter, delete, found_topics, list_topics
-from kafka_rack.cli.options.layout import add_output_arguments, check_outputs, found_in, plot, say_hints, say_notes
+from kafka_rack.cli.options.layout import add_output_arguments, say_hints, say_notes
 from kafka_rack.cli.options.placers import placer_help
 from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, MAX_SEED, check_size, whole_number
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
 from kafka_rack.placement import MAX_REPLICAS
-from kafka_rack.plurals import counted
 
 DISKLESS = "diskless"
 """In place of a replication factor: such a topic has no replicas, and whichever broker a client asks serves it."""
@@ -122,17 +120,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 PLACING = ("partitions", "replica_assignment", "placer", "start_index", "next_replica_shift", "seed", "ignore_racks")
 ACTIONS = {
-    "create": (*PLACING, "replication_factor", "config", "if_not_exists", "validate_only", "plot"),
-    "alter": (*PLACING, "if_exists", "validate_only", "plot"),
+    "create": (*PLACING, "replication_factor", "config", "if_not_exists", "validate_only"),
+    "alter": (*PLACING, "if_exists", "validate_only"),
     "list": ("exclude_internal",),
-    "describe": ("if_exists", "exclude_internal", "plot", *FILTERS),
+    "describe": ("if_exists", "exclude_internal", *FILTERS),
     "delete": ("if_exists",),
 }
 """What is done, and the options that go with it alone or with some others."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    check_outputs(arguments)
     action = next(name for name in ACTIONS if getattr(arguments, name))
     for option in dict.fromkeys(option for options in ACTIONS.values() for option in options):
         if getattr(arguments, option) not in (None, False, []) and option not in ACTIONS[action]:
@@ -160,9 +157,6 @@ def create(arguments: argparse.Namespace) -> int:
         elif not arguments.ignore_racks:
             warn_of_shared_racks(arguments, layout, rows)
         cluster.create_topic(name, rows, configs, validate_only=arguments.validate_only)
-    if arguments.plot:
-        found = found_in(layout.brokers, {name: rows})
-        plot(arguments.plot, {name: rows}, layout.rack_of, f"{name}: {counted(len(rows), 'partition')} by rack", found)
     done = "could be created" if arguments.validate_only else "created"
     if arguments.format == "json":
         print(json.dumps({"topic": name, "created": not arguments.validate_only, **rows_json(rows, layout)}, indent=2))
@@ -209,8 +203,6 @@ def describe(arguments: argparse.Namespace) -> int:
         say_notes(arguments, snapshot.notes)
         layout = layout_of(snapshot)
         chosen = chosen_partitions(cluster, arguments, layout)
-    if arguments.plot:
-        plot(arguments.plot, layout.replicas_by_topic(), layout.rack_of, "partitions by rack", audit(layout).findings)
     if arguments.format == "json":
         print(description_json(snapshot, layout, chosen))
     elif chosen is None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.live.cluster import LiveCluster, cluster_of, layout_of
 from kafka_rack.cli.live.placing import assignment_in, placed, rows_json, rows_table, warn_of_shared_racks
-from kafka_rack.cli.options.layout import found_in, plot, say_hints, say_notes
+from kafka_rack.cli.options.layout import say_hints, say_notes
 from kafka_rack.cli.options.whole_numbers import check_size
 from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 from kafka_rack.plurals import counted
@@ -89,8 +89,6 @@ def alter(arguments: argparse.Namespace) -> int:
         layout = layout_of(snapshot)
         rows = new_rows(arguments, layout, topic, count, by_hand)
         cluster.grow_topic(name, count, rows, validate_only=arguments.validate_only)
-    if arguments.plot:
-        plot_new_partitions(arguments.plot, name, topic, rows or [], layout)
     report(arguments, name, count, rows or [], layout, first=len(topic.partitions))
     return DONE
 
@@ -131,16 +129,6 @@ def new_rows(
     check_size(count, len(existing[0]))
     say_hints(arguments, layout)
     return placed(arguments, layout, count - len(existing), len(existing[0]), existing)
-
-
-def plot_new_partitions(
-    path: str, name: str, topic: LayoutTopic, rows: Sequence[Sequence[int]], layout: ClusterLayout
-) -> None:
-    """Write a picture of the partitions that are added, with what an audit of the whole topic finds in them."""
-    whole = {name: [*(partition.replicas for partition in topic.partitions), *rows]}
-    title = f"{name}: {counted(len(rows), 'more partition')} by rack"
-    found = found_in(layout.brokers, whole)
-    plot(path, whole, layout.rack_of, title, found, first=len(topic.partitions))
 
 
 def report(

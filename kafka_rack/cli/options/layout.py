@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from kafka_rack.audit import Finding, audit
-from kafka_rack.charts.partitions import partitions_by_rack
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options.brokers import add_broker_arguments, brokers_of, no_json, read_json
-from kafka_rack.cli.output.whole_files import write_whole
-from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, layout_of_json, make_layout
+from kafka_rack.cluster_layout import ClusterLayout, layout_of_json
 from kafka_rack.errors import InputError
-from kafka_rack.placement import UsableBroker
 from kafka_rack.rack_names import rack_hints
 
 Answer = TypeVar("Answer")
@@ -37,15 +33,8 @@ def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, formats: Sequence[str] = ("table", "json")) -> None:
-    """``--format`` and ``--plot``."""
+    """``--format``."""
     parser.add_argument("--format", choices=formats, default="table", help="table for people, else for programs")
-    parser.add_argument("--plot", metavar="FILE", help="write a picture of partitions by rack, as SVG")
-
-
-def check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse a picture of another kind before any work is done."""
-    if arguments.plot and not arguments.plot.lower().endswith(".svg"):
-        raise UsageError(f"--plot {arguments.plot}: pictures are SVG, so the name must end in .svg")
 
 
 def layout_given(arguments: argparse.Namespace) -> ClusterLayout:
@@ -119,50 +108,6 @@ def wanted_topics(arguments: argparse.Namespace, layout: ClusterLayout) -> Clust
         return layout.only(arguments.topic)
     except InputError as error:
         raise CommandError(str(error)) from error
-
-
-def plot(
-    path: str,
-    layout: Mapping[str, Sequence[Sequence[int]]],
-    racks: Mapping[int, str | None],
-    title: str,
-    findings: Sequence[Finding] | None = None,
-    first: int = 0,
-) -> None:
-    """Write a picture of all partitions of topic -> replicas, by rack, with what an audit found in them.
-
-    The partitions before number ``first`` of each topic are left out.
-    """
-    partitions = [(name, number) for name in sorted(layout) for number in range(first, len(layout[name]))]
-    rows = [layout[name][number] for name, number in partitions]
-    kinds = kinds_of(findings or ())
-    faults = {line: kinds[partition] for line, partition in enumerate(partitions) if partition in kinds}
-    picture = partitions_by_rack(
-        rows,
-        racks,
-        title,
-        labels=[f"{name}-{number}" for name, number in partitions],
-        faults=None if findings is None else faults,
-        faulty_brokers={broker for finding in findings or () for broker in finding.brokers},
-    )
-    write_whole(path, picture)
-
-
-def kinds_of(findings: Iterable[Finding]) -> dict[tuple[str, int], list[str]]:
-    """(topic, partition) -> the kinds of what was found in it."""
-    kinds: dict[tuple[str, int], list[str]] = {}
-    for finding in findings:
-        for partition in finding.partitions:
-            kinds.setdefault(partition, []).append(finding.kind)
-    return kinds
-
-
-def found_in(brokers: Iterable[UsableBroker], rows: Mapping[str, Sequence[Sequence[int]]]) -> Sequence[Finding]:
-    """What an audit would find once topic -> replicas are so."""
-    topics = {
-        name: LayoutTopic(tuple(LayoutPartition(tuple(row)) for row in planned)) for name, planned in rows.items()
-    }
-    return audit(make_layout(brokers, topics)).findings
 
 
 def plan_in_file(path: str) -> Any:

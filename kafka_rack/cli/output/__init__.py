@@ -1,1 +1,1 @@
-"""How results are shown: tables, plots, progress."""
+"""How results are shown: tables, progress."""

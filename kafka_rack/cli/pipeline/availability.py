@@ -57,7 +57,7 @@ MAX_ROWS = 24
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="DIR", help="where tables, plots and the page go")
+    parser.add_argument("--out", required=True, metavar="DIR", help="where the tables go")
     for axis, meaning in AXIS_HELP.items():
         metavar = "NAME,..." if axis == "placer" else "N,..."
         parser.add_argument(option_of(axis), dest=axis, metavar=metavar, help=meaning)
@@ -194,7 +194,7 @@ def as_text(found: Survey, out: str) -> str:
         more = f"; {len(found.skipped) - count} for {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
         skipped = f"{len(found.skipped)} combination{'' if len(found.skipped) == 1 else 's'} skipped"
         lines.append(f"{skipped}: {reason}" if len(reasons) == 1 else f"{skipped}, {count} of them: {reason}{more}")
-    lines.append(f"tables, plots and availability.html below {out}")
+    lines.append(f"tables and availability.json below {out}")
     return "\n".join(lines) + "\n"
 
 

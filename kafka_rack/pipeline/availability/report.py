@@ -1,4 +1,4 @@
-"""What the job ``availability`` leaves: tables in Parquet, one JSON with all of it, curves, a page to look at."""
+"""What the job ``availability`` writes: tables in Parquet, and one JSON with all of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from markupsafe import Markup
 
 from kafka_rack.availability import EXACT, Row
 from kafka_rack.availability.kafka_1736 import NOTE, ComparisonRow, compared
-from kafka_rack.charts.availability import sheets
-from kafka_rack.page_templates import render
 from kafka_rack.pipeline.availability.grid import Point, Skipped
 from kafka_rack.pipeline.output.staging import check_ours, staged, write_table
 from kafka_rack.plurals import counted
@@ -56,9 +53,8 @@ COMPARISON = pa.schema(
     metadata=METADATA,
 )
 TABLES = ("availability", "skipped", "kafka_1736")
-FILES = (*TABLES, "plots", "availability.html", "availability.json")
+FILES = (*TABLES, "availability.json")
 """All that the job writes below its folder, the JSON last."""
-MAX_HTML_ROWS = 2_000
 
 
 class Survey(msgspec.Struct):
@@ -110,7 +106,7 @@ def check(out: Location) -> None:
 
 
 def write(found: Survey, out: Location) -> None:
-    """Put a survey's tables, plots and page below a folder, in the place of an earlier one's.
+    """Put a survey's tables below a folder, in the place of an earlier one's.
 
     Raises: NotOurs, OSError.
     """
@@ -119,14 +115,6 @@ def write(found: Survey, out: Location) -> None:
         write_table(folder, "skipped", SKIPPED, found.skipped)
         if found.kafka_1736:
             write_table(folder, "kafka_1736", COMPARISON, found.kafka_1736)
-        pictures, narrow = sheets(found.rows), sheets(found.rows, narrow=True)
-        if pictures:
-            (folder / "plots").mkdir()
-        for name, picture in pictures.items():
-            (folder / "plots" / f"{name}.svg").write_text(picture, encoding="utf-8")
-        (folder / "availability.html").write_text(
-            page(found, *(list(some.values()) for some in (pictures, narrow))), encoding="utf-8"
-        )
         (folder / "availability.json").write_text(as_json(found), encoding="utf-8")
 
 
@@ -135,28 +123,3 @@ def as_json(found: Survey) -> str:
     if found.kafka_1736:
         said |= {"kafka_1736": {"rows": found.kafka_1736, "note": NOTE}}
     return json.dumps(said, indent=1) + "\n"
-
-
-def page(found: Survey, pictures: Sequence[str], narrow: Sequence[str] = ()) -> str:
-    """A page that needs nothing beside it: curves, KAFKA-1736's table if the grid holds it, rows, what was skipped.
-
-    Args:
-        narrow: the pictures for a phone, in their order.
-    """
-    return render(
-        "availability.html",
-        told=f"{found.said}; {counted(len(found.skipped), 'combination')} skipped.",
-        pictures=[Markup(picture) for picture in pictures],  # noqa: S704 - made by kafka_rack.charts, which escapes
-        narrow=[Markup(picture) for picture in narrow],  # noqa: S704 - the same
-        kafka_1736=found.kafka_1736,
-        note=NOTE,
-        lists={title: rows for title, rows in (("Rows", found.rows), ("Skipped", found.skipped)) if rows},
-        max_rows=MAX_HTML_ROWS,
-        shown=shown,
-    )
-
-
-def shown(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

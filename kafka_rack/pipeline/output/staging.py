@@ -13,7 +13,7 @@ from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, decide
 from kafka_rack.pipeline.output.writing import write_parquet
 from kafka_rack.storage import Location, RemoteFile, RemotePath, matching
 
-OURS = (".parquet", ".svg")
+OURS = (".parquet",)
 """What folders of output hold; a folder with anything else is not ours to replace."""
 
 

@@ -15,8 +15,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 PACKAGES = ("protocol", "kafka_rack", "mockbroker")
 NEEDED = ("construct", "cramjam", "google-crc32c", "lz4", "msgspec", "numpy", "pyarrow", "zstandard")
 """What workers import, of what this package requires. Neither pandas, which Spark's driver alone asks for, nor rich,
-and what the mock cluster alone needs: cryptography, google-re2, pyjwt, starlette, uvicorn and uvloop."""
-DRIVERS = ("jinja2", "pandas", "rich")
+and what the mock cluster alone needs: cryptography, google-re2, starlette, uvicorn and uvloop."""
+DRIVERS = ("pandas", "rich")
 """What the driver needs besides, where it is not the environment that packs, but one of the cluster's own processes."""
 IF_INSTALLED = ("hdfs-native",)
 """What workers import where it is, for what else they can do."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -88,27 +87,6 @@ def test_the_cluster_is_looked_at_as_it_will_be_once_a_plan_is_done(file_of, tmp
     assert capsys.readouterr().err.startswith(f"kafka-rack audit: {plan}: orders-7: topic orders has partitions 0 to 1")
 
 
-def test_a_picture_has_a_line_for_each_partition_of_each_topic(file_of, tmp_path):
-    picture = tmp_path / "layout.svg"
-    audit("--layout", file_of(HEALTHY), "--plot", picture)
-    texts = [element.text for element in ET.parse(picture).iter("{http://www.w3.org/2000/svg}text")]
-    assert [text for text in texts if text.startswith("orders-")] == ["orders-0", "orders-1", "orders-2"]
-
-
-def test_the_picture_marks_what_was_found(file_of, tmp_path):
-    """orders-0 has both copies in one rack, and broker 3 no rack at all."""
-    picture = tmp_path / "layout.svg"
-    faulty = {"brokers": [[0, "a"], [1, "a"], [2, "b"], [3, None]], "topics": {"orders": [[0, 1], [0, 2]]}}
-    assert audit("--layout", file_of(faulty), "--plot", picture, "--ignore", "lost-with-rack") == 3
-    svg = "{http://www.w3.org/2000/svg}"
-    drawn = ET.parse(picture)
-    framed = [one.find(f"{svg}title").text for one in drawn.iter(f"{svg}rect") if one.get("fill-opacity") == "0"]
-    assert framed == ["orders-0: shared-rack"]
-    red = [one.text for one in drawn.iter(f"{svg}text") if one.get("fill") == "#c62828"]
-    assert ("3" in red, "orders-0" in red, "orders-1" in red) == (True, True, False)
-    assert "found by the audit: 1 partition" in [one.text for one in drawn.iter(f"{svg}text")]
-
-
 async def test_a_live_cluster_is_audited_with_its_own_settings(capsys):
     async with MockCluster(topics={"orders": (3, 3)}, settings={"min.insync.replicas": 3}) as mock:
         assert await asyncio.to_thread(audit, "--bootstrap-server", mock.bootstrap_servers) == 3
@@ -137,7 +115,6 @@ async def test_a_rack_that_is_down_shows_as_it_is(capsys):
     [
         (HEALTHY, ["--min-insync-replicas", "0"], "--min-insync-replicas: expected 1 or more, got 0"),
         (HEALTHY, ["--skew", "0.5"], "--skew: expected 1 or more, got 0.5"),
-        (HEALTHY, ["--plot", "x.png"], "end in .svg"),
         (HEALTHY, ["--brokers", "3"], "give them once"),
         ("{", [], "line 1 column 2"),
         ({**HEALTHY, "brokers": [[0, "a"], [0, "b"]]}, [], "broker 0 is given twice, in rack a and in rack b"),

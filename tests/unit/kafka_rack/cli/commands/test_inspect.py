@@ -123,7 +123,6 @@ def test_a_broker_before_racks_is_inspected_all_the_same(capsys):
         ([], 2, "--bootstrap-server"),
         (["--bootstrap-server", "x"], 2, "expected host:port, got 'x'"),
         (["--bootstrap-server", "127.0.0.1:1"], 1, "127.0.0.1:1: cannot be reached: Connection refused"),
-        (["--bootstrap-server", "127.0.0.1:1", "--plot", "x.png"], 2, "end in .svg"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_is_wrong(arguments, code, text, capsys):

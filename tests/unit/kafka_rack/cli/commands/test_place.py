@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -78,23 +77,6 @@ def test_rack_names_that_almost_match_get_a_hint_beside_the_answer(capsys):
     assert capsys.readouterr().err == "kafka-rack place: hint: racks A and a: they differ in capitals only\n"
 
 
-def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
-    file = tmp_path / "layout.svg"
-    place("--brokers", KIP_36, "--partitions", "12", "--replication-factor", "3", "--plot", str(file))
-    drawn = ET.parse(file)
-    svg = "{http://www.w3.org/2000/svg}"
-    cells = [cell for cell in drawn.iter(f"{svg}rect") if cell.get("height") == "12"]
-    colours = [cell.get("fill") for cell in cells]
-    assert (colours.count("#1f5fa8"), colours.count("#a9c7e8"), len(colours)) == (12, 24, 12 * 6)
-    texts = [element.text for element in drawn.iter(f"{svg}text")]
-    assert [text for text in texts if text in ("leader", "follower", "no replica")] == [
-        "leader",
-        "follower",
-        "no replica",
-    ]
-    assert list(tmp_path.iterdir()) == [file]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
@@ -138,12 +120,6 @@ def test_a_picture_shows_a_cell_for_each_partition_and_broker(tmp_path):
             "no multiple of replication factor 3",
         ),
         (["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--placer", "x"], 2, ", got 'x'"),
-        (["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--plot", "x.png"], 2, "end in .svg"),
-        (
-            ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--plot", "absent/x.svg"],
-            1,
-            "cannot be written",
-        ),
         (
             ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--seed", "1", "--start-index", "0"],
             2,

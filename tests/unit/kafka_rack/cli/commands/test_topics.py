@@ -223,26 +223,6 @@ async def test_partitions_are_described_that_lack_replicas_or_a_leader_as_kafkas
         assert [f"{name}-{one['partition']}" for name in told for one in told[name]["partitions"]] == expected
 
 
-async def test_a_placement_is_drawn_as_a_picture(tmp_path):
-    picture = tmp_path / "orders.svg"
-    async with MockCluster(**SIX) as mock:
-        await topics(mock, *create(*SIZE, "--plot", str(picture)))
-    assert "orders-11" in picture.read_text()
-
-
-async def test_partitions_that_are_added_are_drawn_by_their_numbers_with_what_an_audit_finds_in_them(tmp_path):
-    picture = tmp_path / "orders.svg"
-    async with MockCluster(**SIX) as mock:
-        await topics(mock, *create("--replica-assignment", "0:1"))
-        by_hand = ("--replica-assignment", "0:1,0:1,0:3")  # brokers 0 and 3 share a rack
-        assert await topics(mock, "--alter", "--topic", "orders", *by_hand, "--plot", str(picture)) == 0
-    drawn = picture.read_text()
-    assert ">found by the audit: 1 partition<" in drawn
-    assert "<title>orders-2: shared-rack, lost-with-rack<" in drawn
-    assert ">orders-1<" in drawn
-    assert ">orders-0<" not in drawn
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [

@@ -91,8 +91,8 @@ def test_a_bad_file_is_one_line_with_its_name(tmp_path, capsys, name, content, r
 
 
 def test_output_that_would_cover_something_else_is_refused_before_spark_starts(tmp_path, capsys):
-    (tmp_path / "plots").mkdir()
-    (tmp_path / "plots" / "garden.png").write_text("")
+    (tmp_path / "availability").mkdir()
+    (tmp_path / "availability" / "garden.png").write_text("")
     assert availability(*SMALL, "--out", str(tmp_path)) == 1
     assert "holds garden.png, which no job wrote: choose another place" in capsys.readouterr().err
 
