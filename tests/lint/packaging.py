@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from tests.lint.project import Check, Project, set_differences
 
 CONTAINERFILE = "Containerfile"
-OF_THE_CLUSTER = {"cryptography", "google-re2", "pyjwt", "starlette", "uvicorn", "uvloop"}
+OF_THE_CLUSTER = {"cryptography", "google-re2", "starlette", "uvicorn", "uvloop"}
 """Required by the mock cluster alone, so that no Spark job sends them."""
-NOT_SENT = OF_THE_CLUSTER | {"pyspark", "shtab"}
+NOT_SENT = OF_THE_CLUSTER | {"pyspark"}
 
 
 def instructions(text: str) -> list[tuple[str, str]]:

@@ -12,9 +12,10 @@ import argparse
 import sys
 from importlib import import_module
 
-from kafka_rack.cli import COMMANDS, DONE, available, module_name
+from kafka_rack.cli import COMMANDS, DONE, CommandError, available, module_name
 from kafka_rack.cli.options.offered_values import offered_values
 from kafka_rack.cli.parser import Parser, arguments_of, parsers_below
+from kafka_rack.extras import pip_install
 
 SHELLS = ("bash", "zsh", "fish")
 FILE_WORDS = frozenset({"FILE", "CAPTURE", "IN", "JAR"})
@@ -26,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    import shtab
+    try:
+        import shtab
+    except ImportError:
+        raise CommandError(
+            f"shtab, of the extra completion, is not installed: {pip_install('completion')} brings it"
+        ) from None
 
     script = shtab.complete(whole_parser(), arguments.shell)
     sys.stdout.write(script if script.endswith("\n") else f"{script}\n")

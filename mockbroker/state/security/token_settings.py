@@ -7,8 +7,10 @@ DefaultJwtValidator, BrokerJwtValidator and ConfigurationUtils, Apache Kafka 4.4
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from kafka_rack.extras import pip_install
 from mockbroker.state.security.oauthbearer import OAUTHBEARER, TokenValidator
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def validator_of(
 
 
 def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] | None) -> TokenValidator:
-    """Who judges tokens by a file of keys. Raises ValueError."""
+    """Who judges tokens by a file of keys. Raises ValueError: also where PyJWT, of the extra ``oauth``, is missing."""
     from mockbroker.state.security.signed_tokens import Expectations, SignedValidator
 
     def value(name: str) -> Any:
@@ -76,6 +78,11 @@ def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] 
     if subject is None or scope is None:
         raise ValueError(
             f"{name('sub.claim.name' if subject is None else 'scope.claim.name')}: expected a claim's name"
+        )
+    if find_spec("jwt") is None:
+        raise ValueError(
+            f"{name('jwks.endpoint.url')}: signed tokens need PyJWT, of the extra oauth, which is not installed: "
+            f"{pip_install('oauth')}"
         )
     url = text("jwks.endpoint.url") or ""
     path = url.removeprefix(FILE)

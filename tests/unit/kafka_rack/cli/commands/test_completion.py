@@ -9,6 +9,7 @@ import select
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from contextlib import redirect_stdout
 
@@ -71,6 +72,14 @@ def shell_path(name):
     if path is None:
         pytest.skip(f"{name} is not installed")
     return path
+
+
+def test_without_shtab_the_command_names_the_extra_that_brings_it(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 1
+    assert capsys.readouterr().err.startswith(
+        "kafka-rack completion: shtab, of the extra completion, is not installed: pip"
+    )
 
 
 @pytest.mark.parametrize(("words", "expected"), CASES)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -246,3 +247,11 @@ def test_the_file_of_keys_is_named_by_a_url(url):
 def test_settings_that_leave_tokens_unjudged_are_refused(name, value, message):
     with pytest.raises(ValueError, match=message):
         checked([], **{name: value})
+
+
+def test_without_pyjwt_signed_tokens_are_refused_at_start_with_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    with pytest.raises(
+        ValueError, match=r"jwks\.endpoint\.url: signed tokens need PyJWT, of the extra oauth, .*: pip in"
+    ):
+        checked([])
