@@ -1,4 +1,4 @@
-"""Anomalies in a history of sends and polls: what went wrong with records, and whether Kafka permits it.
+"""Records that were lost, duplicated, reordered, or read though they were aborted, in a history of sends and polls.
 
 >>> from kafka_rack.consistency import Poll, Read, Send, check
 >>> history = [
@@ -13,34 +13,19 @@
 >>> print(report.anomalies[0].evidence)
 orders-0: 'b' from producer was acknowledged at offset 1 at 4 ms; the poll of reader at 8 ms passed over offset 1
 
-The names are those of Jepsen's Kafka workload, as its public analyses describe them; docs/consistency.md says what each
-means and when Kafka permits it. A history from requests and responses: kafka_rack.consistency.wire.
+docs/consistency.md says what each anomaly means. A history from requests and responses: kafka_rack.consistency.wire.
 """
 
 from __future__ import annotations
 
 from kafka_rack.consistency.checker import Checker, check
-from kafka_rack.consistency.history import (
-    Assignment,
-    LogStart,
-    Operation,
-    Outcome,
-    Poll,
-    Read,
-    Seek,
-    Send,
-    Transaction,
-)
-from kafka_rack.consistency.kinds import KINDS, Kind
-from kafka_rack.consistency.permission import HistorySettings
-from kafka_rack.consistency.report import Anomaly, Report
+from kafka_rack.consistency.history import LogStart, Operation, Outcome, Poll, Read, Send, Transaction
+from kafka_rack.consistency.report import KINDS, Anomaly, Kind, Report
 
 __all__ = [
     "KINDS",
     "Anomaly",
-    "Assignment",
     "Checker",
-    "HistorySettings",
     "Kind",
     "LogStart",
     "Operation",
@@ -48,7 +33,6 @@ __all__ = [
     "Poll",
     "Read",
     "Report",
-    "Seek",
     "Send",
     "Transaction",
     "check",

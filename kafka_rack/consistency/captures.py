@@ -10,7 +10,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kafka_rack.consistency import Checker, HistorySettings, Report
+from kafka_rack.consistency import Checker, Report
 from kafka_rack.consistency.wire import PRODUCE, WireCall, WireHistory
 from kafka_rack.wire_capture.bodies import asked_message, read_response
 from kafka_rack.wire_capture.captures import Options, whole_file
@@ -52,16 +52,15 @@ class CheckedCapture(NamedTuple):
 def check_capture(
     files: Sequence[CaptureFile],
     options: Options,
-    settings: HistorySettings,
     *,
-    settings_of_topic: Callable[[str], HistorySettings] | None = None,
+    is_lossy: Callable[[str], bool] | None = None,
     max_examples: int,
     max_records: int | None,
     beside: bool = False,
 ) -> CheckedCapture:
     """One recording's history, checked. Its files go on from each other, or were recorded ``beside`` each other."""
     problems: list[Problem] = []
-    checker = Checker(settings, settings_of_topic=settings_of_topic, max_examples=max_examples, max_records=max_records)
+    checker = Checker(is_lossy=is_lossy, max_examples=max_examples, max_records=max_records)
     reading = CaptureReading(files, options, problems, beside=beside)
     for call in reading.calls():
         for operation in reading.history.operations(call):

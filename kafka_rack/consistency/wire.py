@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kafka_rack.consistency.batches import HistoryBatch, read_batches, without_aborted
 from kafka_rack.consistency.history import (
-    Assignment,
+    Ending,
     LogStart,
     Operation,
     Outcome,
@@ -25,15 +25,10 @@ from kafka_rack.consistency.history import (
     TopicPartition,
     Transaction,
 )
-from kafka_rack.consistency.permission import HistorySettings
-from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment
-from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode
-from protocol.errors import ProtocolError
 from protocol.uuids import uuid_to_text
 
-PRODUCE, FETCH, METADATA, SYNC_GROUP, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 3, 14, 19, 20
-END_TXN, DELETE_GROUPS, CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 26, 42, 68, 75
+PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, END_TXN, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 19, 20, 26, 75
 CONSUMER = -1
 NO_ID = bytes(16)
 MAX_POSITIONS = 1_000_000
@@ -69,9 +64,6 @@ NO_SUCH_PARTITION = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
 )
 """After these there is nothing to tell: no such partition is there, or no longer."""
-
-WIRE_SETTINGS = HistorySettings(is_idempotent=False, shows_retries=True)
-"""For histories from the wire: batches say whether their producer is idempotent, and each attempt is seen."""
 
 
 class WireCall(NamedTuple):
@@ -120,12 +112,9 @@ class WireHistory:
             PRODUCE: self._produce,
             FETCH: self._fetch,
             METADATA: self._topics,
-            SYNC_GROUP: self._sync_group,
             CREATE_TOPICS: self._topics,
             DELETE_TOPICS: self._delete_topics,
             END_TXN: self._end_transaction,
-            DELETE_GROUPS: self._delete_groups,
-            CONSUMER_GROUP_HEARTBEAT: self._heartbeat,
             DESCRIBE_TOPIC_PARTITIONS: self._topics,
         }
 
@@ -219,8 +208,7 @@ class WireHistory:
                 reads += [read_of(place, batch) for batch in kept]
                 spans[place] = (found[0].offset, end) if start is None else (start, max(start, end))
         if spans:
-            level = "read_committed" if is_committed else "read_uncommitted"
-            yield Poll(reader_name(call), reads, call.begun_at, call.ended_at, spans, level)
+            yield Poll(reader_name(call), reads, call.begun_at, call.ended_at, spans, is_committed)
 
     def _positions(self, call: WireCall) -> dict[TopicPartition, int]:
         """Where a Fetch reads from: what it says, and what its session has from before (KIP-227)."""
@@ -273,50 +261,10 @@ class WireHistory:
             return
         if response is not None and response.error_code == ErrorCode.NONE:
             known.is_ended = True
-            ending = "committed" if request.committed else "aborted"
-            yield Transaction(cut(request.transactional_id), known.id, ending, call.begun_at, call.ended_at)  # type: ignore[arg-type]
+            ending: Ending = "committed" if request.committed else "aborted"
+            yield Transaction(cut(request.transactional_id), known.id, ending, call.begun_at, call.ended_at)
         else:
             yield Transaction(cut(request.transactional_id), known.id, "unknown", call.begun_at, None)
-
-    # groups
-
-    def _sync_group(self, call: WireCall) -> Iterator[Operation]:
-        request, response = call.request, call.response
-        if response is None or response.error_code or request.protocol_type not in {None, "consumer"}:
-            return
-        given = {one.member_id: one.assignment for one in request.assignments}
-        given[request.member_id] = response.assignment
-        for member, data in given.items():
-            try:
-                found = read_versioned(ConsumerProtocolAssignment, data) if data else None
-            except ProtocolError:
-                continue
-            partitions = [
-                (self._label(topic.topic), partition)
-                for topic in (found.assigned_partitions if found is not None else ())
-                for partition in topic.partitions
-            ]
-            yield Assignment(
-                cut(member), self._group_label(request.group_id), request.generation_id, partitions, call.ended_at
-            )
-
-    def _heartbeat(self, call: WireCall) -> Iterator[Operation]:
-        response = call.response
-        if response is None or response.error_code or response.assignment is None or response.member_epoch <= 0:
-            return
-        partitions = [
-            (self._name("", topic.topic_id), partition)
-            for topic in response.assignment.topic_partitions
-            for partition in topic.partitions
-        ]
-        member, group = response.member_id or call.request.member_id, self._group_label(call.request.group_id)
-        yield Assignment(cut(member), group, response.member_epoch, partitions, call.ended_at)
-
-    def _delete_groups(self, call: WireCall) -> Iterator[Operation]:
-        for one in call.response.results if call.response is not None else ():
-            if not one.error_code:
-                self._count_anew(f"group {one.group_id}")
-        return iter(())
 
     # names
 
@@ -364,9 +312,6 @@ class WireHistory:
         number, name = self._made_anew.get(name), cut(name)
         return name if number is None else f"{name}{MADE_ANEW}{number})"
 
-    def _group_label(self, group: str) -> str:
-        return self._label(f"group {group}").removeprefix("group ")
-
     def _count_anew(self, name: str) -> None:
         self._made_anew[name] = self._made_anew.pop(name, 0) + 1
         if len(self._made_anew) > MAX_NAMES:
@@ -374,7 +319,7 @@ class WireHistory:
 
 
 def read_of(place: TopicPartition, batch: HistoryBatch) -> Read:
-    is_idempotent = batch.producer_id >= 0 if batch.value is not None else None
+    is_idempotent = batch.producer_id >= 0 and batch.value is not None
     return Read(
         *place,
         batch.offset,

@@ -1,22 +1,13 @@
-"""What captures are to be checked for, and under which settings."""
+"""Which captures are checked as one history, and how much of it is remembered."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 from kafka_rack.cli.options.whole_numbers import whole_number
 
-if TYPE_CHECKING:
-    from kafka_rack.consistency import HistorySettings
-    from kafka_rack.consistency.topic_patterns import TopicPatterns
-
-TOPIC_SETTINGS = {
-    "unclean-leader-election": "this topic had unclean.leader.election.enable=true; * in names stands for anything",
-    "deletes-records": "retention or DeleteRecords removed records of this topic meanwhile",
-    "compacts": "this topic has cleanup.policy=compact",
-}
 MAX_RECORDS = 1_000_000
 MAX_EXAMPLES = 3
 
@@ -29,9 +20,14 @@ def add_check_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID[@RACK]=[HOST]:PORT,...",
         help="which broker listens where in packets;\ndefault: learned from Metadata",
     )
-    for option, meaning in TOPIC_SETTINGS.items():
-        parser.add_argument(f"--{option}", action="append", default=[], metavar="TOPIC", help=meaning)
-    parser.add_argument("--reads-to-end", action="store_true", help="readers went on until nothing more came")
+    parser.add_argument(
+        "--lossy",
+        action="append",
+        default=[],
+        metavar="TOPIC",
+        help="report no lost or reordered writes of this topic, which compaction, retention, DeleteRecords or\n"
+        "unclean leader election may cause; * in names matches anything",
+    )
     parser.add_argument(
         "--examples",
         type=whole_number(1_000_000, least=0),
@@ -48,19 +44,12 @@ def add_check_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def history_settings(arguments: argparse.Namespace) -> HistorySettings:
-    from kafka_rack.consistency.wire import WIRE_SETTINGS
+def lossy_topics(patterns: list[str]) -> Callable[[str], bool]:
+    """Whether what a history calls a topic matches one of these patterns.
 
-    return replace(WIRE_SETTINGS, reads_to_end=arguments.reads_to_end)
+    >>> lossy_topics(["*-changelog"])("store-changelog (made anew, 1)")
+    True
+    """
+    from kafka_rack.consistency.wire import topic_of
 
-
-def topic_patterns(arguments: argparse.Namespace) -> TopicPatterns:
-    """What the command line says of topics."""
-    from kafka_rack.consistency.topic_patterns import TopicPatterns
-
-    return TopicPatterns(
-        history_settings(arguments),
-        tuple(arguments.unclean_leader_election),
-        tuple(arguments.deletes_records),
-        tuple(arguments.compacts),
-    )
+    return lambda label: any(fnmatchcase(topic_of(label), pattern) for pattern in patterns)

@@ -1,15 +1,14 @@
-"""Look for anomalies in captures: lost, doubled, reordered and aborted records, partitions with two owners.
+"""Find records in captures that were lost, duplicated, reordered, or read though they were aborted.
 
 CAPTURE is a file or a folder of them: lines of JSON or Arrow as `kafka-rack serve --capture` writes them, pcap or
 pcapng, plain or gzip. Files that go on from each other are one recording, each recording is a history of its own; with
---together all files are one, say one from each broker. Of each anomaly it says whether Kafka permits it, and why;
-docs/consistency.md has what each means and what the wire cannot prove. Exit code 3 when something was found that Kafka
-does not permit.
+--together all files are one, say one from each broker. docs/consistency.md has what each anomaly means and what the
+wire cannot prove. Exit code 3 when something was found.
 
 Examples:
   kafka-rack check trace.jsonl
   kafka-rack check captures/ --format json
-  kafka-rack check a.pcap b.pcap c.pcap --together --ports 9092 --compacts '*-changelog'
+  kafka-rack check a.pcap b.pcap c.pcap --together --ports 9092 --lossy '*-changelog'
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import argparse
 import sys
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError
-from kafka_rack.cli.check.options import add_check_arguments, history_settings, topic_patterns
+from kafka_rack.cli.check.options import add_check_arguments, lossy_topics
 from kafka_rack.cli.check.text import as_json, as_text, tell_problems
 from kafka_rack.cli.options.places import not_read
 
@@ -47,8 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_capture(
             recording,
             options,
-            history_settings(arguments),
-            settings_of_topic=topic_patterns(arguments),
+            is_lossy=lossy_topics(arguments.lossy),
             max_examples=arguments.examples,
             max_records=arguments.max_batches,
             beside=arguments.together,

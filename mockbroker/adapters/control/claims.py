@@ -99,9 +99,9 @@ async def misfits(journal: Journal, wanted: JournalFilters) -> Callable[[], list
         await asyncio.sleep(0)
     if journal.history is not None:
         report = journal.history.report()
-        return lambda: found + consistency.forbidden(report, wanted)
+        return lambda: found + consistency.of_history(report, wanted)
     starts = history.log_starts(cluster, await beside_the_loop(lambda: history.partitions_of(records)))
-    return lambda: found + consistency.forbidden(history.check_records(records, starts), wanted)
+    return lambda: found + consistency.of_history(history.check_records(records, starts), wanted)
 
 
 async def matching(journal: Journal, wanted: JournalFilters, limit: int | None) -> list[JournalEntry]:

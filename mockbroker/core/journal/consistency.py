@@ -43,11 +43,11 @@ def anomalies(journal: Journal, filters: JournalFilters) -> list[str]:
         return []
     found = of_calls(cluster, journal.records(filters), filters)
     if journal.history is not None:
-        return found + forbidden(journal.history.report(), filters)
+        return found + of_history(journal.history.report(), filters)
     from mockbroker.core.journal.history import check_records, log_starts, partitions_of
 
     records = [record for _, record in journal.records(filters)]
-    return found + forbidden(check_records(records, log_starts(cluster, partitions_of(records))), filters)
+    return found + of_history(check_records(records, log_starts(cluster, partitions_of(records))), filters)
 
 
 def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: JournalFilters) -> list[str]:
@@ -63,14 +63,12 @@ def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filter
     return found
 
 
-def forbidden(report: Report, filters: JournalFilters) -> list[str]:
-    """What Kafka does not permit in the history of sends and polls."""
+def of_history(report: Report, filters: JournalFilters) -> list[str]:
+    """The anomalies in the history of sends and polls."""
     from kafka_rack.consistency.wire import topic_of
 
     return [
-        f"{one.kind}: {one.evidence} ({one.reason})"
-        for one in report.forbidden
-        if filters.meets(topic_of(one.topic), one.partition)
+        f"{one.kind}: {one.evidence}" for one in report.anomalies if filters.meets(topic_of(one.topic), one.partition)
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
-from kafka_rack.consistency.wire import MADE_ANEW, NO_ID, NOT_APPENDED, WIRE_SETTINGS, WireCall, WireHistory
+from kafka_rack.consistency.wire import MADE_ANEW, NO_ID, NOT_APPENDED, WireCall, WireHistory
 from mockbroker.call import FetchedPart, ProducedPart
 from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallRecord, Observed, PartitionFacts
 from mockbroker.core.outcome import Outcome
@@ -44,7 +44,7 @@ class ObservedHistory:
     def __init__(self, max_batches: int = MAX_BATCHES) -> None:
         self._cluster: Cluster | None = None
         self._wire = WireHistory(self._topic_name)
-        self._checker = Checker(WIRE_SETTINGS, max_examples=MAX_EXAMPLES, max_records=max_batches)
+        self._checker = Checker(max_examples=MAX_EXAMPLES, max_records=max_batches)
         self._api_keys = self._wire.api_keys
 
     def call_ended(self, outcome: Outcome) -> None:
@@ -88,7 +88,7 @@ def check_records(records: Iterable[CallRecord], starts: Iterable[PartitionStart
     labels = TopicLabels()
     history: list[Operation] = [operation for record in records for operation in operations_of(record, labels)]
     history += [LogStart(labels.of(name, topic_id), number, offset, 0) for name, topic_id, number, offset in starts]
-    return check(history, settings=WIRE_SETTINGS, max_examples=MAX_EXAMPLES)
+    return check(history, max_examples=MAX_EXAMPLES)
 
 
 def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation]:
@@ -113,6 +113,7 @@ def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation
                 "acknowledged" if entry.error_code == ErrorCode.NONE else "unknown",
                 entry.base_offset,
                 acks=part.acks,
+                is_idempotent=False,
                 num_offsets=part.end_offset - entry.base_offset,
             )
     elif record.api_key == FETCH and record.response_bytes and facts.replica_id == NO_REPLICA:

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_rack.consistency import HistorySettings
 from kafka_rack.consistency.captures import check_capture
 from kafka_rack.locality.captures import measure
 from kafka_rack.wire_capture import checkpoints, files
@@ -235,7 +234,7 @@ def test_locality_and_check_say_the_same(name, arrow):
     checked = []
     for path in (arrow(name), source(name)):
         found, _ = find_files([str(path)])
-        judged = check_capture(found, Options(), HistorySettings(), max_examples=5, max_records=None).as_json()
+        judged = check_capture(found, Options(), max_examples=5, max_records=None).as_json()
         checked.append({key: value for key, value in judged.items() if key != "files"})
     assert checked[0] == checked[1]
 
