@@ -18,7 +18,7 @@ For a Metadata v0 request, which is an array of topic names::
             else:
                 if n2 < 0 or n2 * 2 > size - p:
                     raise Refused
-                ...  # as many topics: a string each, or a loop of specialized_decode where many repeat one shape
+                ...  # as many topics: a string each
             if p > size:
                 raise Refused
             return MetadataRequest(a1, True, False, False, ""), p  # what version 0 lacks has its default
@@ -34,13 +34,14 @@ the records untracked (``gc=False``, see :func:`protocol.declare.build`) does no
 ``gc.freeze`` and thresholds would have to be undone as well, over what other code has set.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from construct import Construct
 
 from ..wire import (
+    Absent,
     Blob,
     Boolean,
     CountedArray,
@@ -52,10 +53,8 @@ from ..wire import (
     UuidConstruct,
 )
 from . import decoder_functions
-from .decoded_values import ValueReadWriter
 from .sizes import min_size, width
 from .source import GeneratedSource
-from .specialized_decode import MIN_RECORDS, has_blobs, repeats, specialized_reader
 
 TURN_RECORDS = 4096  # records that a decoder in turns reads before it yields
 INTERN_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
@@ -123,12 +122,11 @@ def turns_decoder_source(construct: RecordStruct) -> GeneratedSource:
     return DecoderWriter(interning=has_numbers(construct), in_turns=True).whole(construct)
 
 
-class DecoderWriter(ValueReadWriter):
+class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
-    ``run`` gathers fields of fixed width, ``lengths`` the variables that tell the shape of a record in an array, and
-    ``blob_lengths`` those that tell how long its bytes fields are. The position is the variable ``base`` plus
-    ``offset``; before a loop or a branch it is settled into ``p``.
+    ``run`` gathers fields of fixed width. The position is the variable ``base`` plus ``offset``; before a loop or a
+    branch it is settled into ``p``. ``interning`` makes the same number the same object wherever it is.
 
     ``with_views`` has bytes fields be slices of ``view``, of all the input; in tagged fields they are copies as ever.
     ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
@@ -143,8 +141,6 @@ class DecoderWriter(ValueReadWriter):
         self.source = GeneratedSource("decode")
         self.source.namespace |= decoder_functions.NAMES
         self.run: list[tuple[str, str]] = []
-        self.lengths: list[str] = []
-        self.blob_lengths: list[str] = []
         self.base, self.offset = "p", 0
 
     def whole(self, construct: RecordStruct) -> GeneratedSource:
@@ -214,12 +210,39 @@ class DecoderWriter(ValueReadWriter):
 
     # -- values ------------------------------------------------------------------------------------------------------
 
+    def value(self, construct: Construct) -> str:
+        """Emit the read of one value; give the expression that holds it once what is pending is read."""
+        match construct:
+            case Boolean():
+                return self.fixed("?")
+            case Fixed():
+                name = self.fixed(construct.code)
+                return (
+                    f"interned[{name}]"
+                    if self.interning and construct.code in decoder_functions.INTERNED_CODES
+                    else name
+                )
+            case UuidConstruct():
+                return self.fixed("16s")
+            case Absent():
+                return self.source.literal(construct.default)
+            case Text():
+                return self.text(construct)
+            case Blob():
+                return self.blob(construct)
+            case CountedArray():
+                return self.array(construct)
+            case NullableRecord():
+                return self.nullable_record(construct)
+            case RecordStruct():
+                return self.record(construct)
+        raise NotImplementedError(construct)
+
     def text(self, construct: Text) -> str:
         """A string behind its length."""
         source, length = self.source, construct.length
         found, end = source.fresh("s"), source.fresh("e")
         count = self.fixed("B" if length.compact else length.subcon.code, "n")
-        self.lengths.append(count)
         self.flush()
         with source.block(f"if 0 < {count} < 128:" if length.compact else f"if {count} >= 0:"):
             source.add(f"{end} = {self.at(-length.compact)} + {count}", f"{found} = b[{self.at()}:{end}].decode()")
@@ -237,7 +260,6 @@ class DecoderWriter(ValueReadWriter):
         """Bytes behind their length."""
         found = self.source.fresh("s")
         count = self.fixed("B" if construct.length.compact else construct.length.subcon.code, "n")
-        self.blob_lengths.append(count)
         self.settle()
         data = "view" if self.with_views else "b"
         self.source.add(*decoder_functions.blob_lines(construct.length, found, count, "p", data), "    raise Refused")
@@ -248,11 +270,10 @@ class DecoderWriter(ValueReadWriter):
         source, length, item = self.source, construct.length, construct.subcon
         found = source.fresh("a")
         count = self.fixed("B" if length.compact else length.subcon.code, "n")
-        self.lengths.append(count)
         self.settle()
         with source.block(f"if {count} == {int(length.compact)}:"):
             source.add(f"{count} = 0", f"{found} = []")
-        with source.block("else:"), self.own_lengths():
+        with source.block("else:"):
             if length.compact:
                 source.add(*decoder_functions.varint_rest(count, "p"), f"{count} -= 1")
             if length.nullable:
@@ -260,14 +281,6 @@ class DecoderWriter(ValueReadWriter):
             with source.block("else:") if length.nullable else nullcontext():
                 self.items(item, found, count)
         return found
-
-    @contextmanager
-    def own_lengths(self) -> Iterator[None]:
-        """Keep the lengths met within apart from those of the record outside."""
-        outer = self.lengths, self.blob_lengths
-        self.lengths, self.blob_lengths = [], []
-        yield
-        self.lengths, self.blob_lengths = outer
 
     def items(self, item: Construct, found: str, count: str) -> None:
         """Read ``count`` items, at least one, into the list ``found``."""
@@ -293,9 +306,6 @@ class DecoderWriter(ValueReadWriter):
             return
         append = source.fresh("append")
         source.add(f"{found} = []", f"{append} = {found}.append")
-        if isinstance(item, RecordStruct) and repeats(item) and not (self.with_views and has_blobs(item)):
-            self.specialized_items(item, found, append, count)
-            return
         with source.block(f"for _ in range({count}):"):
             source.add(f"{append}({self.item(item)})")
             self.end_of_record()
@@ -305,51 +315,11 @@ class DecoderWriter(ValueReadWriter):
         if self.in_turns:
             self.source.add("turn -= 1", "if turn <= 0:", "    yield", f"    turn = {TURN_RECORDS}")
 
-    def read_alike(self, read: str, shape: str, blobs: str, left: str, found: str) -> None:
-        """Read records of one shape as long as they come, in turns no more than are read in one."""
-        if not self.in_turns:
-            self.source.add(f"{left}, p = {read}({shape}, {blobs}, b, p, {left}, {found})")
-            return
-        few, rest = self.source.fresh("few"), self.source.fresh("rest")
-        self.source.add(
-            f"{few} = min({left}, {TURN_RECORDS})",
-            f"{rest}, p = {read}({shape}, {blobs}, b, p, {few}, {found})",
-            f"{left} -= {few} - {rest}",
-            f"turn -= {few} - {rest}",
-        )
-
     def item(self, item: Construct) -> str:
         """Read one item; give the expression that holds it."""
         made = self.value(item)
         self.settle()
         return made
-
-    def specialized_items(self, item: RecordStruct, found: str, append: str, count: str) -> None:
-        """Read records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
-        source = self.source
-        left, last, shape = source.fresh("left"), source.fresh("last"), source.fresh("shape")
-        read = source.refer("specialized", specialized_reader(item, interning=self.interning))
-        source.add(f"{left} = {count}", f"{last} = None")
-        with source.block(f"if {left} > {MIN_RECORDS}:"):
-            self.read_alike(read, "None", "None", left, found)
-        with_blobs = has_blobs(item)
-        if with_blobs:
-            last_blobs, blobs = source.fresh("last_blobs"), source.fresh("blobs")
-            source.add(f"{last_blobs} = None")
-        with source.block(f"while {left}:"):
-            source.add(f"{append}({self.item(item)})", f"{left} -= 1")
-            with source.block(f"if {left} > {MIN_RECORDS}:"):
-                source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
-                repeated = "None"
-                if with_blobs:
-                    source.add(f"{blobs} = ({''.join(f'{length}, ' for length in self.blob_lengths)})")
-                    repeated = f"{blobs} if {blobs} == {last_blobs} else None"
-                with source.block(f"if {shape} == {last}:"):
-                    self.read_alike(read, shape, repeated, left, found)
-                source.add(f"{last} = {shape}")
-                if with_blobs:
-                    source.add(f"{last_blobs} = {blobs}")
-            self.end_of_record()
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -358,12 +328,11 @@ class DecoderWriter(ValueReadWriter):
         source = self.source
         found = source.fresh("r")
         mark = self.fixed("B" if construct.compact else "b", "n")
-        self.lengths.append(mark)
         self.settle()
         if construct.compact:
             source.add(*decoder_functions.varint_rest(mark, "p"))
         source.add(f"if {mark} {'== 0' if construct.compact else '< 0'}:", f"    {found} = None")
-        with source.block("else:"), self.own_lengths():
+        with source.block("else:"):
             made = self.record(construct.subcon)
             self.settle()
             source.add(f"{found} = {made}")

@@ -2,7 +2,7 @@
 
 import gc
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..wire import MAX_STRING_BYTES, Length
@@ -109,21 +109,6 @@ def unknown_tagged_fields(b: bytes, p: int, count: int) -> tuple[tuple[tuple[int
     return tuple(found.items()), p
 
 
-def matching(b: bytes, p: int, count: int, size: int, columns: Sequence[tuple[int, bytes]]) -> int:
-    """How many of ``count`` records, the first at ``p`` and each of ``size`` bytes, begin as one of that shape does.
-
-    The ``columns`` say which byte stands at which offset in a record.
-
-    >>> matching(b"a1b1c2d1", 0, 4, 2, [(1, b"1")])
-    2
-    """
-    for offset, byte in columns:
-        column = b[p + offset : p + count * size : size]
-        if column != byte * count:
-            count -= len(column.lstrip(byte))
-    return count
-
-
 class Unpackers(dict[int, Callable[..., tuple[Any, ...]]]):
     """``unpackers[n](b, p)`` reads n numbers of one width; small ones are kept."""
 
@@ -159,7 +144,6 @@ NAMES = {
     "gc_isenabled": gc.isenabled,
     "interned": InternedNumbers(),
     "long_varint": long_varint,
-    "matching": matching,
     "tag_and_end": tag_and_end,
     "long_string": long_string,
     "long_nullable_string": long_nullable_string,

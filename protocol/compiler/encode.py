@@ -36,8 +36,6 @@ from ..wire import (
 )
 from . import writing
 from .source import GeneratedSource
-from .specialized_decode import MIN_RECORDS
-from .specialized_encode import packs_whole, specialized_writer
 
 TURN_RECORDS = 4096  # records that an encoder in turns writes before it yields
 
@@ -83,7 +81,7 @@ class Packed(NamedTuple):
 class EncoderWriter:
     """Emits the encoder of a record and all that nests in it.
 
-    ``run`` gathers values of fixed width, ``lengths`` the variables that tell the shape of a record in an array.
+    ``run`` gathers values of fixed width.
     """
 
     def __init__(self, *, in_turns: bool = False) -> None:
@@ -91,7 +89,6 @@ class EncoderWriter:
         self.source = GeneratedSource("encode")
         self.source.namespace |= writing.NAMES
         self.run: list[Packed] = []
-        self.lengths: list[str] = []
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
@@ -177,7 +174,6 @@ class EncoderWriter:
         """A string or bytes behind its length."""
         source, length, run = self.source, construct.length, self.run
         data, count = source.fresh("s"), source.fresh("n")
-        self.lengths.append(count)
         source.add(f"{data} = {value}")
         if length.nullable:
             with source.block(f"if {data} is None:"):
@@ -200,7 +196,6 @@ class EncoderWriter:
         """Items behind their count."""
         source, length, item = self.source, construct.length, construct.subcon
         items, count = source.fresh("a"), source.fresh("n")
-        self.lengths.append(count)
         source.add(f"{items} = {value}")
         source.add(f"if type({items}) is not list:", f"    {items} = sequence({items}, {length.nullable})")
         if length.nullable:
@@ -212,20 +207,15 @@ class EncoderWriter:
             self.run.append(Packed(f"{'B' if length.compact else length.subcon.code}*{item.code}", items, count))
             return
         self.length(length, count)
-        outer, self.lengths = self.lengths, []
-        if isinstance(item, RecordStruct) and packs_whole(item):
-            self.specialized_items(item, items, count)
-        else:
-            one = source.fresh("i")
-            with source.block(f"for {one} in {items}:"):
-                self.item(item, one)
-                self.end_of_records("1")
-        self.lengths = outer
+        one = source.fresh("i")
+        with source.block(f"for {one} in {items}:"):
+            self.item(item, one)
+            self.end_of_record()
 
-    def end_of_records(self, number: str) -> None:
+    def end_of_record(self) -> None:
         """Yield where enough records were written."""
         if self.in_turns:
-            self.source.add(f"turn -= {number}", "if turn <= 0:", "    written += few_pieces(out)", "    out.clear()")
+            self.source.add("turn -= 1", "if turn <= 0:", "    written += few_pieces(out)", "    out.clear()")
             self.source.add("    yield", f"    turn = {TURN_RECORDS}")
 
     def item(self, item: Construct, one: str) -> None:
@@ -235,25 +225,6 @@ class EncoderWriter:
         else:
             self.value(item, one)
         self.flush()
-
-    def specialized_items(self, item: RecordStruct, items: str, count: str) -> None:
-        """Write records, and as many as repeat the shape of their predecessor by a loop made for that shape."""
-        source = self.source
-        index, one, last, shape = (source.fresh(stem) for stem in ("index", "r", "last", "shape"))
-        write = source.refer("specialized", specialized_writer(item))
-        source.add(f"{index} = 0", f"{last} = None")
-        before = source.fresh("before")
-        with source.block(f"while {index} < {count}:"):
-            if self.in_turns:
-                source.add(f"{before} = {index}")
-            source.add(f"{one} = {items}[{index}]", f"{index} += 1")
-            self.item(item, one)
-            with source.block(f"if {count} > {MIN_RECORDS}:"):
-                source.add(f"{shape} = ({''.join(f'{length}, ' for length in self.lengths)})")
-                with source.block(f"if {shape} == {last}:"):
-                    source.add(f"{index} = {write}({shape}, {items}, {index}, {count}, w)")
-                source.add(f"{last} = {shape}")
-            self.end_of_records(f"{index} - {before}")
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -268,9 +239,7 @@ class EncoderWriter:
             self.flush(Packed(code, str(null)))
         with source.block("else:"):
             self.run = [*run, Packed(code, "1")]
-            outer, self.lengths = self.lengths, []
             self.item(construct.subcon, name)
-            self.lengths = outer
 
     def record(self, construct: RecordStruct, name: str) -> None:
         """Every field, then the tagged ones."""
